@@ -1,0 +1,129 @@
+// swift-tools-version:6.3
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+// The C boundaries are optimised in debug builds too: they hold the loops over pixels, and the
+// tests decode thousands of images.
+let boundary: [CSetting] = [
+    .unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])
+]
+
+let package = Package(
+    name: "prefetch",
+    products: [
+        .executable(name: "prefetch", targets: ["prefetch"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    ],
+    targets: [
+        .executableTarget(
+            name: "prefetch",
+            dependencies: [
+                "CacheStorage", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Pipeline",
+            dependencies: [
+                "CLinux", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel", "Scheduling",
+                "Transfers",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Manifests", dependencies: ["CCurl", "CZlib", "PrefetchModel"],
+            swiftSettings: strict),
+        .target(
+            name: "Scheduling",
+            dependencies: [
+                "PrefetchModel", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "HTTPSemantics", dependencies: ["CLinux", "PrefetchModel"], swiftSettings: strict),
+        .target(
+            name: "Transfers", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
+        .target(
+            name: "Codecs", dependencies: ["CJPEG", "CPNG", "PrefetchModel"],
+            swiftSettings: strict),
+        .target(
+            name: "CacheStorage",
+            dependencies: [
+                "CCrypto", "CLinux", "PrefetchModel",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict),
+        .target(name: "Reporting", dependencies: ["PrefetchModel"], swiftSettings: strict),
+        .target(name: "PrefetchModel", swiftSettings: strict),
+
+        .testTarget(
+            name: "CacheStorageTests", dependencies: ["CacheStorage", "PrefetchModel"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CodecsTests",
+            dependencies: ["CCrypto", "CJPEG", "CPNG", "Codecs", "PrefetchModel"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CommandTests", dependencies: ["TestSupport", "prefetch"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "ManifestsTests", dependencies: ["CZlib", "Manifests", "PrefetchModel"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PipelineTests", dependencies: ["Pipeline", "PrefetchModel"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "PrefetchModelTests", dependencies: ["PrefetchModel"], swiftSettings: strict),
+        .testTarget(
+            name: "ReportingTests", dependencies: ["PrefetchModel", "Reporting"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "TransfersTests", dependencies: ["PrefetchModel", "TestSupport", "Transfers"],
+            swiftSettings: strict),
+
+        // The misbehaving origin, the runner of the built command and the judge of its cache.
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "CTestSupport", "CZlib",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Tests/TestSupport",
+            exclude: ["Fixtures", "judge.py"],
+            swiftSettings: strict),
+        .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
+
+        .target(
+            name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CJPEG", cSettings: boundary, linkerSettings: [.linkedLibrary("jpeg")]),
+        .target(
+            name: "CPNG", cSettings: boundary,
+            linkerSettings: [
+                .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
+            ]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    ],
+    swiftLanguageModes: [.v6]
+)

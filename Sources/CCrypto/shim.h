@@ -1,0 +1,2 @@
+// SHA-256 of OpenSSL's libcrypto, which libcurl brings along anyway.
+#include <openssl/evp.h>

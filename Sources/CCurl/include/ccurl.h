@@ -1,0 +1,83 @@
+// The C boundary to libcurl: the whole of its header, and typed wrappers for the functions that
+// Swift cannot call because they are variadic. Nothing else.
+#ifndef CCURL_H
+#define CCURL_H
+
+#include <curl/curl.h>
+
+#pragma clang assume_nonnull begin
+
+// curl_easy_setopt is variadic; one wrapper for each kind of argument it takes.
+
+static inline CURLcode ccurl_easy_set_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_easy_set_offset(CURL *handle, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// The string is copied by libcurl.
+static inline CURLcode ccurl_easy_set_string(CURL *handle, CURLoption option,
+                                             const char *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode ccurl_easy_set_pointer(CURL *handle, CURLoption option,
+                                              void *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+/// The list is kept by reference: it has to live as long as the handle uses it.
+static inline CURLcode ccurl_easy_set_list(CURL *handle, CURLoption option,
+                                           struct curl_slist *_Nullable value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+typedef size_t (*ccurl_write_function)(char *_Nullable data, size_t size, size_t count,
+                                       void *_Nullable context);
+
+static inline CURLcode ccurl_easy_set_write_function(CURL *handle, ccurl_write_function function) {
+    return curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, function);
+}
+
+static inline CURLcode ccurl_easy_set_header_function(CURL *handle,
+                                                      ccurl_write_function function) {
+    return curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, function);
+}
+
+// curl_easy_getinfo is variadic too.
+
+static inline CURLcode ccurl_easy_get_long(CURL *handle, CURLINFO info, long *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+/// The string belongs to the handle and lives until its next transfer.
+static inline CURLcode ccurl_easy_get_string(CURL *handle, CURLINFO info,
+                                             const char *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode ccurl_easy_get_pointer(CURL *handle, CURLINFO info,
+                                              void *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+/// curl_multi_setopt is variadic.
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+/// The members of CURLMsg that a finished transfer has: its `data` is a union, which Swift sees
+/// as overlapping storage without saying which member is valid.
+static inline CURLcode ccurl_message_result(const CURLMsg *message) {
+    return message->data.result;
+}
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,98 @@
+/// The boundary to libjpeg (libjpeg-turbo 2.1.5, the classic API).
+///
+/// libjpeg reports errors by `longjmp`. Every function here sets its own jump target, creates and
+/// destroys the library's state itself and calls nothing outside C, so no jump ever crosses a
+/// Swift frame. No function keeps state; all may run on several threads at once.
+#ifndef CJPEG_H
+#define CJPEG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+typedef enum {
+    CJPEG_OK = 0,
+    /// The data is damaged: an error, or a warning that means lost data.
+    CJPEG_CORRUPT,
+    /// The data ends before the image does.
+    CJPEG_TRUNCATED,
+    /// A legal JPEG of a kind that the library does not decode.
+    CJPEG_UNSUPPORTED,
+    /// A limit of the caller was passed.
+    CJPEG_LIMIT,
+    CJPEG_OUT_OF_MEMORY,
+    /// The source was read, but cannot be written in the asked form.
+    CJPEG_ENCODE_FAILED,
+} cjpeg_status;
+
+typedef struct {
+    uint64_t maximum_pixels;
+    /// Scans of a multi-scan file.
+    int maximum_scans;
+    /// Warnings without loss of data; any other warning is an error at once.
+    int maximum_warnings;
+    /// What the library itself may allocate, in bytes; 0 for no limit.
+    uint64_t maximum_memory_bytes;
+} cjpeg_limits;
+
+/// What came out. `bytes` is owned by the caller, who releases it with `free`.
+typedef struct {
+    uint8_t *_Nullable bytes;
+    size_t length;
+    /// Offset in the source just after its end-of-image marker; 0 until that was read.
+    size_t source_end;
+    uint32_t width;
+    uint32_t height;
+    /// Of decoded pixels: 1 grey, 3 RGB.
+    int channels;
+    /// The source's pixels were CMYK or YCCK.
+    bool was_cmyk;
+    uint64_t decode_nanoseconds;
+    uint64_t encode_nanoseconds;
+} cjpeg_result;
+
+#define CJPEG_MESSAGE_BYTES 256
+
+/// Decodes the entropy-coded data of the whole file and keeps nothing of it.
+cjpeg_status cjpeg_verify(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
+    char *message);
+
+/// Verifies the file and, where that makes a quantisation table coarser, writes its DCT
+/// coefficients again, quantised by the larger of the source's step and that of `quality`.
+///
+/// `result->bytes` stays NULL with `CJPEG_OK` when no table would become coarser, or when the
+/// output would reach `maximum_output` bytes. The output is baseline (or sequential) Huffman with
+/// the source's sampling factors, colour space, component identifiers and density.
+///
+/// - `segments`: complete marker segments (0xFF, marker, length, payload) to write before the
+///   tables.
+cjpeg_status cjpeg_requantise(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, int quality,
+    const uint8_t *_Nullable segments, size_t segments_length, size_t maximum_output,
+    cjpeg_result *result, char *message);
+
+/// Decodes to 8-bit grey or RGB, rows from the top without padding.
+cjpeg_status cjpeg_decode(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
+    char *message);
+
+/// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr 4:2:0.
+///
+/// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
+cjpeg_status cjpeg_encode(
+    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
+    const uint8_t *_Nullable segments, size_t segments_length, size_t maximum_output,
+    cjpeg_result *result, char *message);
+
+/// Turns pixels upright: `orientation` is that of EXIF, 1…8. Widths and heights are those before;
+/// orientations 5…8 exchange them. The buffers do not overlap.
+void cjpeg_orient(
+    const uint8_t *pixels, uint32_t width, uint32_t height, int bytes_per_pixel, int orientation,
+    uint8_t *output);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,250 @@
+#include "cpng.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <png.h>
+
+/// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
+/// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
+typedef struct {
+    png_structp png;
+    png_infop info;
+    jmp_buf jump;
+    cpng_status status;
+    char *message;
+    const cpng_limits *limits;
+    const uint8_t *input;
+    size_t input_length;
+    size_t offset;
+    int warnings;
+    cpng_image *image;
+    uint8_t *row;
+} session;
+
+typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static _Noreturn void fail(session *s, cpng_status status, const char *text) {
+    s->status = status;
+    snprintf(s->message, CPNG_MESSAGE_BYTES, "%s", text);
+    longjmp(s->jump, 1);
+}
+
+static _Noreturn void on_error(png_structp png, png_const_charp text) {
+    fail(png_get_error_ptr(png), CPNG_CORRUPT, text);
+}
+
+/// libpng's warnings have no codes. Those about ancillary chunks mean that the chunk is left out,
+/// which costs no pixel; so only those that name image data, palette or transparency, or that
+/// come without a chunk's name, could mean loss.
+static bool is_harmless(png_const_charp text) {
+    // More rows or bytes than the image needs; all of its own were there.
+    static const char *const surplus[] = {
+        "IDAT: Extra compressed data", "IDAT: Too much image data", "Too much image data",
+        "Extra compressed data",
+    };
+    for (size_t index = 0; index < sizeof surplus / sizeof *surplus; index++) {
+        if (strcmp(text, surplus[index]) == 0) return true;
+    }
+    // "incorrect data check", "invalid distance" and the like: the stream is damaged after the
+    // last row's bytes, its checksum included.
+    return strncmp(text, "IDAT", 4) != 0;
+}
+
+static void on_warning(png_structp png, png_const_charp text) {
+    session *s = png_get_error_ptr(png);
+    if (!is_harmless(text)) fail(s, CPNG_CORRUPT, text);
+    if (++s->warnings > s->limits->maximum_warnings) fail(s, CPNG_LIMIT, "too many warnings");
+}
+
+static void on_read(png_structp png, png_bytep bytes, size_t count) {
+    session *s = png_get_io_ptr(png);
+    if (count > s->input_length - s->offset) {
+        fail(s, CPNG_TRUNCATED, "the data ends before the image does");
+    }
+    memcpy(bytes, s->input + s->offset, count);
+    s->offset += count;
+}
+
+static void open_source(session *s) {
+    s->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
+    if (s->png != NULL) s->info = png_create_info_struct(s->png);
+    if (s->info == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the decoder");
+    png_structp png = s->png;
+    png_set_read_fn(png, s, on_read);
+    uint64_t side = s->limits->maximum_pixels < PNG_UINT_31_MAX
+        ? s->limits->maximum_pixels : PNG_UINT_31_MAX;
+    png_set_user_limits(png, (png_uint_32)side, (png_uint_32)side);
+    png_set_chunk_cache_max(png, s->limits->maximum_cached_chunks);
+    png_set_chunk_malloc_max(png, s->limits->maximum_chunk_bytes);
+    // A wrong checksum ends the decode in a critical chunk and drops an ancillary one.
+    png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
+    // Skipped unread: what is not stored, or unpacks to many times its size.
+    static const png_byte skipped[] =
+        "bKGD\0eXIf\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
+    png_set_keep_unknown_chunks(
+        png, PNG_HANDLE_CHUNK_NEVER, skipped, (int)(sizeof skipped / 5));
+    png_read_info(png, s->info);
+    cpng_image *image = s->image;
+    image->width = png_get_image_width(png, s->info);
+    image->height = png_get_image_height(png, s->info);
+    if ((uint64_t)image->width * image->height > s->limits->maximum_pixels) {
+        fail(s, CPNG_LIMIT, "more pixels than allowed");
+    }
+}
+
+/// Blends over white and packs: `channels` is 2 or 4, the last being alpha. In place, forwards:
+/// a pixel's result never lies behind its source.
+static void blend_row(uint8_t *row, size_t width, int channels) {
+    uint8_t *output = row;
+    for (size_t x = 0; x < width; x++, row += channels) {
+        unsigned alpha = row[channels - 1];
+        for (int channel = 0; channel < channels - 1; channel++) {
+            *output++ = (uint8_t)((row[channel] * alpha + 255 * (255 - alpha) + 127) / 255);
+        }
+    }
+}
+
+static void read_rows(session *s, output_kind kind) {
+    png_structp png = s->png;
+    cpng_image *image = s->image;
+    bool is_interlaced = png_get_interlace_type(png, s->info) != PNG_INTERLACE_NONE;
+    int passes = 1;
+    if (kind == OUTPUT_OPAQUE) {
+        png_set_expand(png);
+        png_set_scale_16(png);
+    }
+    if (kind != OUTPUT_NONE) passes = png_set_interlace_handling(png);
+    png_read_update_info(png, s->info);
+    size_t row_bytes = png_get_rowbytes(png, s->info);
+    int channels = png_get_channels(png, s->info);
+    image->bit_depth = png_get_bit_depth(png, s->info);
+    image->color_type = png_get_color_type(png, s->info);
+    image->row_bytes = row_bytes;
+    int bits = channels * image->bit_depth;
+    image->filter_distance = bits > 8 ? bits / 8 : 1;
+    if (kind == OUTPUT_NONE) {
+        s->row = malloc(row_bytes + 1);
+        if (s->row == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for a row");
+        if (!is_interlaced) {
+            for (uint32_t y = 0; y < image->height; y++) png_read_row(png, s->row, NULL);
+            return;
+        }
+        // Without interlace handling the library gives the seven small images one by one.
+        for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
+            if (PNG_PASS_COLS(image->width, pass) == 0) continue;
+            uint32_t rows = PNG_PASS_ROWS(image->height, pass);
+            for (uint32_t y = 0; y < rows; y++) png_read_row(png, s->row, NULL);
+        }
+        return;
+    }
+    size_t total;
+    if (__builtin_add_overflow(row_bytes, 1, &row_bytes)
+        || __builtin_mul_overflow(row_bytes, (size_t)image->height, &total)) {
+        fail(s, CPNG_LIMIT, "more pixels than can be addressed");
+    }
+    // Zeroed where the library keeps what was in memory: the bits after a packed row's last pixel.
+    image->rows = bits < 8 ? calloc(total, 1) : malloc(total);
+    if (image->rows == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the pixels");
+    for (int pass = 0; pass < passes; pass++) {
+        for (uint32_t y = 0; y < image->height; y++) {
+            png_read_row(png, image->rows + y * row_bytes + 1, NULL);
+        }
+    }
+    if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) {
+        // The rows keep their distance until all are blended; then they move together.
+        size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
+        for (uint32_t y = 0; y < image->height; y++) {
+            uint8_t *row = image->rows + y * row_bytes;
+            blend_row(row + 1, image->width, channels);
+            memmove(image->rows + y * packed, row, packed);
+        }
+        image->row_bytes = packed - 1;
+        image->color_type &= ~PNG_COLOR_MASK_ALPHA;
+        image->filter_distance = channels - 1;
+    }
+}
+
+static unsigned valid_chunks(const session *s) {
+    static const struct { png_uint_32 library; unsigned ours; } names[] = {
+        {PNG_INFO_gAMA, CPNG_HAS_GAMA}, {PNG_INFO_cHRM, CPNG_HAS_CHRM},
+        {PNG_INFO_sRGB, CPNG_HAS_SRGB}, {PNG_INFO_sBIT, CPNG_HAS_SBIT},
+        {PNG_INFO_tRNS, CPNG_HAS_TRNS},
+    };
+    unsigned chunks = 0;
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++) {
+        if (png_get_valid(s->png, s->info, names[index].library)) chunks |= names[index].ours;
+    }
+    return chunks;
+}
+
+static cpng_status run_read(session *s, output_kind kind) {
+    uint64_t begin = now();
+    if (setjmp(s->jump)) return s->status;
+    open_source(s);
+    s->image->chunks = valid_chunks(s);
+    read_rows(s, kind);
+    png_read_end(s->png, NULL);
+    s->image->nanoseconds = now() - begin;
+    return CPNG_OK;
+}
+
+static cpng_status read_image(
+    const uint8_t *source, size_t length, const cpng_limits *limits, output_kind kind,
+    cpng_image *image, char *message) {
+    session s;
+    memset(&s, 0, sizeof s);
+    memset(image, 0, sizeof *image);
+    message[0] = 0;
+    s.input = source;
+    s.input_length = length;
+    s.limits = limits;
+    s.message = message;
+    s.image = image;
+    cpng_status status = run_read(&s, kind);
+    png_destroy_read_struct(&s.png, &s.info, NULL);
+    free(s.row);
+    if (status != CPNG_OK) cpng_image_free(image);
+    return status;
+}
+
+cpng_status cpng_verify(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message) {
+    return read_image(source, length, limits, OUTPUT_NONE, image, message);
+}
+
+cpng_status cpng_decode(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message) {
+    return read_image(source, length, limits, OUTPUT_SAME, image, message);
+}
+
+cpng_status cpng_decode_opaque(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message) {
+    return read_image(source, length, limits, OUTPUT_OPAQUE, image, message);
+}
+
+void cpng_image_free(cpng_image *image) {
+    free(image->rows);
+    image->rows = NULL;
+}
+
+void cpng_copy_pixels(const cpng_image *image, uint8_t *pixels) {
+    const uint8_t *row = image->rows + 1;
+    for (uint32_t y = 0; y < image->height; y++) {
+        memcpy(pixels, row, image->row_bytes);
+        pixels += image->row_bytes;
+        row += image->row_bytes + 1;
+    }
+}

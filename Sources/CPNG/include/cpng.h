@@ -1,0 +1,133 @@
+/// The boundary to libpng (1.6.39, the full read interface) and, for writing, to libdeflate.
+///
+/// libpng reports errors by `longjmp`. Every reading function here sets its own jump target,
+/// creates and destroys the library's state itself and calls nothing outside C, so no jump ever
+/// crosses a Swift frame. No function keeps state; all may run on several threads at once.
+#ifndef CPNG_H
+#define CPNG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+typedef enum {
+    CPNG_OK = 0,
+    /// The data is damaged: an error, or a warning that means lost data.
+    CPNG_CORRUPT,
+    /// The data ends before the image does.
+    CPNG_TRUNCATED,
+    /// A limit of the caller was passed.
+    CPNG_LIMIT,
+    CPNG_OUT_OF_MEMORY,
+} cpng_status;
+
+typedef struct {
+    uint64_t maximum_pixels;
+    /// Largest chunk that the library holds in memory, in bytes.
+    uint64_t maximum_chunk_bytes;
+    /// Ancillary chunks that the library keeps.
+    uint32_t maximum_cached_chunks;
+    /// Warnings without loss of data; any other warning is an error at once.
+    int maximum_warnings;
+} cpng_limits;
+
+/// Ancillary chunks that the library read and found valid.
+enum {
+    CPNG_HAS_GAMA = 1,
+    CPNG_HAS_CHRM = 2,
+    CPNG_HAS_SRGB = 4,
+    CPNG_HAS_SBIT = 8,
+    CPNG_HAS_TRNS = 16,
+};
+
+/// Decoded rows from the top. Each row is one spare byte, the place for a filter type, followed by
+/// `row_bytes` bytes; samples are packed and ordered as in a PNG without interlacing.
+/// `rows` is owned by the caller, who releases it with `cpng_image_free`.
+typedef struct {
+    uint8_t *_Nullable rows;
+    uint32_t width;
+    uint32_t height;
+    int bit_depth;
+    /// PNG's: 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGB and alpha.
+    int color_type;
+    /// Without the spare byte.
+    size_t row_bytes;
+    /// Distance from a pixel to the next in whole bytes, at least 1 (PNG section 9.2).
+    int filter_distance;
+    unsigned chunks;
+    uint64_t nanoseconds;
+} cpng_image;
+
+#define CPNG_MESSAGE_BYTES 256
+
+/// Decodes all rows and the end chunk, and keeps nothing of them; `image->rows` stays NULL.
+cpng_status cpng_verify(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message);
+
+/// Decodes to rows in the file's own colour type and bit depth.
+cpng_status cpng_decode(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message);
+
+/// Decodes to 8-bit grey or RGB: palettes are expanded, 16 bits scaled to 8, and transparency is
+/// blended over white in the file's own encoding of light. The rows have the spare byte too.
+cpng_status cpng_decode_opaque(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    char *message);
+
+void cpng_image_free(cpng_image *image);
+
+/// Copies rows without their spare bytes.
+void cpng_copy_pixels(const cpng_image *image, uint8_t *pixels);
+
+/// How rows are filtered (PNG section 9).
+typedef enum {
+    CPNG_FILTER_NONE,
+    CPNG_FILTER_SUB,
+    CPNG_FILTER_UP,
+    CPNG_FILTER_AVERAGE,
+    CPNG_FILTER_PAETH,
+    /// Per row the one with the smallest sum of absolute differences.
+    CPNG_FILTER_ADAPTIVE,
+} cpng_filter;
+
+/// The bytes that rows `first_row ..< first_row + count` need when they are filtered and
+/// compressed by themselves; 0 when there is no memory. The rows stay as they are.
+size_t cpng_trial(
+    const cpng_image *image, uint32_t first_row, uint32_t count, cpng_filter filter, int level);
+
+/// Filters the rows in place and writes a whole PNG file into `*output`, which the caller
+/// releases with `free`. It stays NULL with `CPNG_OK` when the file would reach `maximum_output`.
+///
+/// - `chunks`: complete chunks (length, type, data, CRC) to write between header and image data.
+/// - `level`: libdeflate's, 1…12.
+cpng_status cpng_encode(
+    cpng_image *image, const uint8_t *_Nullable chunks, size_t chunks_length, cpng_filter filter,
+    int level, size_t maximum_output, uint8_t *_Nullable *_Nonnull output, size_t *output_length);
+
+/// Copies packed 8-bit pixels, 1 (grey) or 3 (RGB) channels, to rows with a spare byte.
+cpng_status cpng_image_make(
+    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, cpng_image *image);
+
+/// How many of the pixels in every eighth row equal their left neighbour, from 0 to 1. Pixels of
+/// less than a byte are compared byte by byte.
+double cpng_flatness(const cpng_image *image);
+
+/// Compresses to a zlib stream that the caller releases with `free`; NULL without memory.
+uint8_t *_Nullable cpng_deflate(
+    const uint8_t *bytes, size_t length, int level, size_t *output_length);
+
+/// Unpacks a zlib stream of at most `maximum` bytes, for the caller to release with `free`; NULL
+/// when it is damaged, longer, or there is no memory.
+uint8_t *_Nullable cpng_inflate(
+    const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length);
+
+/// CRC-32 of PNG section 5.4.
+uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
+
+#pragma clang assume_nonnull end
+
+#endif

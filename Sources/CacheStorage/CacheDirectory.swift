@@ -1,0 +1,156 @@
+import Glibc
+package import PrefetchModel
+
+/// The cache's folder.
+///
+/// ```
+/// DIR/CACHEDIR.TAG                     marks the folder as a cache for backup programs, and as ours
+/// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
+/// DIR/lock                             held (flock) by the run that writes
+/// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
+/// DIR/tmp/                             content files on their way
+/// ```
+///
+/// Folders are made with mode 0700 and files with 0600, less what the umask takes away. Everything
+/// is opened relative to the folder's handle without following symbolic links.
+package final class CacheDirectory: Sendable {
+    package let path: String
+    let handle: FileDescriptor
+
+    /// The signature of the Cache Directory Tagging Specification (bford.info/cachedir).
+    private static let tag = """
+        Signature: 8a477f597d28d172789f06886806bc55
+        # This directory is a cache of images made by prefetch.
+        # It may be deleted as a whole; what it holds can be fetched again.
+
+        """
+    private static let tagName = "CACHEDIR.TAG"
+    static let databaseName = "prefetch.sqlite"
+
+    package enum Access: Sendable {
+        /// Makes what is missing.
+        case readWrite
+        /// Changes nothing; a folder that is no cache is an error.
+        case readOnly
+    }
+
+    /// - Throws: when the folder cannot be made or opened, belongs to somebody else, can be
+    ///   written by everybody, or holds something that is not a cache of ours.
+    package init(path: String, access: Access) throws(StorageError) {
+        self.path = path
+        if access == .readWrite { try CacheDirectory.makeDirectories(path) }
+        let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0 else {
+            throw .system(
+                "open", path,
+                hint: access == .readOnly && errno == ENOENT
+                    ? "there is no cache yet: `prefetch run` makes it, --cache-dir names another"
+                    : nil)
+        }
+        handle = FileDescriptor(number)
+        try checkOwner()
+        if !hasTag {
+            guard access == .readWrite else {
+                throw .refused(path, "is not a cache of prefetch")
+            }
+            guard try isEmpty() else {
+                throw .refused(
+                    path, "is not empty and not a cache of prefetch",
+                    hint: "name an empty or a new directory with --cache-dir")
+            }
+            try writeTag()
+        }
+    }
+
+    /// The path of something in the folder, for messages and for SQLite.
+    func path(of name: String) -> String { "\(path)/\(name)" }
+
+    /// Where a stored image lies.
+    package func path(of image: StoredImage) -> String { path(of: image.relativePath) }
+
+    private static func makeDirectories(_ path: String) throws(StorageError) {
+        guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+            throw .system("mkdir", path)
+        }
+        // Parents like ~/.cache get the usual mode.
+        var parents: [Substring] = []
+        var parent = path[..<slash]
+        while mkdir(String(parent), 0o777) != 0 {
+            if errno == EEXIST { break }
+            guard errno == ENOENT, let slash = parent.lastIndex(of: "/"), slash != parent.startIndex
+            else { throw .system("mkdir", String(parent)) }
+            parents.append(parent)
+            parent = parent[..<slash]
+        }
+        for parent in parents.reversed() where mkdir(String(parent), 0o777) != 0 && errno != EEXIST
+        {
+            throw .system("mkdir", String(parent))
+        }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
+    }
+
+    private func checkOwner() throws(StorageError) {
+        var status = stat()
+        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
+        guard status.st_uid == geteuid() else {
+            throw .refused(
+                path, "belongs to another user (\(status.st_uid))",
+                hint: "run as that user, or name another directory with --cache-dir")
+        }
+        guard status.st_mode & 0o002 == 0 else {
+            throw .refused(
+                path, "can be written by everybody", hint: "chmod o-w '\(path)'")
+        }
+    }
+
+    private var hasTag: Bool {
+        faccessat(handle.number, CacheDirectory.tagName, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    private func isEmpty() throws(StorageError) -> Bool {
+        try names(in: handle, path: path).isEmpty
+    }
+
+    private func writeTag() throws(StorageError) {
+        let path = path(of: CacheDirectory.tagName)
+        let number = openat(
+            handle.number, CacheDirectory.tagName,
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+            0o600)
+        guard number >= 0 else {
+            if errno == EEXIST { return }
+            throw .system("open", path)
+        }
+        var tag = CacheDirectory.tag
+        let written = tag.withUTF8 { write(number, $0.baseAddress, $0.count) }
+        let isWhole = written == CacheDirectory.tag.utf8.count
+        guard close(number) == 0, isWhole else {
+            let error = StorageError.system("write", path)
+            unlinkat(handle.number, CacheDirectory.tagName, 0)
+            throw error
+        }
+    }
+
+    /// The names in an open directory, without `.` and `..`.
+    func names(in directory: FileDescriptor, path: String) throws(StorageError) -> [String] {
+        // A directory stream takes over its descriptor and its position, so it gets its own.
+        let number = openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard number >= 0, let stream = fdopendir(number) else {
+            throw .system("open", path)
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .system("readdir", path) }
+        return names
+    }
+}

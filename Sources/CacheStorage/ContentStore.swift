@@ -1,0 +1,182 @@
+internal import CLinux
+import Glibc
+package import PrefetchModel
+import Synchronization
+
+/// Writes and removes content files. Any thread may use it; several write at once.
+package final class ContentStore: Sendable {
+    private let directory: CacheDirectory
+    private let content: FileDescriptor
+    private let temporary: FileDescriptor
+    /// The 256 folders below `content`, opened when first needed.
+    private let shards = Mutex([FileDescriptor?](repeating: nil, count: 256))
+    /// Digests whose file is in place and whose row is not committed yet, with the number of rows
+    /// on their way: such a file must not be removed though no row names it.
+    private let pinned = Mutex([ContentDigest: Int]())
+    private let temporaryNames = Atomic(0)
+
+    package init(directory: CacheDirectory) throws(StorageError) {
+        self.directory = directory
+        content = try FileDescriptor.directory(
+            "content", in: directory.handle, path: directory.path(of: "content"), isCreated: true)
+        temporary = try FileDescriptor.directory(
+            "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
+    }
+
+    /// Puts bytes in place under their digest's name and pins the file until ``unpin(_:)``.
+    ///
+    /// Content files never change once named; bytes that are there already are not written again.
+    /// The file carries the extended attributes `user.xdg.origin.url` and `user.mime_type` where
+    /// the file system allows (the names that curl and wget2 use); the URL has no user information.
+    ///
+    /// - Throws: when a system call fails; nothing is left under the final name then.
+    package func store(
+        _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
+    ) throws(StorageError) {
+        pinned.withLock { $0[image.digest, default: 0] += 1 }
+        do throws(StorageError) {
+            try place(bytes, as: image, originURL: originURL)
+        } catch {
+            unpin(image.digest)
+            throw error
+        }
+    }
+
+    private func place(
+        _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
+    ) throws(StorageError) {
+        let hexadecimal = image.digest.description
+        let path = directory.path(of: image)
+        let name = "\(hexadecimal).\(image.format.fileExtension)"
+        let shard = try shard(of: image.digest, hexadecimal: hexadecimal)
+        var status = stat()
+        if fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
+            status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count
+        {
+            return
+        }
+        let temporaryName = String(
+            temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
+        let number = openat(
+            temporary.number, temporaryName,
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .system("open", directory.path(of: "tmp/\(temporaryName)")) }
+        do throws(StorageError) {
+            try write(bytes, to: number, originURL: originURL, mediaType: image.format.mediaType)
+            guard renameat(temporary.number, temporaryName, shard.number, name) == 0 else {
+                throw StorageError.system("rename", path)
+            }
+        } catch {
+            // The temporary file's own removal cannot be helped when it fails; the next run
+            // collects it.
+            unlinkat(temporary.number, temporaryName, 0)
+            throw error
+        }
+    }
+
+    /// Writes everything and closes the descriptor.
+    private func write(
+        _ bytes: UnsafeRawBufferPointer, to number: Int32, originURL: String, mediaType: String
+    ) throws(StorageError) {
+        var offset = 0
+        while offset < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
+            let count = Glibc.write(number, rest.baseAddress, rest.count)
+            if count > 0 {
+                offset += count
+            } else if errno != EINTR {
+                let error = StorageError.system("write", directory.path(of: "tmp"))
+                close(number)
+                throw error
+            }
+        }
+        // Attributes are a courtesy: a file system without them, or without room for a long URL,
+        // is no reason to fail.
+        _ = originURL.withCString { fsetxattr(number, "user.xdg.origin.url", $0, strlen($0), 0) }
+        _ = mediaType.withCString { fsetxattr(number, "user.mime_type", $0, strlen($0), 0) }
+        guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
+    }
+
+    private func shard(
+        of digest: ContentDigest, hexadecimal: String
+    ) throws(StorageError) -> FileDescriptor {
+        let index = Int(digest.leadingWords.0 >> 56)
+        if let open = shards.withLock({ $0[index] }) { return open }
+        let name = String(hexadecimal.prefix(2))
+        // Two threads may open the same folder; the later one's handle stays, both are right.
+        let opened = try FileDescriptor.directory(
+            name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true)
+        shards.withLock { $0[index] = opened }
+        return opened
+    }
+
+    /// Tells that the row of a stored file is committed, or given up.
+    package func unpin(_ digest: ContentDigest) {
+        pinned.withLock { pinned in
+            guard let count = pinned[digest] else { return }
+            pinned[digest] = count > 1 ? count - 1 : nil
+        }
+    }
+
+    /// Removes a file that no row names any more, unless a row that will name it is on its way.
+    ///
+    /// - Throws: when the file is there and cannot be removed.
+    func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) {
+        let hexadecimal = digest.description
+        let shard = try shard(of: digest, hexadecimal: hexadecimal)
+        let name = "\(hexadecimal).\(format.fileExtension)"
+        // Under the lock, so that nobody pins the digest between the look and the removal.
+        let code: Int32 = pinned.withLock { pinned in
+            guard pinned[digest] == nil else { return 0 }
+            return unlinkat(shard.number, name, 0) == 0 || errno == ENOENT ? 0 : errno
+        }
+        guard code == 0 else {
+            errno = code
+            throw .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)"))
+        }
+    }
+
+    // MARK: Strays
+
+    /// Empties `tmp`. Only for the holder of the lock.
+    func removeTemporaries() throws(StorageError) {
+        let path = directory.path(of: "tmp")
+        for name in try directory.names(in: temporary, path: path)
+        where unlinkat(temporary.number, name, 0) != 0 && errno != ENOENT {
+            throw .system("unlink", "\(path)/\(name)")
+        }
+    }
+
+    /// Removes content files that no row names: what a run left that ended between a file's
+    /// rename and its row's commit. Only for the holder of the lock, before anything is stored.
+    ///
+    /// Files whose names are not of our form are left alone. `isNamed` tells whether a row names
+    /// the digest; the result is the number of files removed.
+    func removeStrays(isNamed: (ContentDigest) -> Bool) throws(StorageError) -> Int {
+        var removed = 0
+        let path = directory.path(of: "content")
+        for shardName in try directory.names(in: content, path: path)
+        where shardName.utf8.count == 2 {
+            let shardPath = "\(path)/\(shardName)"
+            let shard = try FileDescriptor.directory(
+                shardName, in: content, path: shardPath, isCreated: false)
+            for name in try directory.names(in: shard, path: shardPath) {
+                guard let dot = name.firstIndex(of: "."),
+                    let digest = ContentDigest(hexadecimal: name[..<dot]), !isNamed(digest)
+                else { continue }
+                guard unlinkat(shard.number, name, 0) == 0 || errno == ENOENT else {
+                    throw .system("unlink", "\(shardPath)/\(name)")
+                }
+                removed += 1
+            }
+        }
+        return removed
+    }
+
+    /// Writes everything of the cache's file system to the disk.
+    func synchronize() throws(StorageError) {
+        guard syncfs(directory.handle.number) == 0 else {
+            throw .system("syncfs", directory.path)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import GRDB
+package import PrefetchModel
+
+/// The table `run`, and what the end of the last run means for the next one.
+package struct RunLog: Sendable {
+    private let database: CacheDatabase
+    private let content: ContentStore
+
+    package init(database: CacheDatabase, content: ContentStore) {
+        self.database = database
+        self.content = content
+    }
+
+    /// Whether the last run left no end: it was killed, or the machine went down.
+    package func lastRunWasInterrupted() throws(StorageError) -> Bool {
+        try database.read("reading the run log") { database in
+            try Bool.fetchOne(
+                database,
+                sql: "SELECT ended_at IS NULL FROM run ORDER BY id DESC LIMIT 1") ?? false
+        }
+    }
+
+    /// Removes what an interrupted run left behind. Only for the holder of the lock, before
+    /// anything is stored.
+    ///
+    /// With `scansContent` content files without a row are looked for, which reads every folder;
+    /// that is needed only after an interrupted run. The result is the number of files removed.
+    @discardableResult
+    package func collectStrays(scansContent: Bool) throws(StorageError) -> Int {
+        try content.removeTemporaries()
+        guard scansContent else { return 0 }
+        let named = try database.read("reading content digests") { database in
+            var named: Set<ContentDigest> = []
+            let rows = try Row.fetchCursor(
+                database, sql: "SELECT sha256, format, width, height, bytes FROM variant")
+            while let row = try rows.next() {
+                if let image = StoredImage(row, from: 0) { named.insert(image.digest) }
+            }
+            return named
+        }
+        return try content.removeStrays { named.contains($0) }
+    }
+
+    /// Notes that a run begins.
+    ///
+    /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
+    package func begin(manifests: [String], at time: Timestamp) throws(StorageError) -> Int64 {
+        try database.write("noting the run's start") { database in
+            try database.execute(
+                sql: "INSERT INTO run (started_at, manifest) VALUES (?, ?)",
+                arguments: [time.milliseconds, manifests.joined(separator: "\n")])
+            return database.lastInsertedRowID
+        }
+    }
+
+    /// Notes that a run has ended.
+    ///
+    package func end(
+        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
+    ) throws(StorageError) {
+        // Names of ours and whole numbers: nothing in this JSON needs escaping.
+        let members =
+            [
+                ("entries", counters.entriesRead), ("requests", counters.requests),
+                ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
+            ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
+        let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+        try database.write("noting the run's end") { database in
+            try database.execute(
+                sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?",
+                arguments: [time.milliseconds, exitStatus, json, run])
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+
+/// The cache could not be read or written.
+package struct StorageError: Error, CustomStringConvertible {
+    package enum Code: Hashable, Sendable {
+        /// An `errno`.
+        case system(Int32)
+        /// An extended result code of SQLite.
+        case database(Int32)
+        /// The cache is not as it has to be; the message says what.
+        case refused
+    }
+
+    /// What was tried, like `rename`.
+    package let operation: String
+    /// A path.
+    package let subject: String
+    package let code: Code
+    package let message: String
+    /// What the user can do about it.
+    package var hint: String?
+
+    package init(
+        operation: String, subject: String, code: Code, message: String, hint: String? = nil
+    ) {
+        self.operation = operation
+        self.subject = subject
+        self.code = code
+        self.message = message
+        self.hint = hint
+    }
+
+    /// Takes the present `errno`.
+    static func system(
+        _ operation: String, _ subject: String, hint: String? = nil
+    ) -> StorageError {
+        let code = errno
+        return StorageError(
+            operation: operation, subject: subject, code: .system(code),
+            message: String(cString: strerror(code)), hint: hint)
+    }
+
+    static func refused(_ subject: String, _ message: String, hint: String? = nil) -> StorageError {
+        StorageError(
+            operation: "opening", subject: subject, code: .refused, message: message, hint: hint)
+    }
+
+    package var description: String {
+        switch code {
+        case .refused: "\(subject): \(message)"
+        case .system, .database: "\(subject): \(operation): \(message)"
+        }
+    }
+}

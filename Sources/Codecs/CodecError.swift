@@ -1,0 +1,27 @@
+/// Why an image is not stored. The text says what was found, on one line, without the subject.
+package enum CodecError: Error, Hashable, Sendable {
+    /// No known signature: a web page, text, nothing at all.
+    case notAnImage(String)
+    /// An image of a kind that is not decoded.
+    case unsupported(String)
+    /// Over ``CodecLimits/maximumPixels``.
+    case tooManyPixels(String)
+    /// Over another of ``CodecLimits``.
+    case limitExceeded(String)
+    /// Damaged. With `isTruncated` the data is good as far as it goes and then ends.
+    case corrupt(String, isTruncated: Bool)
+    case outOfMemory(String)
+    /// Good pixels could not be written: a fault of ours.
+    case encodingFailed(String)
+}
+
+extension CodecError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .notAnImage(let text), .unsupported(let text), .tooManyPixels(let text),
+            .limitExceeded(let text), .corrupt(let text, _), .outOfMemory(let text),
+            .encodingFailed(let text):
+            text
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// How much a single image may ask of the codecs. All are checked before memory is allocated for it.
+package struct CodecLimits: Hashable, Sendable {
+    /// Width times height.
+    package var maximumPixels = 100_000_000
+    /// Scans of a JPEG. Encoders write about ten; each costs a pass over all blocks, so a small
+    /// file of thousands of empty ones would keep a core busy for minutes.
+    package var maximumScans = 100
+    /// Warnings that cost no pixel. Any that may have cost one is a failure at once.
+    package var maximumWarnings = 100
+    /// An ICC profile, unpacked. The largest in use, of printing presses, have about 3 MB.
+    package var maximumMetadataBytes = 4 << 20
+    /// What libjpeg may allocate for coefficients, beyond the estimate made from the header: a second line,
+    /// should the estimate be wrong. Zero for no limit.
+    package var maximumLibraryBytes = 2 << 30
+
+    package init() {}
+
+    /// - Parameter maximumPixels: Width times height.
+    package init(maximumPixels: Int) {
+        self.maximumPixels = maximumPixels
+    }
+}

@@ -1,0 +1,77 @@
+package import PrefetchModel
+
+/// What an image says of itself before any pixel is decoded.
+package struct ImageHeader: Hashable, Sendable {
+    package let format: ImageFormat
+    /// As stored, before ``orientation`` is applied.
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+    /// Bits a sample.
+    package let bitDepth: Int
+    package let isProgressiveOrInterlaced: Bool
+    /// EXIF's, 1…8; 1 is upright.
+    package let orientation: Int
+    /// Samples a pixel, a palette's index counting as one.
+    let channels: Int
+    /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
+    let coefficientBytes: Int
+    /// Length of the whole file.
+    let sourceBytes: Int
+
+    package var pixels: Int { widthInPixels * heightInPixels }
+
+    /// An upper estimate, in bytes, of what ``process(_:recipe:limits:)`` allocates for this image, the source itself not
+    /// counted: coefficients, pixels, and the output.
+    package func decodeMemoryBytes(for recipe: Recipe) -> Int {
+        // The libraries' own state and tables; libdeflate's compressor is most of it.
+        let fixed = 2 << 20
+        let stride = (widthInPixels * channels * bitDepth + 7) / 8 + 1
+        // Rows in work, and those on which filters are tried, twice.
+        let margin = fixed + 160 * stride
+        let rows = heightInPixels * stride
+        // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
+        let output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
+        switch (format, recipe.encoding) {
+        case (.jpeg, .original):
+            return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
+        case (.jpeg, .same), (.jpeg, .jpeg):
+            return margin + coefficientBytes + output
+        case (.jpeg, .png):
+            let decoded = pixels * min(channels, 3)
+            // Pixels as decoded, turned or as rows, and the output.
+            return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
+                + 3 * (decoded + heightInPixels)
+        case (_, .original):
+            return margin
+        case (_, .jpeg):
+            // Grey or RGB, with alpha before it is blended; then upright; then a JPEG.
+            return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels
+        default:
+            return margin + rows + (recipe.keepsLarger ? rows + rows / 64 : sourceBytes)
+        }
+    }
+}
+
+/// Reads the header, without decoding.
+///
+/// - Throws: `notAnImage` without a known signature, `unsupported` for kinds that are not decoded,
+///   `tooManyPixels`, and `corrupt` where the header itself is damaged or cut.
+package func header(
+    of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits()
+) throws(CodecError) -> ImageHeader {
+    guard !source.isEmpty else { throw .notAnImage("no bytes") }
+    let result: ImageHeader
+    switch sniffed(source) {
+    case .jpeg: result = try JPEGFile(headerOf: source).imageHeader(of: source)
+    case .png: result = try PNGFile(source).imageHeader(of: source)
+    case let format?: throw .unsupported("\(format.rawValue) is not decoded")
+    case nil: throw .notAnImage("no image's signature")
+    }
+    // Neither factor has more than 31 bits.
+    if result.pixels > limits.maximumPixels {
+        throw .tooManyPixels(
+            "\(result.widthInPixels)×\(result.heightInPixels) pixels, more than "
+                + "\(limits.maximumPixels)")
+    }
+    return result
+}

@@ -1,0 +1,289 @@
+internal import Glibc
+internal import PrefetchModel
+
+/// The marker segments of a JPEG file (ITU-T T.81, annex B), found without decoding.
+struct JPEGFile {
+    struct Segment {
+        let marker: UInt8
+        /// From its 0xFF to its last byte.
+        let range: Range<Int>
+        /// What follows the length.
+        var payload: Range<Int> { min(range.lowerBound + 4, range.upperBound)..<range.upperBound }
+    }
+
+    struct Frame {
+        let marker: UInt8
+        let precision: Int
+        let width: Int
+        let height: Int
+        /// Horizontal and vertical sampling factors, a component each.
+        let sampling: [(horizontal: Int, vertical: Int)]
+    }
+
+    /// In file order, up to and with the first scan's header.
+    private(set) var segments: [Segment] = []
+    private(set) var frame: Frame?
+    private(set) var orientation = ExifOrientation.upright
+
+    /// Reads up to the first scan.
+    ///
+    /// - Throws: `unsupported` for processes that libjpeg does not decode, `corrupt` without a frame.
+    init(headerOf source: UnsafeRawBufferPointer) throws(CodecError) {
+        try read(source)
+    }
+
+    /// Where the next marker's 0xFF is, at or after `offset`; nil where none is left.
+    private static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
+        guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
+        let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
+        while pointer < end, let found = memchr(pointer, 0xFF, end - pointer) {
+            let position = UnsafeRawPointer(found)
+            let next = position.load(fromByteOffset: 1, as: UInt8.self)
+            if next != 0 && next != 0xFF { return source.baseAddress.map { position - $0 } }
+            pointer = position + 1
+        }
+        return nil
+    }
+
+    private mutating func read(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+        var offset = 2
+        while let start = JPEGFile.nextMarker(in: source, from: offset) {
+            let marker = source[start + 1]
+            switch marker {
+            case 0x01, 0xD0...0xD8:
+                offset = start + 2
+                continue
+            case 0xD9:
+                throw .corrupt("the file ends without an image", isTruncated: false)
+            default: break
+            }
+            guard source.count - start >= 4 else { break }
+            // A length below its own two bytes is read as none, as libjpeg does.
+            let length = max(source.bigEndian16(at: start + 2), 2)
+            guard length <= source.count - start - 2 else { break }
+            let segment = Segment(marker: marker, range: start..<start + 2 + length)
+            segments.append(segment)
+            offset = segment.range.upperBound
+            if marker == 0xDA {
+                guard frame != nil else {
+                    throw .corrupt("a scan before its frame", isTruncated: false)
+                }
+                return
+            }
+            try note(segment, in: source)
+        }
+        throw .corrupt("the data ends inside the header", isTruncated: true)
+    }
+
+    private mutating func note(
+        _ segment: Segment, in source: UnsafeRawBufferPointer
+    ) throws(CodecError) {
+        switch segment.marker {
+        case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
+            guard frame == nil else { throw .corrupt("two frames", isTruncated: false) }
+            frame = try JPEGFile.frame(segment, in: source)
+        case 0xE1 where isExif(segment, in: source) && orientation == ExifOrientation.upright:
+            let tiff = segment.payload.dropFirst(6)
+            orientation = ExifOrientation.value(inTIFF: .init(rebasing: source[tiff]))
+        default: break
+        }
+    }
+
+    func isExif(_ segment: Segment, in source: UnsafeRawBufferPointer) -> Bool {
+        segment.marker == 0xE1 && segment.payload.count >= 6
+            && source.holds("Exif\0", at: segment.payload.lowerBound)
+    }
+
+    private static func frame(
+        _ segment: Segment, in source: UnsafeRawBufferPointer
+    ) throws(CodecError) -> Frame {
+        // Baseline, extended and progressive, by Huffman or arithmetic codes, are decoded;
+        // lossless and hierarchical are not.
+        guard [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(segment.marker) else {
+            throw .unsupported("a lossless or hierarchical JPEG")
+        }
+        let payload = UnsafeRawBufferPointer(rebasing: source[segment.payload])
+        guard payload.count >= 6, payload.count == 6 + 3 * Int(payload[5]) else {
+            throw .corrupt("bad frame header", isTruncated: false)
+        }
+        guard payload[0] == 8 else { throw .unsupported("a JPEG of \(payload[0]) bits a sample") }
+        let height = payload.bigEndian16(at: 1)
+        let width = payload.bigEndian16(at: 3)
+        guard width > 0, height > 0, payload[5] > 0 else {
+            throw .corrupt("an image without pixels", isTruncated: false)
+        }
+        var sampling: [(horizontal: Int, vertical: Int)] = []
+        for component in 0..<Int(payload[5]) {
+            let factors = Int(payload[7 + 3 * component])
+            sampling.append((factors >> 4, factors & 15))
+        }
+        guard
+            sampling.allSatisfy({ (1...4).contains($0.horizontal) && (1...4).contains($0.vertical) }
+            )
+        else { throw .corrupt("bad sampling factors", isTruncated: false) }
+        return Frame(
+            marker: segment.marker, precision: 8, width: width, height: height, sampling: sampling)
+    }
+
+    func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        guard let frame else { throw .corrupt("no frame", isTruncated: false) }
+        let widest = frame.sampling.map(\.horizontal).max() ?? 1
+        let tallest = frame.sampling.map(\.vertical).max() ?? 1
+        let columns = (frame.width + 8 * widest - 1) / (8 * widest)
+        let rows = (frame.height + 8 * tallest - 1) / (8 * tallest)
+        var blocks = 0
+        for factors in frame.sampling {
+            blocks += columns * rows * factors.horizontal * factors.vertical
+        }
+        return ImageHeader(
+            format: .jpeg, widthInPixels: frame.width, heightInPixels: frame.height,
+            bitDepth: frame.precision,
+            isProgressiveOrInterlaced: frame.marker == 0xC2 || frame.marker == 0xCA
+                || hasSeveralScans(of: frame, in: source),
+            orientation: orientation, channels: frame.sampling.count,
+            coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)
+    }
+
+    /// Whether the first scan leaves out components, so that all are held until the last.
+    private func hasSeveralScans(of frame: Frame, in source: UnsafeRawBufferPointer) -> Bool {
+        guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {
+            return false
+        }
+        return Int(source[scan.payload.lowerBound]) < frame.sampling.count
+    }
+}
+
+// MARK: - Metadata
+
+extension JPEGFile {
+    /// A complete marker segment.
+    static func segment(_ marker: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
+        let length = payload.count + 2
+        return [0xFF, marker, UInt8(length >> 8), UInt8(length & 0xFF)] + payload
+    }
+
+    /// An APP1 segment with nothing but the orientation.
+    static func orientationSegment(_ orientation: Int) -> [UInt8] {
+        segment(0xE1, Array("Exif\0\0".utf8) + ExifOrientation.minimalTIFF(orientation))
+    }
+
+    /// APP2 segments that carry the profile (ICC.1:2022, annex B.4).
+    static func profileSegments(_ profile: [UInt8]) -> [UInt8] {
+        let most = 65519
+        let count = (profile.count + most - 1) / most
+        guard count <= 255 else { return [] }
+        return (0..<count).flatMap { index in
+            let part = profile[index * most..<min(profile.count, (index + 1) * most)]
+            return segment(
+                0xE2, Array("ICC_PROFILE\0".utf8) + [UInt8(index + 1), UInt8(count)] + part)
+        }
+    }
+
+    private func isProfilePart(_ segment: Segment, in source: UnsafeRawBufferPointer) -> Bool {
+        segment.marker == 0xE2 && segment.payload.count >= 14
+            && source.holds("ICC_PROFILE\0", at: segment.payload.lowerBound)
+    }
+
+    /// The profile put together from its parts, each of which must be there once; nil without a
+    /// whole one.
+    func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+        let parts = segments.filter { isProfilePart($0, in: source) }
+        var byNumber: [Int: Segment] = [:]
+        var total = 0
+        for part in parts {
+            let number = Int(source[part.payload.lowerBound + 12])
+            guard Int(source[part.payload.lowerBound + 13]) == parts.count,
+                (1...parts.count).contains(number),
+                byNumber.updateValue(part, forKey: number) == nil
+            else { return nil }
+            total += part.payload.count - 14
+        }
+        guard !parts.isEmpty, total <= limits.maximumMetadataBytes else { return nil }
+        var profile: [UInt8] = []
+        profile.reserveCapacity(total)
+        for number in 1...parts.count {
+            guard let part = byNumber[number] else { return nil }
+            profile += source[part.payload.dropFirst(14)]
+        }
+        return ICCProfile.isWhole(profile) ? profile : nil
+    }
+
+    /// The file's own bytes from its start up to `end`, without metadata: APP1…APP15 and comments go, except for the
+    /// colour transform (APP14 of Adobe), a whole ICC profile and the orientation; so does a thumbnail in the JFIF segment.
+    /// `end` is just after the end-of-image marker, where the decoder found it.
+    func stripped(
+        _ source: UnsafeRawBufferPointer, end: Int, limits: CodecLimits
+    ) -> [ImagePiece] {
+        let keepsProfile = profile(in: source, limits: limits) != nil
+        var pieces: [ImagePiece] = []
+        pieces.append(source: 0..<2)
+        var needsOrientation = orientation != ExifOrientation.upright
+        for segment in segments {
+            append(
+                segment, of: source, keepsProfile: keepsProfile,
+                needsOrientation: &needsOrientation, to: &pieces)
+        }
+        // What follows are scans' data, with tables and further scans between them.
+        var offset = segments.last?.range.upperBound ?? 2
+        while let start = JPEGFile.nextMarker(in: source, from: offset), start < end {
+            let marker = source[start + 1]
+            pieces.append(source: offset..<start)
+            offset = start
+            switch marker {
+            case 0x01, 0xD0...0xD9:
+                pieces.append(source: start..<start + 2)
+                offset = start + 2
+            default:
+                guard end - start >= 4 else { break }
+                let next = min(start + 2 + max(source.bigEndian16(at: start + 2), 2), end)
+                if !(0xE0...0xEF).contains(marker) && marker != 0xFE {
+                    pieces.append(source: start..<next)
+                }
+                offset = next
+            }
+            if offset == start { break }
+        }
+        if offset < end { pieces.append(source: offset..<end) }
+        return pieces
+    }
+
+    private func append(
+        _ segment: Segment, of source: UnsafeRawBufferPointer, keepsProfile: Bool,
+        needsOrientation: inout Bool, to pieces: inout [ImagePiece]
+    ) {
+        let payload = segment.payload
+        switch segment.marker {
+        case 0xE0:
+            guard payload.count >= 14, source.holds("JFIF\0", at: payload.lowerBound) else {
+                return
+            }
+            if payload.count == 14 {
+                pieces.append(source: segment.range)
+            } else {
+                let fixed = source[payload.prefix(12)] + [0, 0]
+                pieces.append(.made(JPEGFile.segment(0xE0, fixed)))
+            }
+        case 0xE1:
+            guard needsOrientation, isExif(segment, in: source) else { return }
+            let minimal = JPEGFile.orientationSegment(orientation)
+            if source[segment.range].elementsEqual(minimal) {
+                pieces.append(source: segment.range)
+            } else {
+                pieces.append(.made(minimal))
+            }
+            needsOrientation = false
+        case 0xE2:
+            if keepsProfile, isProfilePart(segment, in: source) {
+                pieces.append(source: segment.range)
+            }
+        case 0xEE:
+            if source.holds("Adobe", at: payload.lowerBound), payload.count >= 12 {
+                pieces.append(source: segment.range)
+            }
+        case 0xE3...0xEF, 0xFE:
+            return
+        default:
+            pieces.append(source: segment.range)
+        }
+    }
+}

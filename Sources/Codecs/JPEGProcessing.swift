@@ -1,0 +1,193 @@
+internal import CJPEG
+internal import CPNG
+internal import PrefetchModel
+
+/// What can be made of one JPEG source.
+struct JPEGProcessing {
+    let source: UnsafeRawBufferPointer
+    let header: ImageHeader
+    let limits: CodecLimits
+    private let file: JPEGFile
+    private let bytes: UnsafePointer<UInt8>
+
+    init(
+        source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) {
+        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            throw .notAnImage("no bytes")
+        }
+        self.source = source
+        self.header = header
+        self.limits = limits
+        self.bytes = bytes
+        file = try JPEGFile(headerOf: source)
+    }
+
+    private var libraryLimits: cjpeg_limits {
+        cjpeg_limits(
+            maximum_pixels: UInt64(limits.maximumPixels),
+            maximum_scans: Int32(clamping: limits.maximumScans),
+            maximum_warnings: Int32(clamping: limits.maximumWarnings),
+            maximum_memory_bytes: UInt64(limits.maximumLibraryBytes))
+    }
+
+    /// The source as it is, after its coefficients were decoded.
+    func verified() throws(CodecError) -> ProcessedImage {
+        let result = try called { limits, result, message in
+            cjpeg_verify(bytes, source.count, limits, result, message)
+        }
+        return image(.source, result)
+    }
+
+    /// With coarser quantisation where the quality asks for it; else the source's own data.
+    func requantised(_ recipe: Recipe) throws(CodecError) -> ProcessedImage {
+        let segments = keptSegments
+        let maximum = recipe.keepsLarger ? Int.max / 4 : source.count
+        var failure: CodecError?
+        var result = cjpeg_result()
+        do throws(CodecError) {
+            result = try called { limits, result, message in
+                cjpeg_requantise(
+                    bytes, source.count, limits, Int32(recipe.quality), segments, segments.count,
+                    maximum, result, message)
+            }
+        } catch .encodingFailed(let text) {
+            // Readable, but with coefficients or tables beyond what may be written: its own data
+            // is as good as before. It was decoded to its end, or this could not have begun.
+            failure = .encodingFailed(text)
+            result = try called { limits, result, message in
+                cjpeg_verify(bytes, source.count, limits, result, message)
+            }
+        }
+        let stripped = file.stripped(source, end: result.source_end, limits: limits)
+        if failure == nil, let made = result.bytes {
+            let encoded = ImageBytes(owning: made, count: result.length)
+            if recipe.keepsLarger || encoded.count < stripped.byteCount {
+                return image(.encoded(encoded), result)
+            }
+        }
+        if stripped.isWhole(source) { return image(.source, result) }
+        guard let copy = ImageBytes(joining: stripped, of: source) else {
+            throw .outOfMemory("no memory for the output")
+        }
+        return image(.encoded(copy), result)
+    }
+
+    /// Orientation and profile as marker segments.
+    private var keptSegments: [UInt8] {
+        var segments: [UInt8] = []
+        if file.orientation != ExifOrientation.upright {
+            segments += JPEGFile.orientationSegment(file.orientation)
+        }
+        if let profile = file.profile(in: source, limits: limits) {
+            segments += JPEGFile.profileSegments(profile)
+        }
+        return segments
+    }
+
+    /// As an upright PNG of 8 bits a sample, grey or RGB.
+    func converted() throws(CodecError) -> ProcessedImage {
+        var result = try called { limits, result, message in
+            cjpeg_decode(bytes, source.count, limits, result, message)
+        }
+        guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
+        var pixels = ImageBytes(owning: decoded, count: result.length)
+        let clock = ContinuousClock()
+        let begin = clock.now
+        let (width, height) = try ImageBytes.upright(
+            &pixels, width: result.width, height: result.height, channels: Int(result.channels),
+            orientation: file.orientation)
+        result.width = width
+        result.height = height
+        let profile = file.profile(in: source, limits: limits)
+        let chunks =
+            if let profile, !result.was_cmyk,
+                ICCProfile.fits(profile, channels: Int(result.channels))
+            {
+                PNGFile.profileChunk(profile)
+            } else { [UInt8]() }
+        var rows = cpng_image()
+        let status = pixels.withUnsafeBytes { packed in
+            packed.baseAddress.map {
+                cpng_image_make(
+                    $0.assumingMemoryBound(to: UInt8.self), width, height, result.channels, &rows)
+            }
+        }
+        guard status == CPNG_OK else { throw .outOfMemory("no memory for the pixels") }
+        defer { cpng_image_free(&rows) }
+        let output = try PNGEncoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
+        guard let output else { throw .encodingFailed("the PNG is too large") }
+        return ProcessedImage(
+            output: .encoded(output), format: .png, widthInPixels: Int(width),
+            heightInPixels: Int(height),
+            decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
+            encodeDuration: clock.now - begin)
+    }
+
+    private func image(_ output: ProcessedImage.Output, _ result: cjpeg_result) -> ProcessedImage {
+        ProcessedImage(
+            output: output, format: .jpeg, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels,
+            decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
+            encodeDuration: .nanoseconds(Int64(clamping: result.encode_nanoseconds)))
+    }
+
+    private func called(
+        _ body: (
+            UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
+            UnsafeMutablePointer<CChar>
+        ) -> cjpeg_status
+    ) throws(CodecError) -> cjpeg_result {
+        var result = cjpeg_result()
+        var limits = libraryLimits
+        try JPEGProcessing.check { message in body(&limits, &result, message) }
+        return result
+    }
+
+    /// Calls into libjpeg and turns its answer into an error.
+    static func check(
+        _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
+    ) throws(CodecError) {
+        let (status, text) = withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(CJPEG_MESSAGE_BYTES)
+        ) { message in
+            message.initialize(repeating: 0)
+            guard let start = message.baseAddress else { return (CJPEG_OUT_OF_MEMORY, "") }
+            let status = body(start)
+            return (status, status == CJPEG_OK ? "" : String(cString: start))
+        }
+        switch status {
+        case CJPEG_OK: return
+        case CJPEG_TRUNCATED: throw .corrupt(text, isTruncated: true)
+        case CJPEG_UNSUPPORTED: throw .unsupported(text)
+        case CJPEG_LIMIT: throw .limitExceeded(text)
+        case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
+        case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
+        default: throw .corrupt(text, isTruncated: false)
+        }
+    }
+}
+
+extension ImageBytes {
+    /// Replaces packed pixels by upright ones where they are not; returns the new width and height.
+    ///
+    /// - Throws: `outOfMemory`.
+    static func upright(
+        _ pixels: inout ImageBytes, width: UInt32, height: UInt32, channels: Int, orientation: Int
+    ) throws(CodecError) -> (width: UInt32, height: UInt32) {
+        guard orientation != ExifOrientation.upright else { return (width, height) }
+        guard let turned = ImageBytes(uninitialised: pixels.count) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        pixels.withUnsafeBytes { from in
+            turned.fill { to in
+                guard let from = from.baseAddress, let to = to.baseAddress else { return }
+                cjpeg_orient(
+                    from.assumingMemoryBound(to: UInt8.self), width, height, Int32(channels),
+                    Int32(orientation), to.assumingMemoryBound(to: UInt8.self))
+            }
+        }
+        pixels = turned
+        return orientation >= 5 ? (height, width) : (width, height)
+    }
+}

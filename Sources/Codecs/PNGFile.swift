@@ -1,0 +1,233 @@
+internal import CPNG
+internal import PrefetchModel
+
+/// The chunks of a PNG file (PNG third edition, section 5), found without decoding.
+struct PNGFile {
+    struct Chunk {
+        /// Four letters, the first in the most significant byte.
+        let type: UInt32
+        /// From its length to its CRC.
+        let range: Range<Int>
+        var data: Range<Int> { range.lowerBound + 8..<range.upperBound - 4 }
+    }
+
+    /// In file order, up to and with the end chunk; shorter when the data ends before.
+    private(set) var chunks: [Chunk] = []
+    let width: Int
+    let height: Int
+    let bitDepth: Int
+    let colorType: Int
+    let isInterlaced: Bool
+    private(set) var orientation = ExifOrientation.upright
+
+    /// - Throws: `unsupported` for animations and Apple's variant, `corrupt` without a good header chunk.
+    init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+        guard source.count >= 33 else {
+            throw .corrupt("the data ends inside the header", isTruncated: true)
+        }
+        if source.holds("CgBI", at: 12) {
+            throw .unsupported("a PNG of Apple's own variant (CgBI)")
+        }
+        guard source.bigEndian32(at: 8) == 13, source.holds("IHDR", at: 12) else {
+            throw .corrupt("no header chunk", isTruncated: false)
+        }
+        width = source.bigEndian32(at: 16)
+        height = source.bigEndian32(at: 20)
+        bitDepth = Int(source[24])
+        colorType = Int(source[25])
+        isInterlaced = source[28] != 0
+        guard (1...0x7FFF_FFFF).contains(width), (1...0x7FFF_FFFF).contains(height) else {
+            throw .corrupt("bad width or height", isTruncated: false)
+        }
+        guard [1, 2, 4, 8, 16].contains(bitDepth), [0, 2, 3, 4, 6].contains(colorType) else {
+            throw .corrupt("bad bit depth or colour type", isTruncated: false)
+        }
+        var offset = 8
+        while source.count - offset >= 12 {
+            let length = source.bigEndian32(at: offset)
+            guard length <= source.count - offset - 12 else { break }
+            let type = UInt32(source.bigEndian32(at: offset + 4))
+            let chunk = Chunk(type: type, range: offset..<offset + 12 + length)
+            chunks.append(chunk)
+            offset = chunk.range.upperBound
+            if type == .acTL { throw .unsupported("an animated PNG") }
+            if type == .eXIf { orientation = PNGFile.orientation(chunk, in: source) }
+            if type == .IEND { break }
+        }
+    }
+
+    private static func orientation(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Int {
+        ExifOrientation.value(inTIFF: .init(rebasing: source[chunk.data]))
+    }
+
+    /// Samples a pixel.
+    var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
+
+    func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        guard width.multipliedReportingOverflow(by: height).overflow == false else {
+            throw .tooManyPixels("\(width)×\(height) pixels")
+        }
+        return ImageHeader(
+            format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
+            isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
+            coefficientBytes: 0, sourceBytes: source.count)
+    }
+}
+
+extension UInt32 {
+    static let IHDR: UInt32 = 0x4948_4452
+    static let PLTE: UInt32 = 0x504C_5445
+    static let IDAT: UInt32 = 0x4944_4154
+    static let IEND: UInt32 = 0x4945_4E44
+    static let acTL: UInt32 = 0x6163_544C
+    static let eXIf: UInt32 = 0x6558_4966
+    static let gAMA: UInt32 = 0x6741_4D41
+    static let cHRM: UInt32 = 0x6348_524D
+    static let sRGB: UInt32 = 0x7352_4742
+    static let iCCP: UInt32 = 0x6943_4350
+    static let sBIT: UInt32 = 0x7342_4954
+    static let tRNS: UInt32 = 0x7452_4E53
+    static let cICP: UInt32 = 0x6349_4350
+    static let mDCV: UInt32 = 0x6D44_4356
+    static let cLLI: UInt32 = 0x634C_4C49
+}
+
+// MARK: - Metadata
+
+extension PNGFile {
+    /// What is kept of the chunks before the image data, with the decoder's flag for a chunk that it
+    /// found valid: what changes how pixels look. To these come the palette, the ICC profile, the
+    /// orientation and ``unknown``. Text, time, physical size, suggested palettes, background and
+    /// all other chunks are dropped.
+    private static let known: [UInt32: Int] = [
+        .gAMA: CPNG_HAS_GAMA, .cHRM: CPNG_HAS_CHRM, .sRGB: CPNG_HAS_SRGB, .sBIT: CPNG_HAS_SBIT,
+        .tRNS: CPNG_HAS_TRNS,
+    ]
+    /// Chunks that the library is too old for, with their lengths. High dynamic range:
+    /// coding-independent code points, mastering display, light levels.
+    private static let unknown: [UInt32: Int] = [.cICP: 4, .mDCV: 24, .cLLI: 8]
+
+    static func chunk(_ type: UInt32, _ data: [UInt8]) -> [UInt8] {
+        func bytes(_ value: UInt32) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
+        }
+        let body = bytes(type) + data
+        return bytes(UInt32(data.count)) + body + bytes(cpng_crc(body, body.count))
+    }
+
+    /// Whether the checksum at its end is right.
+    func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
+        let body = UnsafeRawBufferPointer(
+            rebasing: source[chunk.range.lowerBound + 4..<chunk.range.upperBound - 4])
+        return Int(cpng_crc(body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count))
+            == source.bigEndian32(at: chunk.range.upperBound - 4)
+    }
+
+    /// A damaged transparency chunk: the decoder only leaves it out, but its pixels are lost.
+    func hasDamagedTransparency(in source: UnsafeRawBufferPointer) -> Bool {
+        chunks.prefix { $0.type != .IDAT }
+            .contains { $0.type == .tRNS && !isIntact($0, in: source) }
+    }
+
+    /// The kept ancillary chunks and a palette, in the order in which they go before the image data.
+    /// `valid` are the decoder's flags.
+    func keptChunks(
+        _ source: UnsafeRawBufferPointer, valid: UInt32, limits: CodecLimits
+    ) -> [ImagePiece] {
+        var pieces: [ImagePiece] = []
+        var seen: Set<UInt32> = []
+        var needsOrientation = orientation != ExifOrientation.upright
+        for chunk in chunks.dropFirst() {
+            if chunk.type == .IDAT { break }
+            guard seen.insert(chunk.type).inserted else { continue }
+            if chunk.type == .eXIf {
+                guard needsOrientation else { continue }
+                pieces.append(orientationPiece(chunk, in: source))
+                needsOrientation = false
+                continue
+            }
+            let isKept =
+                if chunk.type == .PLTE {
+                    colorType == 3
+                } else if chunk.type == .iCCP {
+                    profile(source, limits: limits) != nil
+                } else if let flag = PNGFile.known[chunk.type] {
+                    valid & UInt32(flag) != 0
+                } else if let length = PNGFile.unknown[chunk.type] {
+                    chunk.data.count == length
+                } else {
+                    false
+                }
+            if isKept, isIntact(chunk, in: source) { pieces.append(source: chunk.range) }
+        }
+        if needsOrientation {
+            pieces.append(.made(PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))))
+        }
+        return pieces
+    }
+
+    private func orientationPiece(
+        _ chunk: Chunk, in source: UnsafeRawBufferPointer
+    ) -> ImagePiece {
+        let minimal = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))
+        return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
+    }
+
+    /// The file's own header, image data and end, with the kept chunks.
+    ///
+    /// `kept` comes from ``keptChunks(_:valid:limits:)``.
+    func stripped(_ source: UnsafeRawBufferPointer, kept: [ImagePiece]) -> [ImagePiece] {
+        var pieces = [.source(0..<33)] + kept
+        for chunk in chunks where chunk.type == .IDAT || chunk.type == .IEND {
+            pieces.append(.source(chunk.range))
+        }
+        return pieces.joined
+    }
+
+    /// The ICC profile, unpacked; nil without a whole one for this kind of pixels.
+    ///
+    /// Checked here and not by libpng, which refuses profiles that all else in use accepts.
+    func profile(_ source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+        guard
+            let chunk = chunks.prefix(while: { $0.type != .IDAT }).first(where: { $0.type == .iCCP }
+            ),
+            isIntact(chunk, in: source)
+        else { return nil }
+        // Name, zero, method, then a zlib stream.
+        let data = source[chunk.data]
+        guard let zero = data.firstIndex(of: 0), zero + 2 < data.endIndex else { return nil }
+        let stream = UnsafeRawBufferPointer(rebasing: data[(zero + 2)...])
+        guard let start = stream.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            return nil
+        }
+        var length = 0
+        guard
+            let unpacked = cpng_inflate(start, stream.count, limits.maximumMetadataBytes, &length)
+        else { return nil }
+        let owner = ImageBytes(owning: unpacked, count: length)
+        let profile = owner.withUnsafeBytes { [UInt8]($0) }
+        return ICCProfile.fits(profile, channels: colorType & 2 == 0 ? 1 : 3) ? profile : nil
+    }
+
+    static func profileChunk(_ profile: [UInt8]) -> [UInt8] {
+        var length = 0
+        guard let packed = cpng_deflate(profile, profile.count, 6, &length) else { return [] }
+        let owner = ImageBytes(owning: packed, count: length)
+        return chunk(.iCCP, Array("ICC\0\0".utf8) + owner.withUnsafeBytes { [UInt8]($0) })
+    }
+}
+
+extension [ImagePiece] {
+    /// The same bytes with neighbouring ranges made one.
+    var joined: [ImagePiece] {
+        var result: [ImagePiece] = []
+        for piece in self {
+            if case .source(let range) = piece {
+                result.append(source: range)
+            } else {
+                result.append(piece)
+            }
+        }
+        return result
+    }
+}

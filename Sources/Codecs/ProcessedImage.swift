@@ -1,0 +1,45 @@
+package import PrefetchModel
+
+/// An image as it is to be stored.
+package struct ProcessedImage: Sendable {
+    package enum Output: Sendable {
+        /// The source's own bytes, unchanged.
+        case source
+        case encoded(ImageBytes)
+    }
+
+    package let output: Output
+    package let format: ImageFormat
+    /// Of what is stored, so after the orientation where that was applied.
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+    package let decodeDuration: Duration
+    package let encodeDuration: Duration
+}
+
+/// Decodes the whole source, so that damage is found, and makes what the recipe asks for.
+///
+/// Synchronous, without shared state; any number of threads may call it at once. It allocates at
+/// most about ``ImageHeader/decodeMemoryBytes(for:)``.
+///
+/// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes, unless the
+/// recipe keeps it. Another format that was asked for is made at any size.
+package func process(
+    _ source: UnsafeRawBufferPointer, recipe: Recipe, limits: CodecLimits = CodecLimits()
+) throws(CodecError) -> ProcessedImage {
+    let header = try header(of: source, limits: limits)
+    guard header.format == .jpeg else {
+        let processing = try PNGProcessing(source: source, header: header, limits: limits)
+        return switch recipe.encoding {
+        case .original: try processing.verified()
+        case .same, .png: try processing.rewritten(keepsLarger: recipe.keepsLarger)
+        case .jpeg: try processing.converted(quality: recipe.quality)
+        }
+    }
+    let processing = try JPEGProcessing(source: source, header: header, limits: limits)
+    return switch recipe.encoding {
+    case .original: try processing.verified()
+    case .same, .jpeg: try processing.requantised(recipe)
+    case .png: try processing.converted()
+    }
+}

@@ -1,0 +1,63 @@
+package import PrefetchModel
+
+/// The format that the first bytes announce, whatever a header or a name says; nil for none known.
+///
+/// Looks at 32 bytes at most (more for the brands of an ISO base media file). A signature that is cut short is none.
+package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
+    func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
+    if starts([0xFF, 0xD8, 0xFF]) { return .jpeg }
+    if starts([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .png }
+    if bytes.holds("RIFF", at: 0), bytes.holds("WEBP", at: 8) { return .webp }
+    if bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0) { return .gif }
+    if starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
+        || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0]) || starts([0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
+    {
+        return .tiff
+    }
+    if starts([0xFF, 0x0A]) { return .jpegXL }
+    if starts([0, 0, 0, 0x0C]) {
+        if starts(boxed("JXL ")) { return .jpegXL }
+        if starts(boxed("jP  ")) { return .jpeg2000 }
+    }
+    if starts([0xFF, 0x4F, 0xFF, 0x51]) { return .jpeg2000 }
+    if let format = isoBaseMediaFormat(bytes) { return format }
+    if isBitmap(bytes) { return .bmp }
+    if isIcon(bytes) { return .icon }
+    return nil
+}
+
+/// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
+private func boxed(_ type: StaticString) -> [UInt8] {
+    [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
+}
+
+/// The `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the compatible ones, since many files
+/// have the general `mif1` first.
+private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
+    guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
+    let end = min(bytes.bigEndian32(at: 0), bytes.count, 256)
+    var isImage = false
+    for offset in [8] + Array(stride(from: 16, to: max(end - 3, 16), by: 4)) {
+        if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }
+        for brand in ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"]
+            as [StaticString]
+        where bytes.holds(brand, at: offset) {
+            isImage = true
+        }
+    }
+    return isImage ? .heif : nil
+}
+
+/// Two letters alone begin many a text, so the header's size must be one that exists too.
+private func isBitmap(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard bytes.count >= 18, bytes.holds("BM", at: 0) else { return false }
+    return [12, 16, 40, 52, 56, 64, 108, 124].contains(Int(bytes[14]))
+        && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0
+}
+
+/// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
+private func isIcon(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard bytes.count >= 22 else { return false }
+    return bytes[0] == 0 && bytes[1] == 0 && (bytes[2] == 1 || bytes[2] == 2) && bytes[3] == 0
+        && (bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0
+}

@@ -1,0 +1,201 @@
+import Glibc
+
+/// The bytes of a manifest from a file descriptor, decompressed when they begin with gzip's
+/// signature.
+///
+/// Not shared between threads.
+final class ByteSource {
+    private enum Coding {
+        case undetermined
+        case plain
+        case gzip(GzipInflater)
+    }
+
+    /// As the user gave it, for errors.
+    let name: String
+    let isRegularFile: Bool
+    private let descriptor: Int32
+    private let closesDescriptor: Bool
+    private let readBytes: Int
+    private var coding = Coding.undetermined
+    /// Bytes as read: all of a compressed source's, and of a plain one's those that the signature
+    /// was looked for in.
+    private let raw: UnsafeMutableRawBufferPointer
+    private var rawRange = 0..<0
+    private var hasEnded = false
+
+    /// RFC 1952 §2.3.1.
+    private static let gzipSignature: (UInt8, UInt8) = (0x1F, 0x8B)
+
+    /// Opens `path`, or takes standard input for `-`.
+    convenience init(path: String, readBytes: Int) throws(ManifestError) {
+        if path == "-" {
+            try self.init(
+                descriptor: STDIN_FILENO, name: path, closesDescriptor: false, readBytes: readBytes)
+            return
+        }
+        guard !path.utf8.contains(0) else {
+            throw ManifestError(path: path, operation: .open, errorNumber: ENOENT)
+        }
+        var descriptor: Int32
+        repeat {
+            descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        } while descriptor < 0 && errno == EINTR
+        guard descriptor >= 0 else {
+            throw ManifestError(path: path, operation: .open, errorNumber: errno)
+        }
+        try self.init(
+            descriptor: descriptor, name: path, closesDescriptor: true, readBytes: readBytes)
+    }
+
+    /// Takes an open descriptor. `closesDescriptor` says whether it is closed with the source, also
+    /// when this initialiser throws.
+    ///
+    /// - Throws: when it is a directory's or not open.
+    init(
+        descriptor: Int32, name: String, closesDescriptor: Bool, readBytes: Int
+    ) throws(ManifestError) {
+        self.name = name
+        self.descriptor = descriptor
+        self.closesDescriptor = closesDescriptor
+        self.readBytes = readBytes
+        raw = .allocate(byteCount: max(readBytes, 2), alignment: 16)
+        var status = stat()
+        let result = fstat(descriptor, &status)
+        isRegularFile = result == 0 && status.st_mode & S_IFMT == S_IFREG
+        // From here on `deinit` runs, and closes, also on a throw.
+        guard result == 0 else {
+            throw ManifestError(path: name, operation: .open, errorNumber: errno)
+        }
+        guard status.st_mode & S_IFMT != S_IFDIR else {
+            throw ManifestError(path: name, operation: .open, errorNumber: EISDIR)
+        }
+    }
+
+    deinit {
+        raw.deallocate()
+        // Nothing was written through it, so that a failing close loses nothing.
+        if closesDescriptor { close(descriptor) }
+    }
+
+    /// Whether ``read(into:)`` would return without waiting for the other side.
+    var isReady: Bool {
+        if isRegularFile || hasEnded || !rawRange.isEmpty { return true }
+        if case .gzip(let inflater) = coding, inflater.hasMore { return true }
+        var query = pollfd(descriptor: descriptor)
+        let count = poll(&query, 1, 0)
+        // Also on an end or an error, which the read then meets.
+        return count != 0
+    }
+
+    /// Reads on, waiting when there is nothing yet.
+    ///
+    /// - Returns: the number of bytes written, which may be zero before the end; nil at the end.
+    func read(into destination: UnsafeMutableRawBufferPointer) throws(ManifestError) -> Int? {
+        switch coding {
+        case .undetermined:
+            try determineCoding()
+            return 0
+        case .plain:
+            guard rawRange.isEmpty else {
+                let count = min(rawRange.count, destination.count)
+                let next = rawRange.lowerBound..<(rawRange.lowerBound + count)
+                destination.copyMemory(from: UnsafeRawBufferPointer(rebasing: raw[next]))
+                rawRange = next.upperBound..<rawRange.upperBound
+                return count
+            }
+            guard !hasEnded else { return nil }
+            let window = UnsafeMutableRawBufferPointer(
+                rebasing: destination.prefix(readBytes))
+            let count = try receive(into: window)
+            return count == 0 ? nil : count
+        case .gzip(let inflater):
+            return try inflate(with: inflater, into: destination)
+        }
+    }
+
+    /// Reads until the first two bytes are known, or the first tells enough.
+    private func determineCoding() throws(ManifestError) {
+        let count = try receive(
+            into: UnsafeMutableRawBufferPointer(rebasing: raw[rawRange.upperBound...]))
+        rawRange = 0..<(rawRange.upperBound + count)
+        let signature = ByteSource.gzipSignature
+        guard rawRange.count >= 1, raw[0] == signature.0 else {
+            coding = .plain
+            return
+        }
+        if rawRange.count >= 2 {
+            guard raw[1] == signature.1 else {
+                coding = .plain
+                return
+            }
+            do throws(GzipInflater.Failure) {
+                coding = .gzip(try GzipInflater())
+            } catch {
+                throw ManifestError(error, path: name)
+            }
+        } else if hasEnded {
+            coding = .plain
+        }
+    }
+
+    private func inflate(
+        with inflater: GzipInflater, into destination: UnsafeMutableRawBufferPointer
+    ) throws(ManifestError) -> Int? {
+        if rawRange.isEmpty, !inflater.hasMore {
+            if !hasEnded {
+                let window = UnsafeMutableRawBufferPointer(rebasing: raw.prefix(readBytes))
+                rawRange = 0..<(try receive(into: window))
+            }
+            if rawRange.isEmpty {
+                guard let failure = inflater.failureAtEnd else { return nil }
+                throw ManifestError(failure, path: name)
+            }
+        }
+        do throws(GzipInflater.Failure) {
+            let window = UnsafeMutableRawBufferPointer(rebasing: destination.prefix(readBytes))
+            let (consumed, produced) = try inflater.inflate(
+                UnsafeMutableRawBufferPointer(rebasing: raw[rawRange]), into: window)
+            rawRange = (rawRange.lowerBound + consumed)..<rawRange.upperBound
+            return produced
+        } catch {
+            throw ManifestError(error, path: name)
+        }
+    }
+
+    /// One successful `read`; zero at the end.
+    private func receive(
+        into destination: UnsafeMutableRawBufferPointer
+    ) throws(ManifestError) -> Int {
+        while true {
+            let count = Glibc.read(
+                descriptor, destination.baseAddress, min(destination.count, readBytes))
+            if count > 0 { return count }
+            if count == 0 {
+                hasEnded = true
+                return 0
+            }
+            let code = errno
+            if code == EAGAIN || code == EWOULDBLOCK {
+                // Somebody else's end of the same pipe made it non-blocking.
+                var query = pollfd(descriptor: descriptor)
+                _ = poll(&query, 1, -1)
+            } else if code != EINTR {
+                throw ManifestError(path: name, operation: .read, errorNumber: code)
+            }
+        }
+    }
+}
+
+extension pollfd {
+    fileprivate init(descriptor: Int32) {
+        self.init(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    }
+}
+
+extension ManifestError {
+    fileprivate init(_ failure: GzipInflater.Failure, path: String) {
+        self.init(
+            path: path, operation: .inflate, code: failure.code, message: failure.message)
+    }
+}

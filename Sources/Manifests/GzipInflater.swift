@@ -1,0 +1,105 @@
+import CZlib
+
+/// Undoes gzip (RFC 1952), member after member, through zlib's `inflate`.
+///
+/// Not shared between threads.
+final class GzipInflater {
+    /// Why the data cannot be read on.
+    struct Failure: Error {
+        let code: Int32
+        let message: String
+    }
+
+    /// On the heap since zlib's state points back to it and refuses a stream that has moved.
+    private let stream: UnsafeMutablePointer<z_stream>
+    private var membersEnded = 0
+    /// Whether the last byte that was read ended a member, so that the data may end here.
+    private(set) var isBetweenMembers = false
+    /// Whether a further call may give something, or throw, without further input: the last one
+    /// filled its destination, or met damage behind good bytes.
+    private(set) var hasMore = false
+
+    /// Found behind bytes that were still good, and thrown once those have been taken.
+    private var pendingFailure: Failure?
+
+    /// 15 is zlib's largest window, 16 asks for gzip's framing (zlib manual, `inflateInit2`).
+    private static let gzipWindowBits: Int32 = 15 + 16
+
+    init() throws(Failure) {
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+        let status = inflateInit2_(
+            stream, GzipInflater.gzipWindowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+        guard status == Z_OK else { throw Failure(code: status, message: "zlib cannot start") }
+    }
+
+    deinit {
+        // Frees nothing, and says so by its status, when the initialiser failed.
+        inflateEnd(stream)
+        stream.deallocate()
+    }
+
+    /// Decompresses as much as one call of zlib does.
+    ///
+    /// - Returns: the bytes taken from `input` and those written to `destination`; both are zero
+    ///   when more input is needed.
+    /// - Throws: when the data is damaged, or is not gzip after the first member.
+    func inflate(
+        _ input: UnsafeMutableRawBufferPointer, into destination: UnsafeMutableRawBufferPointer
+    ) throws(Failure) -> (consumed: Int, produced: Int) {
+        if let pendingFailure { throw pendingFailure }
+        if isBetweenMembers {
+            guard !input.isEmpty else { return (0, 0) }
+            guard inflateReset(stream) == Z_OK else {
+                throw Failure(code: Z_STREAM_ERROR, message: "zlib cannot start again")
+            }
+            isBetweenMembers = false
+        }
+        let offered = min(input.count, Int(UInt32.max))
+        let room = min(destination.count, Int(UInt32.max))
+        stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.pointee.avail_in = UInt32(offered)
+        stream.pointee.next_out = destination.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.pointee.avail_out = UInt32(room)
+        let status = CZlib.inflate(stream, Z_NO_FLUSH)
+        let consumed = offered - Int(stream.pointee.avail_in)
+        let produced = room - Int(stream.pointee.avail_out)
+        hasMore = produced == room
+        switch status {
+        case Z_OK, Z_BUF_ERROR:
+            break
+        case Z_STREAM_END:
+            isBetweenMembers = true
+            hasMore = false
+            membersEnded += 1
+        default:
+            let failure = failure(status)
+            guard produced > 0 else { throw failure }
+            pendingFailure = failure
+            hasMore = true
+        }
+        return (consumed, produced)
+    }
+
+    /// What is wrong when the data ends here; nil when it may.
+    var failureAtEnd: Failure? {
+        guard !isBetweenMembers else { return nil }
+        if isAtTrailingBytes { return GzipInflater.trailingBytes }
+        return Failure(code: Z_BUF_ERROR, message: "the gzip data ends too early")
+    }
+
+    private func failure(_ status: Int32) -> Failure {
+        if isAtTrailingBytes { return GzipInflater.trailingBytes }
+        let detail = stream.pointee.msg.map { " (\(String(cString: $0)))" } ?? ""
+        return Failure(code: status, message: "the gzip data is damaged\(detail)")
+    }
+
+    /// Whether something other than a further member follows a whole one: not even its two bytes of
+    /// signature were found.
+    private var isAtTrailingBytes: Bool {
+        membersEnded > 0 && stream.pointee.total_in <= 2 && stream.pointee.total_out == 0
+    }
+
+    private static let trailingBytes = Failure(
+        code: Z_DATA_ERROR, message: "something that is not gzip follows the gzip data")
+}

@@ -1,0 +1,69 @@
+/// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, control
+/// characters replaced by U+FFFD, and what looks like user information by `***`.
+///
+/// The masking is done here since a bad line may hide its user information from whoever parses it:
+/// the line may be cut before the `@`, or the scheme's slashes be too few.
+enum LineExcerpt {
+    static let maximumBytes = 512
+
+    static func text(_ line: UnsafeBufferPointer<UInt8>) -> String {
+        String(decoding: make(line), as: UTF8.self)
+    }
+
+    static func make(_ line: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        // A few bytes more, so that a character cut in two lies behind the limit.
+        let margin = maximumBytes + 8
+        var visible: [UInt8]
+        if let secret = userInformation(line) {
+            visible = Array(line[..<min(secret.lowerBound, margin)])
+            visible += "***".utf8
+            visible += line[secret.upperBound...].prefix(margin)
+        } else {
+            visible = Array(line.prefix(margin))
+        }
+        var excerpt: [UInt8] = []
+        excerpt.reserveCapacity(min(visible.count, maximumBytes))
+        for scalar in String(decoding: visible, as: UTF8.self).unicodeScalars {
+            let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+            let shown = UTF8.encode(isControl ? "\u{FFFD}" : scalar)
+            guard let shown, excerpt.count + shown.count <= maximumBytes else { break }
+            excerpt += shown
+        }
+        return excerpt
+    }
+
+    /// Where user information lies, without the `@`; nil where nothing looks like it.
+    ///
+    /// It ends at the last `@` of the authority. Where the authority has none, but a colon that no
+    /// port follows, a password may hold a slash: then it ends at the last `@` of the URL's text.
+    private static func userInformation(_ line: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        let blanks = line.prefix { $0.isBlank }.count
+        let token = line[blanks...].prefix { !$0.isBlank }
+        guard token.contains(UInt8(ascii: "@")) else { return nil }
+        var start = token.startIndex
+        if let colon = token.firstIndex(of: UInt8(ascii: ":")),
+            token[..<colon].allSatisfy({ $0.isLetter || $0.isDecimalDigit })
+        {
+            let after = token[(colon + 1)...]
+            // `user:password@host` has no scheme.
+            if let next = after.first, isSlash(next) || !after.contains(where: isSlash) {
+                start = isSlash(next) ? after.firstIndex { !isSlash($0) } ?? token.endIndex : start
+            }
+        }
+        let slashes = token[start...].prefix(while: isSlash).count
+        start += slashes
+        let authority = token[start...].prefix {
+            !isSlash($0) && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#")
+        }
+        if let at = authority.lastIndex(of: UInt8(ascii: "@")) { return start..<at }
+        guard let colon = authority.lastIndex(of: UInt8(ascii: ":")),
+            !authority[(colon + 1)...].allSatisfy(\.isDecimalDigit),
+            let at = token.lastIndex(of: UInt8(ascii: "@"))
+        else { return nil }
+        return start..<at
+    }
+
+    private static func isSlash(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\")
+    }
+}

@@ -1,0 +1,196 @@
+import Glibc
+import PrefetchModel
+
+/// The state of a ``ManifestReader``: the source, the bytes that are not yet entries, and the line.
+///
+/// `@unchecked Sendable` since `EntryReading` promises that one thread at a time calls it, and
+/// nothing in here is reachable but through the reader.
+final class LineReading: @unchecked Sendable {
+    private let source: ByteSource
+    private let normalizer: URLNormalizer
+    private let options: ManifestOptions
+    /// Room for the longest line that is kept and one reading behind it.
+    private let buffer: UnsafeMutableRawBufferPointer
+    /// What is read and not yet taken.
+    private var unread = 0..<0
+    /// Up to where ``unread`` holds no line end.
+    private var searched = 0
+    /// The number of the last line that was taken.
+    private var line = 0
+    /// Whether the rest of a line that was too long is being skipped.
+    private var isSkipping = false
+    private var hasEnded = false
+    private var failure: ManifestError?
+
+    var isRegularFile: Bool { source.isRegularFile }
+
+    init(_ source: ByteSource, _ normalizer: URLNormalizer, options: ManifestOptions) {
+        self.source = source
+        self.normalizer = normalizer
+        self.options = options
+        buffer = .allocate(
+            byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
+    }
+
+    deinit {
+        buffer.deallocate()
+    }
+
+    func nextBatch() throws(ManifestError) -> EntryBatch? {
+        if let failure { throw failure }
+        var batch = EntryBatch(manifest: source.name)
+        do throws(ManifestError) {
+            try collect(&batch)
+        } catch {
+            failure = error
+            failure?.line = error.operation == .inflate || error.operation == .read ? line : nil
+            if batch.records.isEmpty, let failure { throw failure }
+        }
+        return batch.records.isEmpty ? nil : batch
+    }
+
+    /// Adds entries until the batch is full, the source would block, or ends.
+    private func collect(_ batch: inout EntryBatch) throws(ManifestError) {
+        while batch.records.count < options.maximumBatchEntries,
+            batch.text.count < options.maximumBatchBytes
+        {
+            if let end = nextLineEnd() {
+                try take(unread.lowerBound..<end, to: &batch)
+                unread = (end + 1)..<unread.upperBound
+                searched = unread.lowerBound
+            } else if isSkipping {
+                discardUnread()
+                if hasEnded { return }
+                guard try refill(batch) else { return }
+            } else if unread.count > options.maximumLineBytes {
+                try take(unread, to: &batch)
+                isSkipping = true
+                discardUnread()
+            } else if hasEnded {
+                guard !unread.isEmpty else { return }
+                try take(unread, to: &batch)
+                discardUnread()
+            } else {
+                guard try refill(batch) else { return }
+            }
+        }
+    }
+
+    private func discardUnread() {
+        unread = 0..<0
+        searched = 0
+    }
+
+    /// Where the first line feed of ``unread`` is, or nil.
+    private func nextLineEnd() -> Int? {
+        guard searched < unread.upperBound, let base = buffer.baseAddress,
+            let found = memchr(base + searched, 0x0A, unread.upperBound - searched)
+        else {
+            searched = unread.upperBound
+            return nil
+        }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    /// Reads on; false when the batch has entries and nothing more is there yet.
+    private func refill(_ batch: EntryBatch) throws(ManifestError) -> Bool {
+        if !batch.records.isEmpty, !source.isReady { return false }
+        if unread.lowerBound > 0 {
+            // What is left is part of one line.
+            let rest = UnsafeRawBufferPointer(rebasing: buffer[unread])
+            buffer.copyMemory(from: rest)
+            searched -= unread.lowerBound
+            unread = 0..<rest.count
+        }
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[unread.upperBound...])
+        if let count = try source.read(into: room) {
+            unread = unread.lowerBound..<(unread.upperBound + count)
+        } else {
+            hasEnded = true
+        }
+        return true
+    }
+
+    /// Takes one line, its line feed excluded, or the beginning of one that is too long.
+    private func take(_ range: Range<Int>, to batch: inout EntryBatch) throws(ManifestError) {
+        if isSkipping {
+            isSkipping = false
+            return
+        }
+        line += 1
+        var bytes = UnsafeBufferPointer(
+            rebasing: buffer.assumingMemoryBound(to: UInt8.self)[range])
+        let isTooLong = bytes.count > options.maximumLineBytes
+        if isTooLong { bytes = UnsafeBufferPointer(rebasing: bytes[..<options.maximumLineBytes]) }
+        if line == 1 { bytes = try withoutByteOrderMark(bytes) }
+        if !isTooLong, bytes.last == 0x0D {
+            bytes = UnsafeBufferPointer(rebasing: bytes.dropLast())
+        }
+        var start = 0
+        while start < bytes.count, bytes[start].isBlank { start += 1 }
+        if start == bytes.count ? !isTooLong : bytes[start] == UInt8(ascii: "#") { return }
+        do throws(EntryBatch.Problem) {
+            if isTooLong {
+                throw EntryBatch.Problem(
+                    reason: .invalidEntry,
+                    message: "the line is longer than \(options.maximumLineBytes) bytes")
+            }
+            try append(UnsafeBufferPointer(rebasing: bytes[start...]), to: &batch)
+        } catch {
+            let text = batch.text.count
+            batch.text += LineExcerpt.make(bytes)
+            let range = text..<batch.text.count
+            batch.records.append(
+                EntryBatch.Record(
+                    line: line, url: range, key: range, priority: .normal,
+                    problem: batch.problems.count))
+            batch.problems.append(error)
+        }
+    }
+
+    /// Appends the entry of a line that begins with its URL; leaves the batch as it was on a throw.
+    private func append(
+        _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
+    ) throws(EntryBatch.Problem) {
+        guard let start = bytes.baseAddress else { return }
+        let canonical = normalizer.canonicalPrefix(start, count: bytes.count)
+        if canonical == bytes.count {
+            let text = batch.text.count
+            batch.text.append(contentsOf: bytes)
+            let range = text..<batch.text.count
+            batch.records.append(
+                EntryBatch.Record(line: line, url: range, key: range, priority: .normal))
+            return
+        }
+        let table = normalizer.classes.table
+        guard !bytes.contains(where: { table[Int($0)] & ByteClasses.control != 0 }) else {
+            throw EntryBatch.Problem(
+                reason: .invalidEntry, message: "a control character in the line")
+        }
+        let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
+        let fields = try EntryFields(bytes, from: end)
+        let url = UnsafeBufferPointer(rebasing: bytes[..<end])
+        let (urlRange, normalizedKey) = try normalizer.append(url.span, to: &batch.text)
+        var keyRange = normalizedKey
+        if let key = fields.key {
+            batch.text.removeSubrange(urlRange.upperBound...)
+            batch.text.append(contentsOf: bytes[key])
+            keyRange = urlRange.upperBound..<batch.text.count
+        }
+        batch.records.append(
+            EntryBatch.Record(
+                line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal))
+    }
+
+    private func withoutByteOrderMark(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) throws(ManifestError) -> UnsafeBufferPointer<UInt8> {
+        if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+            throw ManifestError(
+                path: source.name, operation: .decode,
+                message: "is UTF-16, and has to be UTF-8")
+        }
+        guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
+        return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
+    }
+}

@@ -1,0 +1,38 @@
+/// How the lines of a manifest are written.
+package enum ManifestFormat: String, CaseIterable, Sendable {
+    /// By the file; every file is `text` as long as that is the only format.
+    case auto
+    /// One URL a line with optional fields; see ``ManifestReader``.
+    case text
+}
+
+/// How a manifest is read.
+package struct ManifestOptions: Sendable {
+    package var format: ManifestFormat
+    /// An absolute `http` or `https` URL that relative entries resolve against (RFC 3986 §5);
+    /// without it a relative entry is a bad line.
+    package var baseURL: String?
+    /// The length of a line, line end excluded, up to which it is looked at; a longer one is a bad
+    /// entry. Default 64 KiB; at least 1.
+    package var maximumLineBytes: Int
+    /// The most entries in a batch. Default 4096; at least 1.
+    package var maximumBatchEntries: Int
+    /// The text of a batch after which it is given although it has few entries. Default 1 MiB.
+    package var maximumBatchBytes: Int
+    /// The most bytes asked of the source, or of its decompression, at once. Default 128 KiB; at
+    /// least 1.
+    package var readBytes: Int
+
+    package init(
+        format: ManifestFormat = .auto, baseURL: String? = nil, maximumLineBytes: Int = 64 << 10,
+        maximumBatchEntries: Int = 4096, maximumBatchBytes: Int = 1 << 20,
+        readBytes: Int = 128 << 10
+    ) {
+        self.format = format
+        self.baseURL = baseURL
+        self.maximumLineBytes = max(1, maximumLineBytes)
+        self.maximumBatchEntries = max(1, maximumBatchEntries)
+        self.maximumBatchBytes = max(1, maximumBatchBytes)
+        self.readBytes = max(1, readBytes)
+    }
+}

@@ -1,0 +1,65 @@
+package import PrefetchModel
+
+/// Reads a manifest, plain or gzipped, line by line.
+///
+/// The text format: UTF-8, one URL a line.
+/// - Lines end with LF or CR LF; the last one needs no end. A byte order mark in front is skipped.
+/// - Spaces and tabs around a line do not count. A line that begins with `#` is a comment, an empty
+///   one is skipped; both count as lines.
+/// - The URL ends at the first space or tab; ``URLNormalizer`` says which are good.
+/// - Fields `name=value` follow, separated by spaces or tabs: `priority` and `key`. No other name
+///   is known, and none may stand twice.
+/// - A line with control bytes other than tabs is bad, as is one longer than
+///   ``ManifestOptions/maximumLineBytes``, comments excepted.
+///
+/// A bad line is an entry with a problem; its text is the line's beginning, see ``LineExcerpt``.
+/// Gzip is told by its first two bytes, from every source; members may follow one another.
+/// Memory is bounded whatever the source holds.
+package struct ManifestReader: EntryReading {
+    private let reading: LineReading
+
+    /// Whether the source is a regular file, whose end is known to come.
+    package var isRegularFile: Bool { reading.isRegularFile }
+
+    /// Opens a manifest; `-` is standard input.
+    ///
+    /// - Throws: when the file cannot be opened, is a directory, or the base URL is not valid.
+    package init(path: String, options: ManifestOptions = ManifestOptions()) throws(ManifestError) {
+        reading = LineReading(
+            try ByteSource(path: path, readBytes: options.readBytes),
+            try ManifestReader.normalizer(options), options: options)
+    }
+
+    /// Reads from an open descriptor, which stays the caller's to close, after the reader's last
+    /// use.
+    ///
+    /// `name` stands for the path in batches and errors.
+    ///
+    /// - Throws: when the descriptor is a directory's or not open, or the base URL is not valid.
+    package init(
+        descriptor: Int32, name: String, options: ManifestOptions = ManifestOptions()
+    ) throws(ManifestError) {
+        let source = try ByteSource(
+            descriptor: descriptor, name: name, closesDescriptor: false,
+            readBytes: options.readBytes)
+        reading = LineReading(
+            source, try ManifestReader.normalizer(options), options: options)
+    }
+
+    private static func normalizer(
+        _ options: ManifestOptions
+    ) throws(ManifestError) -> URLNormalizer {
+        do throws(EntryBatch.Problem) {
+            return try URLNormalizer(baseURL: options.baseURL)
+        } catch {
+            throw ManifestError(
+                path: options.baseURL ?? "", operation: .configure, message: error.message)
+        }
+    }
+
+    /// - Throws: once everything read before has been given, and then at every call: when the
+    ///   source cannot be read, its gzip data is damaged or cut, or its text is UTF-16.
+    package mutating func nextBatch() throws(ManifestError) -> EntryBatch? {
+        try reading.nextBatch()
+    }
+}

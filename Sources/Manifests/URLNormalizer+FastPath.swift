@@ -1,0 +1,159 @@
+/// The byte-wise check that a URL is canonical, for the great majority of lines, which need no
+/// parser.
+///
+/// It accepts only what libcurl's parser and the normalisation give back unchanged, and is free to
+/// refuse more: everything odd takes the way through libcurl.
+extension URLNormalizer {
+    /// Longer ones are libcurl's to judge, which refuses from 8 000 000 bytes on.
+    private static let maximumFastBytes = 1 << 20
+    /// RFC 1035 §2.3.4.
+    private static let maximumHostBytes = 253
+
+    /// Whether normalising the URL gives it back unchanged; false also where only libcurl knows.
+    func isCanonical(_ bytes: Span<UInt8>) -> Bool {
+        bytes.withUnsafeBufferPointer { buffer in
+            guard let start = buffer.baseAddress, !buffer.isEmpty else { return false }
+            return canonicalPrefix(start, count: buffer.count) == buffer.count
+        }
+    }
+
+    /// The length of the canonical URL that begins at `start` and ends before the first space or
+    /// tab, or at `count`; 0 when there is none.
+    func canonicalPrefix(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
+        guard count <= URLNormalizer.maximumFastBytes, count > 8,
+            start[0] == UInt8(ascii: "h"), start[1] == UInt8(ascii: "t"),
+            start[2] == UInt8(ascii: "t"), start[3] == UInt8(ascii: "p")
+        else { return 0 }
+        let isSecure = start[4] == UInt8(ascii: "s")
+        var index = isSecure ? 5 : 4
+        guard start[index] == UInt8(ascii: ":"), start[index + 1] == UInt8(ascii: "/"),
+            start[index + 2] == UInt8(ascii: "/")
+        else { return 0 }
+        index += 3
+
+        let hostLength = plainHostLength(start + index, count: count - index)
+        guard hostLength > 0 else { return 0 }
+        index += hostLength
+        if index < count, start[index] == UInt8(ascii: ":") {
+            index += 1
+            let portLength = URLNormalizer.plainPortLength(
+                start + index, count: count - index, otherThan: isSecure ? 443 : 80)
+            guard portLength > 0 else { return 0 }
+            index += portLength
+        }
+        guard index < count, start[index] == UInt8(ascii: "/") else { return 0 }
+        return plainPathEnd(start, from: index, count: count)
+    }
+
+    /// From the slash of the path to the end of the URL; 0 when something is not plain.
+    private func plainPathEnd(_ start: UnsafePointer<UInt8>, from first: Int, count: Int) -> Int {
+        let table = classes.table
+        var index = first
+        var allowed = ByteClasses.pathWithoutStop
+        while index < count {
+            let byte = start[index]
+            if table[Int(byte)] & allowed != 0 {
+                index += 1
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "."):
+                // In the path only; perhaps a dot segment.
+                if start[index - 1] == UInt8(ascii: "/") { return 0 }
+                index += 1
+            case UInt8(ascii: "%"):
+                guard isPlainEscape(start + index, count: count - index) else { return 0 }
+                index += 3
+            case UInt8(ascii: "?"):
+                allowed = ByteClasses.query
+                index += 1
+            case UInt8(ascii: " "), UInt8(ascii: "\t"):
+                return index
+            default:
+                return 0
+            }
+        }
+        return index
+    }
+
+    /// Whether there is an escape in upper case of a byte that has to be escaped.
+    private func isPlainEscape(_ start: UnsafePointer<UInt8>, count: Int) -> Bool {
+        guard count >= 3, start[1] < UInt8(ascii: "a"), start[2] < UInt8(ascii: "a"),
+            let high = start[1].hexadecimalValue, let low = start[2].hexadecimalValue
+        else { return false }
+        return classes.table[Int(high << 4 | low)] & ByteClasses.unreserved == 0
+    }
+
+    /// The length of a host that libcurl leaves as it is; 0 when that is not certain.
+    private func plainHostLength(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
+        let table = classes.table
+        let limit = min(count, URLNormalizer.maximumHostBytes + 1)
+        var length = 0
+        var previous = UInt8(ascii: ".")
+        var mayBeNumber = true
+        while length < limit {
+            let byte = start[length]
+            guard table[Int(byte)] & ByteClasses.host != 0 else { break }
+            switch byte {
+            case UInt8(ascii: "."):
+                if previous == UInt8(ascii: ".") { return 0 }
+            case UInt8(ascii: "-"):
+                // Perhaps the mark of an international name.
+                if previous == UInt8(ascii: "-") || previous == UInt8(ascii: ".") { return 0 }
+                mayBeNumber = false
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "x"):
+                break
+            default:
+                mayBeNumber = false
+            }
+            previous = byte
+            length += 1
+        }
+        guard length > 0, length < limit || limit == count,
+            length <= URLNormalizer.maximumHostBytes, previous != UInt8(ascii: ".")
+        else { return 0 }
+        if mayBeNumber, start[0].isDecimalDigit,
+            !URLNormalizer.isDottedQuad(start, count: length)
+        {
+            return 0
+        }
+        return length
+    }
+
+    /// Whether the text is an IPv4 address as `inet_ntop` writes it.
+    private static func isDottedQuad(_ start: UnsafePointer<UInt8>, count: Int) -> Bool {
+        var index = 0
+        for part in 0..<4 {
+            if part > 0 {
+                guard index < count, start[index] == UInt8(ascii: ".") else { return false }
+                index += 1
+            }
+            let first = index
+            var value = 0
+            while index < count, index - first < 3, start[index].isDecimalDigit {
+                value = value * 10 + Int(start[index] - UInt8(ascii: "0"))
+                index += 1
+            }
+            guard index > first, value <= 255,
+                index - first == 1 || start[first] != UInt8(ascii: "0")
+            else { return false }
+        }
+        return index == count
+    }
+
+    /// The length of a port of plain digits within 1…65535 that is not the scheme's own; else 0.
+    private static func plainPortLength(
+        _ start: UnsafePointer<UInt8>, count: Int, otherThan defaultPort: Int
+    ) -> Int {
+        var length = 0
+        var value = 0
+        while length < min(count, 6), start[length].isDecimalDigit {
+            value = value * 10 + Int(start[length] - UInt8(ascii: "0"))
+            length += 1
+        }
+        guard length > 0, start[0] != UInt8(ascii: "0"), value <= 65535, value != defaultPort
+        else { return 0 }
+        return length
+    }
+}

@@ -1,0 +1,275 @@
+import CCurl
+package import PrefetchModel
+
+/// Turns the text of a URL into the one that is requested, and into its cache key.
+///
+/// libcurl's URL API reads the text, the parser that later makes the request, so that the two never
+/// disagree about the host. What it gives is normalised as RFC 3986 §6.2.2 and §6.2.3 allow:
+/// - scheme and host in lower case, the default port and an empty user information removed, an
+///   empty path as `/`, dot segments removed, no fragment;
+/// - hosts: numeric spellings of an IPv4 address as libcurl rewrites them (`127.1` → `127.0.0.1`),
+///   international names in their ASCII form (libcurl's own conversion by libidn2,
+///   non-transitional);
+/// - escapes in upper case, escaped unreserved bytes decoded; a `%` that begins no escape becomes
+///   `%25`; bytes that have no place in a URL (spaces, quotation marks, `<>\^{|}` and the accent,
+///   all from 0x80) are escaped one by one. Text that is not UTF-8 is not an error in a path or
+///   query and is escaped in the same way, as libcurl does under `CURLU_URLENCODE`.
+///
+/// An empty query keeps its `?`, since libcurl sends it. libcurl accepts `http:/host/` and
+/// `http:///host/` for `http://host/`. The key is the request's URL without user information.
+///
+/// The result is always ASCII, and normalising it again changes nothing: text that libcurl reads
+/// otherwise a second time (`http://%31.1/`) is read until it rests.
+///
+/// Not shared between threads.
+package final class URLNormalizer {
+    let classes = ByteClasses()
+    /// Holds the parsed base; each relative reference resolves on a duplicate of it.
+    private let base: OpaquePointer?
+    private let usesFastPath: Bool
+    private let locale = InternationalLocale()
+    /// The text for libcurl, NUL-terminated; kept to save an allocation a line.
+    private var terminated: [CChar] = []
+
+    /// Reading a normalised URL again changes at most a host that was escaped or international,
+    /// which takes one more turn for each layer; more than these is an attack.
+    private static let maximumTurns = 4
+
+    /// - Throws: when the base is not an absolute `http` or `https` URL.
+    package convenience init(baseURL: String? = nil) throws(EntryBatch.Problem) {
+        try self.init(baseURL: baseURL, usesFastPath: true)
+    }
+
+    /// `usesFastPath` says whether text that is canonical already may pass by libcurl; the results
+    /// are the same, which tests prove with both values.
+    ///
+    /// - Throws: as the other initialiser.
+    init(baseURL: String?, usesFastPath: Bool) throws(EntryBatch.Problem) {
+        self.usesFastPath = usesFastPath
+        guard let baseURL else {
+            base = nil
+            return
+        }
+        // The base goes through the same reading as any URL, and is absolute after it.
+        let canonical = try URLNormalizer().canonical(Array(baseURL.utf8))
+        let handle = curl_url()
+        guard let handle,
+            canonical.requestURL.withCString({ curl_url_set(handle, CURLUPART_URL, $0, 0) })
+                == CURLUE_OK
+        else {
+            curl_url_cleanup(handle)
+            base = nil
+            throw EntryBatch.Problem(reason: .invalidEntry, message: "the base URL is not valid")
+        }
+        base = handle
+    }
+
+    deinit {
+        curl_url_cleanup(base)
+    }
+
+    /// The URL to request and the cache key for a URL's text, which may be relative when there is a
+    /// base. White space is not trimmed.
+    ///
+    /// - Throws: `unsupportedScheme` for schemes other than `http` and `https`, `invalidEntry` for
+    ///   everything else; the message never holds user information.
+    package func canonical(
+        _ bytes: some Sequence<UInt8>
+    ) throws(EntryBatch.Problem) -> (requestURL: String, key: String) {
+        var text: [UInt8] = []
+        let source = Array(bytes)
+        let ranges = try append(source.span, to: &text)
+        return (
+            String(decoding: text[ranges.url], as: UTF8.self),
+            String(decoding: text[ranges.key], as: UTF8.self)
+        )
+    }
+
+    /// Appends what ``canonical(_:)`` returns to `text`; both ranges are one when there is no user
+    /// information.
+    func append(
+        _ bytes: Span<UInt8>, to text: inout [UInt8]
+    ) throws(EntryBatch.Problem) -> (url: Range<Int>, key: Range<Int>) {
+        let start = text.count
+        if usesFastPath, isCanonical(bytes) {
+            bytes.withUnsafeBufferPointer { text.append(contentsOf: $0) }
+            return (start..<text.count, start..<text.count)
+        }
+        var current = try parsed(bytes, base: base)
+        var turns = 1
+        while !(usesFastPath && isCanonical(current.bytes.span)) {
+            let next = try parsed(current.bytes.span, base: nil)
+            if next.bytes == current.bytes { break }
+            turns += 1
+            guard turns <= URLNormalizer.maximumTurns else {
+                throw EntryBatch.Problem(
+                    reason: .invalidEntry, message: "the host name has too many layers of escapes")
+            }
+            current = next
+        }
+        text.append(contentsOf: current.bytes)
+        let url = start..<text.count
+        guard !current.userInformation.isEmpty else { return (url, url) }
+        text.append(contentsOf: current.bytes[..<current.userInformation.lowerBound])
+        text.append(contentsOf: current.bytes[current.userInformation.upperBound...])
+        return (url, url.upperBound..<text.count)
+    }
+
+    /// A normalised URL and where its user information lies, `@` included; empty where there is
+    /// none.
+    private struct ParsedURL {
+        var bytes: [UInt8] = []
+        var userInformation = 0..<0
+    }
+
+    /// One reading by libcurl, normalised.
+    private func parsed(
+        _ bytes: Span<UInt8>, base: OpaquePointer?
+    ) throws(EntryBatch.Problem) -> ParsedURL {
+        try checkScheme(bytes, hasBase: base != nil)
+        try terminate(bytes)
+        // A handle that has held a URL resolves the next one against it, and cannot be emptied:
+        // setting the URL to NULL does nothing.
+        guard let handle = base.map({ curl_url_dup($0) }) ?? curl_url() else {
+            throw URLNormalizer.problem(CURLUE_OUT_OF_MEMORY)
+        }
+        defer { curl_url_cleanup(handle) }
+        let status = curl_url_set(handle, CURLUPART_URL, terminated, UInt32(CURLU_URLENCODE))
+        guard status == CURLUE_OK else { throw URLNormalizer.problem(status) }
+        return try normalized(handle)
+    }
+
+    private func normalized(_ handle: OpaquePointer) throws(EntryBatch.Problem) -> ParsedURL {
+        var result = ParsedURL()
+        result.bytes.reserveCapacity(terminated.count + 16)
+
+        let scheme = try URLNormalizer.part(CURLUPART_SCHEME, of: handle, absent: CURLUE_NO_SCHEME)
+        let schemeText = (scheme ?? []).map(\.lowercased)
+        let defaultPort: [UInt8]
+        switch schemeText {
+        case Array("http".utf8): defaultPort = Array("80".utf8)
+        case Array("https".utf8): defaultPort = Array("443".utf8)
+        default: throw URLNormalizer.problem(CURLUE_UNSUPPORTED_SCHEME)
+        }
+        result.bytes += schemeText
+        result.bytes += "://".utf8
+
+        try appendUserInformation(of: handle, to: &result)
+        try appendHost(of: handle, to: &result.bytes)
+        if let port = try URLNormalizer.part(CURLUPART_PORT, of: handle, absent: CURLUE_NO_PORT),
+            port != defaultPort
+        {
+            result.bytes.append(UInt8(ascii: ":"))
+            result.bytes += port
+        }
+        if let path = try URLNormalizer.part(CURLUPART_PATH, of: handle, absent: CURLUE_OK) {
+            var text: [UInt8] = []
+            appendNormalized(path, allowed: ByteClasses.path, to: &text)
+            URLNormalizer.removeDotSegments(&text)
+            result.bytes += text
+        }
+        if let query = try URLNormalizer.part(CURLUPART_QUERY, of: handle, absent: CURLUE_NO_QUERY)
+        {
+            result.bytes.append(UInt8(ascii: "?"))
+            appendNormalized(query, allowed: ByteClasses.query, to: &result.bytes)
+        }
+        return result
+    }
+
+    /// Drops the empty one, which would ask libcurl for empty credentials.
+    private func appendUserInformation(
+        of handle: OpaquePointer, to result: inout ParsedURL
+    ) throws(EntryBatch.Problem) {
+        let user = try URLNormalizer.part(CURLUPART_USER, of: handle, absent: CURLUE_NO_USER)
+        let password = try URLNormalizer.part(
+            CURLUPART_PASSWORD, of: handle, absent: CURLUE_NO_PASSWORD)
+        guard !(user ?? []).isEmpty || !(password ?? []).isEmpty else { return }
+        let start = result.bytes.count
+        let allowed = ByteClasses.userInformation
+        appendNormalized(user ?? [], allowed: allowed, to: &result.bytes)
+        if let password {
+            result.bytes.append(UInt8(ascii: ":"))
+            appendNormalized(password, allowed: allowed, to: &result.bytes)
+        }
+        result.bytes.append(UInt8(ascii: "@"))
+        result.userInformation = start..<result.bytes.count
+    }
+
+    private func appendHost(
+        of handle: OpaquePointer, to text: inout [UInt8]
+    ) throws(EntryBatch.Problem) {
+        let host = try URLNormalizer.part(CURLUPART_HOST, of: handle, absent: CURLUE_NO_HOST)
+        guard let host, !host.isEmpty else { throw URLNormalizer.problem(CURLUE_NO_HOST) }
+        if host.first == UInt8(ascii: "[") {
+            text += host.dropLast().map(\.lowercased)
+            if let zone = try URLNormalizer.part(
+                CURLUPART_ZONEID, of: handle, absent: CURLUE_NO_ZONEID)
+            {
+                guard
+                    zone.allSatisfy({
+                        classes.table[Int($0)] & ByteClasses.unreserved != 0
+                    })
+                else { throw URLNormalizer.problem(CURLUE_BAD_IPV6) }
+                // RFC 6874 §2.
+                text += "%25".utf8
+                text += zone
+            }
+            text.append(UInt8(ascii: "]"))
+            return
+        }
+        if host.allSatisfy({ $0 < 0x80 }) {
+            try appendASCIIHost(host, to: &text)
+            return
+        }
+        // libcurl has libidn2 read the name in the locale's encoding; the process may well run in
+        // the C locale, as under cron.
+        // It answers a name that cannot be converted with "out of memory".
+        let converted = try locale.run { () throws(EntryBatch.Problem) -> [UInt8]? in
+            try URLNormalizer.part(
+                CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE),
+                absent: CURLUE_OUT_OF_MEMORY)
+        }
+        guard let converted, !converted.isEmpty else {
+            throw URLNormalizer.problem(CURLUE_BAD_HOSTNAME)
+        }
+        try appendASCIIHost(converted, to: &text)
+    }
+
+    /// libcurl lets more through (`a|b`, `a%b`), which no resolver can answer.
+    private func appendASCIIHost(
+        _ host: [UInt8], to text: inout [UInt8]
+    ) throws(EntryBatch.Problem) {
+        for byte in host {
+            let lower = byte.lowercased
+            guard classes.table[Int(lower)] & ByteClasses.host != 0 else {
+                throw URLNormalizer.problem(CURLUE_BAD_HOSTNAME)
+            }
+            text.append(lower)
+        }
+    }
+
+    /// Copies the text for libcurl, with spaces behind the first `?` or `#` escaped.
+    ///
+    /// libcurl writes a space in a query as `+`, which means one in forms only.
+    private func terminate(_ bytes: Span<UInt8>) throws(EntryBatch.Problem) {
+        terminated.removeAll(keepingCapacity: true)
+        terminated.reserveCapacity(bytes.count + 1)
+        var isBehindPath = false
+        for index in bytes.indices {
+            let byte = bytes[index]
+            guard byte >= 0x20, byte != 0x7F else {
+                throw EntryBatch.Problem(
+                    reason: .invalidEntry, message: "a control character in the URL")
+            }
+            if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isBehindPath = true }
+            if byte == UInt8(ascii: " "), isBehindPath {
+                terminated.append(CChar(bitPattern: UInt8(ascii: "%")))
+                terminated.append(CChar(bitPattern: UInt8(ascii: "2")))
+                terminated.append(CChar(bitPattern: UInt8(ascii: "0")))
+            } else {
+                terminated.append(CChar(bitPattern: byte))
+            }
+        }
+        terminated.append(0)
+    }
+}

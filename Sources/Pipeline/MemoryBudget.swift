@@ -1,0 +1,40 @@
+import PrefetchModel
+
+/// Shares a number of bytes among threads that wait for their part, first come first served.
+final class MemoryBudget: Sendable {
+    private struct State {
+        var free: Int
+        var nextTicket = 0
+        /// The ticket whose turn it is.
+        var serving = 0
+    }
+
+    let total: ByteCount
+    private let state: WaitableState<State>
+
+    init(total: ByteCount) {
+        self.total = total
+        state = WaitableState(State(free: total.bytes))
+    }
+
+    /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
+    ///
+    /// - Returns: nil at once when `need` is more than the whole budget.
+    func withReservation<Result>(of need: Int, _ work: () -> Result) -> Result? {
+        guard need <= total.bytes else { return nil }
+        let ticket = state.update(wakes: { _ in false }) { state in
+            defer { state.nextTicket += 1 }
+            return state.nextTicket
+        }
+        // In order: a large picture is not overtaken for ever by small ones.
+        state.wait { state, _ -> WaitableState<State>.Decision<Void> in
+            guard state.serving == ticket, state.free >= need else { return .wait(until: nil) }
+            state.free -= need
+            state.serving += 1
+            return .ready(())
+        }
+        state.update { _ in }
+        defer { state.update { $0.free += need } }
+        return work()
+    }
+}

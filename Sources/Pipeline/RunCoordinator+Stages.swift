@@ -1,0 +1,219 @@
+import CacheStorage
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+import Transfers
+
+/// The threads behind a run that has something to fetch.
+struct RunningStages {
+    let transfers: TransferLoop
+    let codecs: CodecStage
+    let writer: MetadataWriter
+    let transferThread: OwnedThread
+    let codecThreads: [OwnedThread]
+    let writerThread: OwnedThread
+}
+
+extension RunCoordinator {
+    /// The stages, started when first asked for: a run over a warm list never needs them, and
+    /// setting up libcurl and its TLS library costs more than such a run.
+    ///
+    /// - Returns: nil when they cannot be started, which ends the run.
+    func runningStages() -> RunningStages? {
+        if let stages { return stages }
+        var settings = TransferConfiguration(userAgent: configuration.userAgent)
+        settings.connectTimeout = configuration.connectTimeout
+        settings.stallTimeout = configuration.stallTimeout
+        settings.totalTimeout = configuration.totalTimeout
+        settings.maximumBodySize = configuration.maximumBodySize
+        settings.bodyBudget = configuration.bodyBudget
+        settings.maximumIdleConnections = max(64, 2 * configuration.jobs)
+        let transfers: TransferLoop
+        do {
+            transfers = try TransferLoop(configuration: settings, wallClock: wallClock)
+        } catch {
+            fail(FatalError(message: error.description, hint: nil, reason: .internal))
+            return nil
+        }
+        var writing = MetadataWriter.Configuration()
+        writing.durability = configuration.durability
+        let writer = MetadataWriter(
+            database: cache.database, content: cache.content, configuration: writing)
+        let codecs = CodecStage(
+            configuration: configuration, content: cache.content, writer: writer, mailbox: mailbox)
+        let started = RunningStages(
+            transfers: transfers, codecs: codecs, writer: writer,
+            transferThread: OwnedThread(name: "transfers") { [mailbox] in
+                do throws(TransferLoopError) {
+                    try transfers.run { mailbox.put(.transferred($0)) }
+                } catch {
+                    mailbox.put(
+                        .transfersFailed(
+                            FatalError(message: error.description, hint: nil, reason: .internal)))
+                }
+            },
+            codecThreads: (0..<configuration.codecWorkers).map { number in
+                OwnedThread(name: "codec \(number)") { codecs.work() }
+            },
+            writerThread: OwnedThread(name: "writer") { [mailbox] in
+                do throws(StorageError) {
+                    try writer.run { mailbox.put(.committed($0)) }
+                } catch {
+                    mailbox.put(.writerFailed(FatalError(error)))
+                }
+            })
+        stages = started
+        return started
+    }
+
+    /// Ends the threads; every entry has its outcome by now.
+    func finishStages() {
+        guard let stages else { return }
+        stages.transfers.stop()
+        stages.codecs.finish()
+        stages.writer.finish()
+        stages.transferThread.join()
+        for thread in stages.codecThreads { thread.join() }
+        stages.writerThread.join()
+    }
+
+    // MARK: What the stages report
+
+    func transferred(_ completion: TransferCompletion) {
+        guard var entry = pending[completion.id], let host = entry.host else {
+            preconditionFailure("a transfer belongs to a pending entry")
+        }
+        inFlight -= 1
+        scheduler.finished(host)
+        entry.host = nil
+        entry.bytesReceived += completion.bytesReceived
+        counters.bytesReceived += completion.bytesReceived
+        entry.stages.transfer = (entry.stages.transfer ?? .zero) + completion.elapsed
+        pending[completion.id] = entry
+        switch completion.result {
+        case .cancelled:
+            finish(completion.id, .cancelled)
+        case .failure(let failure):
+            pending[completion.id]?.httpStatus = failure.httpStatus
+            let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
+            finish(
+                completion.id, .failed, reason: failure.reason, message: failure.message + code)
+        case .response(let response, let body):
+            pending[completion.id]?.httpStatus = response.status
+            received(response, body, for: completion.id)
+        }
+    }
+
+    private func received(_ response: Response, _ body: Body?, for identifier: Int) {
+        guard let entry = pending[identifier] else { return }
+        switch (response.status, body) {
+        case (200, let body?):
+            store(body, response, for: identifier, entry)
+        case (301, _), (302, _), (303, _), (307, _), (308, _):
+            follow(response.redirectURL, from: entry, identifier)
+        default:
+            finish(
+                identifier, .failed, reason: .httpStatus, message: "HTTP \(response.status)")
+        }
+    }
+
+    private func store(
+        _ body: Body, _ response: Response, for identifier: Int, _ entry: PendingEntry
+    ) {
+        let verdict = Freshness.verdict(
+            fields: response.fields, requestedAt: response.requestedAt,
+            receivedAt: response.receivedAt,
+            rules: Freshness.Rules(defaultLifetime: configuration.defaultLifetime))
+        guard case .expires(let expiresAt) = verdict else {
+            finish(
+                identifier, .failed, reason: .uncacheable,
+                message: "the origin forbids storing it (Cache-Control: no-store)")
+            return
+        }
+        // After a fatal error nothing more is stored, after a signal what has arrived is.
+        guard fatal == nil, let stages else {
+            finish(identifier, .cancelled)
+            return
+        }
+        pending[identifier]?.expiresAt = expiresAt
+        decoding += 1
+        stages.codecs.enqueue(
+            CodecJob(
+                id: identifier, body: body,
+                origin: ResponseMetadata(
+                    key: entry.key, url: entry.url, finalURL: entry.target, response: response,
+                    expiresAt: expiresAt),
+                hasFramedBody: response.hasFramedBody))
+    }
+
+    /// Sends an entry on to where a redirect points, under that host's limits.
+    private func follow(_ location: String?, from entry: PendingEntry, _ identifier: Int) {
+        func refuse(_ message: String) {
+            finish(identifier, .failed, reason: .redirect, message: message)
+        }
+        guard let location else { return refuse("a redirect without a usable Location") }
+        let target = RequestTarget.withoutFragment(location)
+        let shown = RedactedURL(target)
+        let scheme = RequestTarget.scheme(of: target)
+        guard scheme == "http" || scheme == "https" else {
+            return refuse("a redirect to the scheme of \(shown), which is not followed")
+        }
+        guard scheme == "https" || RequestTarget.scheme(of: entry.target) == "http" else {
+            return refuse("a redirect from https to \(shown), which is not followed")
+        }
+        guard !entry.visited.contains(target) else {
+            return refuse("a redirect loop, back to \(shown)")
+        }
+        guard entry.visited.count <= configuration.maximumRedirects else {
+            return refuse("more than \(configuration.maximumRedirects) redirects")
+        }
+        guard fatal == nil, stopSignal == nil else { return finish(identifier, .cancelled) }
+        pending[identifier]?.target = target
+        scheduler.push(
+            identifier, priority: entry.priority, host: RequestTarget.origin(of: target),
+            standing: .next)
+    }
+
+    func processed(_ completion: CodecCompletion) {
+        decoding -= 1
+        pending[completion.id]?.stages.decode = completion.decode
+        pending[completion.id]?.stages.encode = completion.encode
+        switch completion.result {
+        case .stored(let image):
+            if let writerError {
+                finish(
+                    completion.id, .failed, reason: writerError.reason,
+                    message: writerError.message)
+                return
+            }
+            // The outcome follows with the commit: "done" means durable.
+            pending[completion.id]?.stored = image
+            counters.bytesStored += image.size.bytes
+        case .failed(let reason, let message):
+            finish(completion.id, .failed, reason: reason, message: message)
+        case .fatal(let error):
+            finish(completion.id, .failed, reason: error.reason, message: error.message)
+            fail(error)
+        }
+    }
+
+    func committed(_ identifiers: [Int]) {
+        for identifier in identifiers { finish(identifier, .downloaded) }
+    }
+
+    func transfersFailed(_ error: FatalError) {
+        fail(error)
+        for (identifier, entry) in pending where entry.host != nil {
+            inFlight -= 1
+            finish(identifier, .cancelled)
+        }
+    }
+
+    func writerFailed(_ error: FatalError) {
+        writerError = error
+        fail(error)
+        for (identifier, entry) in pending where entry.stored != nil {
+            finish(identifier, .failed, reason: error.reason, message: error.message)
+        }
+    }
+}

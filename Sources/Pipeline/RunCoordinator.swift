@@ -1,0 +1,290 @@
+package import CacheStorage
+import Codecs
+import Glibc
+import HTTPSemantics
+package import PrefetchModel
+import Scheduling
+import Transfers
+
+/// One run, start to end: the only place that knows every stage.
+///
+/// It lives on the thread that calls ``run(_:)``, owns all the run's state, and hears of the other
+/// threads through one mailbox; so nothing here needs a lock, and every entry gets its outcome in
+/// one place. The stages' threads are started with the first entry that is not warm.
+package final class RunCoordinator {
+    let configuration: RunConfiguration
+    let cache: OpenCache
+    let index: CacheIndex
+    let observer: any RunObserving
+    let mailbox: Mailbox
+    let wallClock: @Sendable () -> Timestamp
+    private let wantedOutcomes: Set<Outcome>
+
+    var counters = RunCounters()
+    var scheduler: Scheduler<Int>
+    /// Entries that are queued, in flight, with the codecs or waiting for their commit.
+    var pending: [Int: PendingEntry] = [:]
+    /// The entry of every key seen in this run; ``freshEntry`` for those that were warm.
+    var seen: [KeyFingerprint: Int] = [:]
+    /// How entries ended that are no longer pending.
+    var fates: [Int: Fate] = [:]
+    var nextID = 0
+    var starts = 0
+    /// Transfers on the wire.
+    var inFlight = 0
+    /// Bodies with the codec workers or waiting for them.
+    var decoding = 0
+    var stages: RunningStages?
+    var hasReadAll = false
+    var fatal: FatalError?
+    /// Set when rows can no longer be committed.
+    var writerError: FatalError?
+    var stopSignal: Int32?
+    /// When what still runs is cancelled, after a signal or a fatal error.
+    var cancelTime: ContinuousClock.Instant?
+    private var nextProgress: ContinuousClock.Instant
+
+    static let freshEntry = -1
+    /// Bodies that may wait for a codec worker before transfers stop being started.
+    private static let decodingCapacity = 64
+    /// Of the ten seconds that a stop may take, those for finishing what runs.
+    static let finishingTime = Duration.seconds(5)
+    private static let progressInterval = Duration.milliseconds(100)
+
+    /// Other threads stop the run through `control`; the wall clock serves freshness and the run log.
+    ///
+    /// - Throws: when the cache's index cannot be read.
+    package init(
+        configuration: RunConfiguration, cache: OpenCache, observer: any RunObserving,
+        control: RunControl, wallClock: @escaping @Sendable () -> Timestamp
+    ) throws(StorageError) {
+        self.configuration = configuration
+        self.cache = cache
+        self.observer = observer
+        self.wallClock = wallClock
+        mailbox = control.mailbox
+        index = try CacheIndex(cache.database, recipe: configuration.recipe)
+        scheduler = Scheduler(
+            order: configuration.order, hostConcurrency: configuration.hostConcurrency)
+        wantedOutcomes = Set(Outcome.allCases.filter(observer.wantsResults))
+        nextProgress = .now
+    }
+
+    /// Brings the cache up to date with the entries and returns how it went.
+    ///
+    /// The entries are read on a thread of their own. With `readsAheadOfStarts` everything is read
+    /// before the first transfer starts, which LIFO order over regular files asks for.
+    package func run(
+        _ entries: some EntryReading, readsAheadOfStarts: Bool
+    ) -> RunSummary {
+        let startedAt = wallClock()
+        let clockStart = ContinuousClock.now
+        var logged: Int64?
+        do throws(StorageError) {
+            let wasInterrupted = try cache.log.lastRunWasInterrupted()
+            try cache.log.collectStrays(scansContent: wasInterrupted)
+            logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
+        } catch {
+            fail(FatalError(error))
+        }
+        startReading(entries)
+        while !isFinished {
+            if fatal == nil, stopSignal == nil, hasReadAll || !readsAheadOfStarts {
+                startTransfers()
+            }
+            step(clockStart: clockStart)
+        }
+        mailbox.endReading()
+        finishStages()
+
+        var summary = RunSummary(
+            counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
+            cacheDirectory: cache.directory.path)
+        summary.exitStatus = exitStatus
+        if let logged {
+            do throws(StorageError) {
+                try cache.log.end(
+                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
+            } catch {
+                fail(FatalError(error))
+                summary.exitStatus = exitStatus
+            }
+        }
+        summary.fatalMessage = fatal.map { fatal in
+            fatal.message + (fatal.hint.map { "\nhint: \($0)" } ?? "")
+        }
+        summary.stoppedBySignal = stopSignal
+        return summary
+    }
+
+    private var isFinished: Bool {
+        pending.isEmpty && (hasReadAll || fatal != nil || stopSignal != nil)
+    }
+
+    private var exitStatus: Int32 {
+        if fatal != nil { return 2 }
+        if let stopSignal { return 128 + stopSignal }
+        let isAccepted = configuration.tolerance.accepts(
+            failures: counters[.failed], of: counters.entriesRead)
+        return isAccepted ? 0 : 1
+    }
+
+    private func startReading(_ entries: some EntryReading) {
+        // Never joined: it may be blocked in a read of standard input when the run is stopped,
+        // and it owns nothing that the run needs.
+        _ = OwnedThread(name: "reader") { [mailbox] in
+            var entries = entries
+            do {
+                while let batch = try entries.nextBatch() {
+                    guard mailbox.put(.batch(batch)) else { return }
+                }
+                _ = mailbox.put(.ended)
+            } catch {
+                _ = mailbox.put(
+                    .failed(FatalError(message: "\(error)", hint: nil, reason: .internal)))
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen and carries it out.
+    private func step(clockStart: ContinuousClock.Instant) {
+        // In FIFO order reading pauses while the queue is full. In LIFO order what is read next
+        // starts next, so it has to be read.
+        let hasRoom =
+            configuration.order == .lifo || scheduler.count < configuration.queueCapacity
+        let deadline = min(cancelTime ?? nextProgress, nextProgress)
+        let (events, input) = mailbox.take(wantsInput: hasRoom && !hasReadAll, until: deadline)
+        for event in events { handle(event) }
+        switch input {
+        case .batch(let batch):
+            if fatal == nil, stopSignal == nil { read(batch) }
+        case .ended:
+            hasReadAll = true
+        case .failed(let error):
+            hasReadAll = true
+            fail(error)
+        case nil:
+            break
+        }
+        let now = ContinuousClock.now
+        if let time = cancelTime, time <= now {
+            cancelTime = nil
+            stages?.transfers.cancelAll()
+        }
+        if nextProgress <= now {
+            nextProgress = now + RunCoordinator.progressInterval
+            observer.progressed(
+                RunProgress(
+                    counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
+                    elapsed: now - clockStart))
+        }
+        // When only commits are outstanding, nobody is waited for: commit at once.
+        if hasReadAll || fatal != nil || stopSignal != nil,
+            scheduler.isEmpty, inFlight == 0, decoding == 0
+        {
+            stages?.writer.finish()
+        }
+    }
+
+    private func handle(_ event: Mailbox.Event) {
+        switch event {
+        case .transferred(let completion): transferred(completion)
+        case .processed(let completion): processed(completion)
+        case .committed(let identifiers): committed(identifiers)
+        case .transfersFailed(let error): transfersFailed(error)
+        case .writerFailed(let error): writerFailed(error)
+        case .stop(let signal):
+            guard stopSignal == nil else { return }
+            stopSignal = signal
+            stopStarting()
+        }
+    }
+
+    // MARK: Starting
+
+    private func startTransfers() {
+        guard scheduler.hasReady else { return }
+        var requests: [TransferRequest] = []
+        while inFlight < configuration.jobs, decoding < RunCoordinator.decodingCapacity,
+            let start = scheduler.popReady()
+        {
+            guard var entry = pending[start.entry] else {
+                preconditionFailure("a queued entry is pending")
+            }
+            entry.host = start.host
+            if entry.start == nil {
+                starts += 1
+                entry.start = starts
+                entry.stages.queue = .now - entry.queuedAt
+            }
+            entry.visited.append(entry.target)
+            requests.append(TransferRequest(id: start.entry, url: entry.target))
+            pending[start.entry] = entry
+            inFlight += 1
+            counters.requests += 1
+        }
+        guard !requests.isEmpty, let stages = runningStages() else { return }
+        stages.transfers.start(requests)
+    }
+
+    // MARK: Outcomes
+
+    /// Reports an entry that was never pending.
+    func finish(_ outcome: Outcome, reason: FailureReason? = nil, result: () -> EntryResult) {
+        counters.count(outcome, reason: reason)
+        if wantedOutcomes.contains(outcome) { report(result()) }
+    }
+
+    /// Gives a pending entry, and those that wait for it, their outcome.
+    func finish(
+        _ identifier: Int, _ outcome: Outcome, reason: FailureReason? = nil,
+        message: String? = nil
+    ) {
+        guard let entry = pending.removeValue(forKey: identifier) else {
+            preconditionFailure("an entry has one outcome")
+        }
+        let fate = Fate(
+            reason: reason, message: message, stored: entry.stored, expiresAt: entry.expiresAt)
+        finish(outcome, reason: reason) {
+            entry.result(outcome, reason: reason, message: message)
+        }
+        // What was cancelled has no fate to share: its duplicates were cancelled with it.
+        let shared: Outcome = outcome == .cancelled ? .cancelled : .duplicate
+        for duplicate in entry.duplicates {
+            finish(shared) {
+                var result = entry.result(of: duplicate, fate: fate)
+                result.outcome = shared
+                return result
+            }
+        }
+        fates[identifier] = fate
+    }
+
+    private func report(_ result: EntryResult) {
+        do {
+            try observer.entryFinished(result)
+        } catch {
+            fail(FatalError(message: "\(error)", hint: nil, reason: .disk))
+        }
+    }
+
+    /// Ends the run: nothing more starts, what runs is cancelled, what is stored is committed.
+    func fail(_ error: FatalError) {
+        guard fatal == nil else { return }
+        fatal = error
+        stopStarting()
+        cancelTime = .now
+    }
+
+    private func stopStarting() {
+        cancelTime = .now + RunCoordinator.finishingTime
+        mailbox.endReading()
+        for identifier in scheduler.removeAll() { finish(identifier, .cancelled) }
+        if fatal != nil, let stages {
+            for identifier in stages.codecs.dropWaiting() {
+                decoding -= 1
+                finish(identifier, .cancelled)
+            }
+        }
+    }
+}

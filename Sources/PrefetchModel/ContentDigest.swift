@@ -1,0 +1,63 @@
+/// The SHA-256 of stored or fetched bytes (FIPS 180-4), 32 bytes.
+package struct ContentDigest: Hashable, Sendable {
+    /// The digest as four big-endian words, the first byte being the most significant of the first.
+    private let words: (UInt64, UInt64, UInt64, UInt64)
+
+    package static let byteCount = 32
+
+    /// Returns nil unless there are exactly 32 bytes.
+    package init?(bytes: UnsafeRawBufferPointer) {
+        guard bytes.count == ContentDigest.byteCount else { return nil }
+        func word(_ index: Int) -> UInt64 {
+            UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+        }
+        words = (word(0), word(1), word(2), word(3))
+    }
+
+    /// The first 16 bytes as two big-endian words.
+    package var leadingWords: (UInt64, UInt64) { (words.0, words.1) }
+
+    /// Returns nil unless the text is exactly 64 hexadecimal digits.
+    package init?(hexadecimal text: some StringProtocol) {
+        let digits = Array(text.utf8)
+        guard digits.count == 2 * ContentDigest.byteCount else { return nil }
+        var values: [UInt64] = [0, 0, 0, 0]
+        for (index, digit) in digits.enumerated() {
+            guard let value = Character(UnicodeScalar(digit)).hexDigitValue else { return nil }
+            values[index / 16] = values[index / 16] << 4 | UInt64(value)
+        }
+        words = (values[0], values[1], values[2], values[3])
+    }
+
+    package var bytes: [UInt8] {
+        [words.0, words.1, words.2, words.3].flatMap { word in
+            (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
+        }
+    }
+
+    package static func == (left: ContentDigest, right: ContentDigest) -> Bool {
+        left.words == right.words
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(words.0)
+        hasher.combine(words.1)
+    }
+}
+
+extension ContentDigest: CustomStringConvertible {
+    /// 64 lower-case hexadecimal digits.
+    package var description: String {
+        String(unsafeUninitializedCapacity: 64) { buffer in
+            var index = 0
+            for word in [words.0, words.1, words.2, words.3] {
+                for shift in stride(from: 60, through: 0, by: -4) {
+                    let nibble = UInt8(truncatingIfNeeded: word >> UInt64(shift)) & 15
+                    buffer[index] = nibble < 10 ? 48 + nibble : 87 + nibble
+                    index += 1
+                }
+            }
+            return index
+        }
+    }
+}

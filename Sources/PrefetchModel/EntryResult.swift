@@ -1,0 +1,93 @@
+/// One line of the report: what happened to one manifest entry.
+package struct EntryResult: Sendable {
+    /// The manifest's path as the user gave it, `-` for standard input.
+    package var manifest: String
+    /// 1 for the first line.
+    package var line: Int
+    /// As requested, user information included; print it only through ``RedactedURL``.
+    package var url: String
+    package var key: String
+    package var outcome: Outcome
+    /// Set exactly when the outcome is `failed`, or a `duplicate` of an entry that failed.
+    package var reason: FailureReason?
+    /// Details for people, one line; nil where there is nothing to add.
+    package var message: String?
+    /// The last response's status; nil when none arrived.
+    package var httpStatus: Int?
+    /// Transfers begun for the entry, redirects included in the attempt that they belong to; 0 without a request.
+    package var attempts: Int
+    /// The position in which the entry's transfer began, 1 for the run's first; nil when none did.
+    package var start: Int?
+    /// Body bytes that arrived.
+    package var bytesReceived: Int
+    /// What is stored, when something is.
+    package var stored: StoredImage?
+    package var expiresAt: Timestamp?
+    package var stages: StageDurations
+
+    package init(
+        manifest: String, line: Int, url: String, key: String, outcome: Outcome,
+        reason: FailureReason? = nil, message: String? = nil, httpStatus: Int? = nil,
+        attempts: Int = 0, start: Int? = nil, bytesReceived: Int = 0, stored: StoredImage? = nil,
+        expiresAt: Timestamp? = nil, stages: StageDurations = StageDurations()
+    ) {
+        self.manifest = manifest
+        self.line = line
+        self.url = url
+        self.key = key
+        self.outcome = outcome
+        self.reason = reason
+        self.message = message
+        self.httpStatus = httpStatus
+        self.attempts = attempts
+        self.start = start
+        self.bytesReceived = bytesReceived
+        self.stored = stored
+        self.expiresAt = expiresAt
+        self.stages = stages
+    }
+}
+
+/// How long an entry spent where; nil for a stage it did not reach.
+package struct StageDurations: Sendable {
+    package var queue: Duration?
+    package var transfer: Duration?
+    package var decode: Duration?
+    package var encode: Duration?
+
+    package init(
+        queue: Duration? = nil, transfer: Duration? = nil, decode: Duration? = nil,
+        encode: Duration? = nil
+    ) {
+        self.queue = queue
+        self.transfer = transfer
+        self.decode = decode
+        self.encode = encode
+    }
+}
+
+/// A stored variant as the report and `get` describe it.
+package struct StoredImage: Hashable, Sendable {
+    package let digest: ContentDigest
+    package let format: ImageFormat
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+    package let size: ByteCount
+
+    package init(
+        digest: ContentDigest, format: ImageFormat, widthInPixels: Int, heightInPixels: Int,
+        size: ByteCount
+    ) {
+        self.digest = digest
+        self.format = format
+        self.widthInPixels = widthInPixels
+        self.heightInPixels = heightInPixels
+        self.size = size
+    }
+
+    /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
+    package var relativePath: String {
+        let name = digest.description
+        return "content/\(name.prefix(2))/\(name).\(format.fileExtension)"
+    }
+}

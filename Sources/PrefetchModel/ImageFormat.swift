@@ -1,0 +1,32 @@
+/// A container format that can be told by its signature.
+package enum ImageFormat: String, CaseIterable, Sendable {
+    case jpeg
+    case png
+    case webp
+    case gif
+    case bmp
+    case tiff
+    case avif
+    case heif
+    case jpegXL = "jxl"
+    case jpeg2000 = "jp2"
+    case icon = "ico"
+
+    /// The extension of content files, without the dot.
+    package var fileExtension: String {
+        switch self {
+        case .jpeg: "jpg"
+        case .heif: "heic"
+        default: rawValue
+        }
+    }
+
+    /// The media type registered for the format.
+    package var mediaType: String {
+        switch self {
+        case .heif: "image/heic"
+        case .icon: "image/vnd.microsoft.icon"
+        default: "image/\(rawValue)"
+        }
+    }
+}

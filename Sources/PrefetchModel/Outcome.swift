@@ -1,0 +1,46 @@
+/// What became of one manifest entry. Every entry ends in exactly one of these, so that their
+/// counts always add up to the entries read.
+package enum Outcome: String, CaseIterable, Sendable {
+    /// Fetched, decoded, stored and committed.
+    case downloaded
+    /// The origin confirmed the stored copy with 304.
+    case revalidated
+    /// The stored copy was fresh; no request was made.
+    case fresh
+    /// Made from a stored original; no request was made.
+    case derived
+    /// The key stood in an earlier entry of this run and shares that entry's fate.
+    case duplicate
+    /// The URL failed for good before and its block has not expired.
+    case blacklisted
+    /// A rule of the user left it out.
+    case excluded
+    /// Not warm; ``FailureReason`` says why.
+    case failed
+    /// The run was stopped before the entry was done.
+    case cancelled
+}
+
+/// Why an entry failed: a bounded set, for counting. Details go into the message.
+package enum FailureReason: String, CaseIterable, Sendable {
+    case invalidEntry = "invalid-entry"
+    case unsupportedScheme = "unsupported-scheme"
+    case refusedAddress = "refused-address"
+    case dns
+    case connect
+    case tls
+    case timeout
+    case stalled
+    /// Closed or reset midway, or a body shorter than announced.
+    case interrupted
+    case redirect
+    case httpStatus = "http-status"
+    case tooLarge = "too-large"
+    case notAnImage = "not-an-image"
+    case corruptImage = "corrupt-image"
+    case tooManyPixels = "too-many-pixels"
+    case unsupportedImage = "unsupported-image"
+    case uncacheable
+    case disk
+    case `internal`
+}

@@ -1,0 +1,220 @@
+/// The text of a URL for people: user information is masked, and bytes that could steer a
+/// terminal are percent-encoded.
+///
+/// Query parameters whose values grant access (`X-Amz-Signature`, `sig`, `token` and the like) are
+/// masked too, since whoever reads a log could use them. Lines that are no URL come here as well,
+/// so in doubt too much is masked rather than too little. All masking works on bytes: a combining
+/// mark after a separator would hide it from a comparison of characters.
+///
+/// What is not seen: secrets in a path, and parameters of a URL that is itself percent-encoded
+/// inside a parameter.
+package struct RedactedURL: CustomStringConvertible, Sendable {
+    package let description: String
+
+    package init(_ url: some StringProtocol) {
+        self.init(String(url))
+    }
+
+    // Not generic, since other modules would run the generic code unspecialised for every line of
+    // a report.
+    package init(_ url: String) {
+        var needsEncoding = false
+        var mayHoldSecrets = false
+        for byte in url.utf8 {
+            needsEncoding = needsEncoding || byte <= 0x20 || byte == 0x22 || byte >= 0x7F
+            mayHoldSecrets = mayHoldSecrets || byte == Byte.at || byte == Byte.equals
+        }
+        let text = needsEncoding ? RedactedURL.printable(url) : url
+        guard mayHoldSecrets else {
+            description = text
+            return
+        }
+        var bytes = Array(text.utf8)
+        RedactedURL.maskUserInformation(&bytes)
+        RedactedURL.maskSecretParameters(&bytes)
+        description = String(decoding: bytes, as: UTF8.self)
+    }
+
+    private enum Byte {
+        static let number = UInt8(ascii: "#")
+        static let ampersand = UInt8(ascii: "&")
+        static let slash = UInt8(ascii: "/")
+        static let colon = UInt8(ascii: ":")
+        static let semicolon = UInt8(ascii: ";")
+        static let equals = UInt8(ascii: "=")
+        static let question = UInt8(ascii: "?")
+        static let at = UInt8(ascii: "@")
+        static let backslash = UInt8(ascii: "\\")
+    }
+
+    private static let mask = Array("***".utf8)
+
+    /// Control characters, spaces, quotation marks and bidirectional controls are replaced by their
+    /// percent-encoded UTF-8 bytes.
+    private static func printable(_ url: String) -> String {
+        var text = ""
+        for scalar in url.unicodeScalars {
+            switch scalar.value {
+            case 0...0x20, 0x22, 0x7F...0x9F, 0x061C, 0x200B...0x200F, 0x2028...0x202E,
+                0x2060...0x206F, 0xFEFF, 0xFFFD:
+                for byte in String(scalar).utf8 {
+                    text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+                }
+            default:
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+// MARK: - User information
+
+extension RedactedURL {
+    /// Masks what stands before the last `@` of every authority: that of the URL and those of URLs
+    /// inside its path or query.
+    private static func maskUserInformation(_ bytes: inout [UInt8]) {
+        guard bytes.contains(Byte.at) else { return }
+        var start = leadingAuthority(bytes)
+        while let authority = start {
+            var next = authority
+            if let at = userInformationEnd(bytes, authority: authority) {
+                bytes.replaceSubrange(authority..<at, with: mask)
+                next = authority + mask.count
+            }
+            start = nextAuthority(bytes, from: next)
+        }
+    }
+
+    /// The offset of the first authority: after a scheme and any number of slashes (libcurl accepts
+    /// one to three), or after two slashes at the beginning. Without any slash only text like
+    /// `user:password@host` counts, since `name@2x.png` is an ordinary relative reference.
+    private static func leadingAuthority(_ bytes: [UInt8]) -> Int? {
+        let schemeEnd = bytes.firstIndex { !isSchemeByte($0) } ?? bytes.endIndex
+        let hasScheme = schemeEnd > 0 && schemeEnd < bytes.count && bytes[schemeEnd] == Byte.colon
+        let slashes = hasScheme ? schemeEnd + 1 : 0
+        var index = slashes
+        while index < bytes.count, isSlash(bytes[index]) { index += 1 }
+        if index - slashes >= (hasScheme ? 1 : 2) { return index }
+        let segment = bytes.prefix { !isSlash($0) && $0 != Byte.question && $0 != Byte.number }
+        if let colon = segment.firstIndex(of: Byte.colon), segment[colon...].contains(Byte.at) {
+            return 0
+        }
+        return nextAuthority(bytes, from: 0)
+    }
+
+    /// The offset after the next `://`, and after further slashes.
+    private static func nextAuthority(_ bytes: [UInt8], from start: Int) -> Int? {
+        var index = start
+        while index + 2 < bytes.count {
+            if bytes[index] == Byte.colon, isSlash(bytes[index + 1]), isSlash(bytes[index + 2]) {
+                index += 3
+                while index < bytes.count, isSlash(bytes[index]) { index += 1 }
+                return index
+            }
+            index += 1
+        }
+        return nil
+    }
+
+    /// The offset of the `@` that ends the user information, or nil when there is none.
+    private static func userInformationEnd(_ bytes: [UInt8], authority: Int) -> Int? {
+        let rest = bytes[authority...]
+        let end =
+            rest.firstIndex { $0 == Byte.slash || $0 == Byte.question || $0 == Byte.number }
+            ?? rest.endIndex
+        if let at = bytes[authority..<end].lastIndex(of: Byte.at) { return at }
+        // `user:pa/ss@host`: what follows the colon is no port, so it may be a password that should
+        // have been percent-encoded. An IPv6 address has colons of its own.
+        let address = rest.first == UInt8(ascii: "[") ? rest.firstIndex(of: UInt8(ascii: "]")) : nil
+        guard
+            let colon = bytes[(address ?? authority)..<max(end, address ?? end)].firstIndex(
+                of: Byte.colon),
+            bytes[(colon + 1)..<end].contains(where: { !isDigit($0) })
+        else { return nil }
+        return rest.lastIndex(of: Byte.at)
+    }
+
+    private static func isSlash(_ byte: UInt8) -> Bool {
+        byte == Byte.slash || byte == Byte.backslash
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        let lower = byte | 0x20
+        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lower) || isDigit(byte)
+            || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+    }
+}
+
+// MARK: - Query parameters
+
+extension RedactedURL {
+    /// Whole names of parameters that grant access, in lower case (AWS, Azure, CloudFront and
+    /// Akamai signed URLs, and common names).
+    private static let secretNames: Set<String> = [
+        "api_key", "apikey", "auth", "authorization", "awsaccesskeyid", "hdnea", "hdnts", "jwt",
+        "key-pair-id", "pass", "policy", "pwd", "session", "sessionid", "sid", "sig",
+    ]
+
+    /// Parts of names that are enough: `access_token`, `X-Amz-Signature`, `X-Goog-Credential`.
+    private static let secretParts = [
+        "credential", "hmac", "password", "passwd", "secret", "signature", "token",
+    ].map { Array($0.utf8) }
+
+    /// A name begins after any of `?`, `&`, `;` and `#`, since nobody says which of them a server
+    /// takes for a separator; a masked value ends only at `&` or `#`.
+    private static func maskSecretParameters(_ bytes: inout [UInt8]) {
+        let isSeparator: (UInt8) -> Bool = {
+            $0 == Byte.question || $0 == Byte.ampersand || $0 == Byte.semicolon
+                || $0 == Byte.number
+        }
+        guard var index = bytes.firstIndex(where: isSeparator) else { return }
+        while index < bytes.count {
+            guard isSeparator(bytes[index]) else {
+                index += 1
+                continue
+            }
+            let name = index + 1
+            index = name
+            while index < bytes.count, bytes[index] != Byte.equals, !isSeparator(bytes[index]) {
+                index += 1
+            }
+            guard index < bytes.count, bytes[index] == Byte.equals,
+                isSecret(name: bytes[name..<index])
+            else { continue }
+            let value = index + 1
+            let end =
+                bytes[value...].firstIndex { $0 == Byte.ampersand || $0 == Byte.number }
+                ?? bytes.endIndex
+            bytes.replaceSubrange(value..<end, with: mask)
+            index = value + mask.count
+        }
+    }
+
+    private static func isSecret(name: ArraySlice<UInt8>) -> Bool {
+        var plain: [UInt8] = []
+        plain.reserveCapacity(name.count)
+        var index = name.startIndex
+        while index < name.endIndex {
+            var byte = name[index]
+            if byte == UInt8(ascii: "%"), index + 2 < name.endIndex,
+                let value = UInt8(
+                    String(decoding: name[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
+            {
+                byte = value
+                index += 2
+            }
+            plain.append(
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte)
+            index += 1
+        }
+        if secretNames.contains(String(decoding: plain, as: UTF8.self)) { return true }
+        return secretParts.contains { part in
+            plain.indices.contains { plain[$0...].starts(with: part) }
+        }
+    }
+}

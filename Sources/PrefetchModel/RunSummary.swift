@@ -1,0 +1,86 @@
+/// The counts of a run so far. The outcomes' counts add up to ``entriesRead`` when it has ended.
+package struct RunCounters: Hashable, Sendable {
+    package var entriesRead = 0
+    package private(set) var outcomes: [Outcome: Int] = [:]
+    package private(set) var reasons: [FailureReason: Int] = [:]
+    /// Body bytes received, failed transfers included.
+    package var bytesReceived = 0
+    /// Bytes of the variants that this run stored, before equal content is shared.
+    package var bytesStored = 0
+    /// Requests put on the wire, redirects included.
+    package var requests = 0
+
+    package init() {}
+
+    package subscript(outcome: Outcome) -> Int { outcomes[outcome, default: 0] }
+    package subscript(reason: FailureReason) -> Int { reasons[reason, default: 0] }
+
+    /// Entries that have their outcome.
+    package var entriesDone: Int { outcomes.values.reduce(0, +) }
+
+    /// A reason is counted only for the outcome `failed`, so that a failure and its duplicates
+    /// count once.
+    package mutating func count(_ outcome: Outcome, reason: FailureReason? = nil, times: Int = 1) {
+        outcomes[outcome, default: 0] += times
+        if outcome == .failed, let reason { reasons[reason, default: 0] += times }
+    }
+}
+
+/// How a run ended.
+package struct RunSummary: Sendable {
+    package var counters: RunCounters
+    package var startedAt: Timestamp
+    package var elapsed: Duration
+    /// DESIGN's exit statuses: 0, 1, 2, 3; 128 + the signal's number when a signal ended it.
+    package var exitStatus: Int32
+    package var cacheDirectory: String
+    /// Why the run could not be completed, with the subject; nil when it was.
+    package var fatalMessage: String?
+    /// The signal that stopped the run, when one did.
+    package var stoppedBySignal: Int32?
+
+    package init(
+        counters: RunCounters, startedAt: Timestamp, elapsed: Duration, exitStatus: Int32,
+        cacheDirectory: String, fatalMessage: String? = nil, stoppedBySignal: Int32? = nil
+    ) {
+        self.counters = counters
+        self.startedAt = startedAt
+        self.elapsed = elapsed
+        self.exitStatus = exitStatus
+        self.cacheDirectory = cacheDirectory
+        self.fatalMessage = fatalMessage
+        self.stoppedBySignal = stoppedBySignal
+    }
+}
+
+/// A moment of a run, for the progress line.
+package struct RunProgress: Sendable {
+    package var counters: RunCounters
+    /// Transfers on the wire.
+    package var inFlight: Int
+    /// Whether every manifest has been read, so that ``RunCounters/entriesRead`` is the total.
+    package var isTotalKnown: Bool
+    package var elapsed: Duration
+
+    package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {
+        self.counters = counters
+        self.inFlight = inFlight
+        self.isTotalKnown = isTotalKnown
+        self.elapsed = elapsed
+    }
+}
+
+/// Receives what a run has to say. Called from the run's own thread only, in order.
+package protocol RunObserving: AnyObject {
+    /// Whether ``entryFinished(_:)`` wants entries of this outcome. Asked once per outcome at
+    /// the start; a run over a million warm entries builds no result that nobody reads.
+    func wantsResults(of outcome: Outcome) -> Bool
+
+    /// Once for every entry of a wanted outcome, after its row is committed.
+    ///
+    /// - Throws: when the report cannot be written, which ends the run with status 2.
+    func entryFinished(_ result: EntryResult) throws
+
+    /// At most about ten times a second.
+    func progressed(_ progress: RunProgress)
+}

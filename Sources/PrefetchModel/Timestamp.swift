@@ -1,0 +1,110 @@
+/// An instant of the wall clock in whole milliseconds since 1970-01-01 00:00 UTC, the unit of
+/// every time in the cache.
+///
+/// Time-outs and durations never use it; they use a monotonic clock.
+package struct Timestamp: Hashable, Comparable, Sendable {
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    package init(seconds: Int64) {
+        self.init(
+            milliseconds: Timestamp.clamped(seconds.multipliedReportingOverflow(by: 1000), seconds))
+    }
+
+    /// Later than every instant that the cache stores (the year 292 278 994); "for ever".
+    package static let distantFuture = Timestamp(milliseconds: .max)
+    package static let distantPast = Timestamp(milliseconds: .min)
+
+    package static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+
+    /// Saturates at ``distantFuture`` and ``distantPast`` instead of overflowing.
+    package func advanced(by duration: Duration) -> Timestamp {
+        let delta = duration.wholeMilliseconds
+        return Timestamp(
+            milliseconds: Timestamp.clamped(milliseconds.addingReportingOverflow(delta), delta))
+    }
+
+    /// The time from `other` to this instant; negative when this one is earlier.
+    package func timeSince(_ other: Timestamp) -> Duration {
+        let (difference, overflow) = milliseconds.subtractingReportingOverflow(other.milliseconds)
+        return .milliseconds(overflow ? (milliseconds < 0 ? Int64.min : .max) : difference)
+    }
+
+    private static func clamped(
+        _ result: (partialValue: Int64, overflow: Bool), _ direction: Int64
+    ) -> Int64 {
+        result.overflow ? (direction < 0 ? .min : .max) : result.partialValue
+    }
+}
+
+extension Timestamp: CustomStringConvertible {
+    /// RFC 3339 in UTC with seconds, `2026-11-21T05:37:16Z`, as the report prints it.
+    ///
+    /// Years outside 0…9999 cannot be written in that format and saturate at its ends.
+    package var description: String {
+        let earliest: Int64 = -62_167_219_200
+        let latest: Int64 = 253_402_300_799
+        // Not `(milliseconds - 999) / 1000`, which overflows for the distant past.
+        let (quotient, remainder) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+        let seconds = min(max(remainder < 0 ? quotient - 1 : quotient, earliest), latest)
+        let days = seconds >= 0 ? seconds / 86400 : (seconds - 86399) / 86400
+        let secondOfDay = seconds - days * 86400
+        let (year, month, day) = Timestamp.civilDate(daysSince1970: days)
+        return String(unsafeUninitializedCapacity: 20) { buffer in
+            var index = 0
+            func append(_ value: Int64, digits: Int, then separator: StaticString) {
+                var rest = value
+                for position in stride(from: index + digits - 1, through: index, by: -1) {
+                    buffer[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                    rest /= 10
+                }
+                buffer[index + digits] = separator.utf8Start.pointee
+                index += digits + 1
+            }
+            append(year, digits: 4, then: "-")
+            append(month, digits: 2, then: "-")
+            append(day, digits: 2, then: "T")
+            append(secondOfDay / 3600, digits: 2, then: ":")
+            append(secondOfDay / 60 % 60, digits: 2, then: ":")
+            append(secondOfDay % 60, digits: 2, then: "Z")
+            return index
+        }
+    }
+
+    /// The proleptic Gregorian date of a day number (Howard Hinnant, "chrono-Compatible
+    /// Low-Level Date Algorithms", `civil_from_days`).
+    private static func civilDate(daysSince1970 days: Int64) -> (Int64, Int64, Int64) {
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra =
+            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+    }
+}
+
+extension Duration {
+    /// Milliseconds, truncated towards zero; saturates.
+    package var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        guard !overflow else { return seconds < 0 ? .min : .max }
+        let (sum, carried) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)
+        return carried ? (seconds < 0 ? .min : .max) : sum
+    }
+
+    /// Seconds as a floating-point number, for rates and text only.
+    package var secondsValue: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) * 1e-18
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+
+/// A value behind a mutex whose changes wake whoever waits for them: what the bounded queues
+/// between stages are made of.
+///
+/// `Mutex` has no condition variable; this is one, with deadlines by the monotonic clock. A wait
+/// blocks its thread, so it has no place on the cooperative pool.
+/// `@unchecked Sendable`: `value` is touched with the mutex held only.
+package final class WaitableState<Value>: @unchecked Sendable {
+    package enum Decision<Result> {
+        case ready(Result)
+        /// Nil waits for a change however long it takes.
+        case wait(until: ContinuousClock.Instant?)
+    }
+
+    private var value: Value
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    package init(_ value: Value) {
+        self.value = value
+        mutex.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // The wall clock may step; deadlines must not.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        changed.initialize(to: pthread_cond_t())
+        pthread_cond_init(changed, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(changed)
+        pthread_mutex_destroy(mutex)
+        changed.deallocate()
+        mutex.deallocate()
+    }
+
+    /// Changes the value and wakes those who wait, unless `wakes` says that the new value can be
+    /// of use to none of them: a wake-up costs two switches of context.
+    package func update<Result>(
+        wakes: (Value) -> Bool = { _ in true }, _ change: (inout Value) -> Result
+    ) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        let result = change(&value)
+        if wakes(value) { pthread_cond_broadcast(changed) }
+        return result
+    }
+
+    /// Asks `decide` at once, after every change and at every deadline it gives, until it is ready.
+    package func wait<Result>(
+        _ decide: (inout Value, ContinuousClock.Instant) -> Decision<Result>
+    ) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        while true {
+            let now = ContinuousClock.now
+            switch decide(&value, now) {
+            case .ready(let result):
+                return result
+            case .wait(until: nil):
+                pthread_cond_wait(changed, mutex)
+            case .wait(until: let deadline?):
+                var time = timespec()
+                clock_gettime(CLOCK_MONOTONIC, &time)
+                let delay = max(.zero, deadline - now)
+                let (seconds, attoseconds) = delay.components
+                time.tv_sec += Int(seconds)
+                time.tv_nsec += Int(attoseconds / 1_000_000_000)
+                if time.tv_nsec >= 1_000_000_000 {
+                    time.tv_sec += 1
+                    time.tv_nsec -= 1_000_000_000
+                }
+                pthread_cond_timedwait(changed, mutex, &time)
+            }
+        }
+    }
+}

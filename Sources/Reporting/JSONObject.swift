@@ -1,0 +1,62 @@
+package import PrefetchModel
+
+/// One JSON object, built member by member in the order in which they are added.
+///
+/// For the machine-readable output of the commands; escaping and number formats are those of the
+/// report. Names are not checked for being unique.
+package struct JSONObject: Sendable {
+    /// Holds the object without its closing brace, so that members can be added.
+    private var writer = JSONObjectWriter()
+
+    package init() {
+        writer.beginObject()
+    }
+
+    init(_ members: (inout JSONObjectWriter) -> Void) {
+        writer.beginObject()
+        members(&writer)
+    }
+
+    /// null for nil, here and in the others.
+    package mutating func add(_ name: String, _ value: String?) {
+        writer.string(.text(name), value)
+    }
+    package mutating func add(_ name: String, _ value: Int?) { writer.integer(.text(name), value) }
+    package mutating func add(_ name: String, _ value: Bool) { writer.boolean(.text(name), value) }
+    package mutating func add(_ name: String, _ values: [String]) {
+        writer.strings(.text(name), values)
+    }
+
+    /// Three decimals; null when not finite.
+    package mutating func add(_ name: String, _ value: Double?) {
+        writer.decimal(.text(name), value)
+    }
+
+    /// RFC 3339 in UTC, whole seconds.
+    package mutating func add(_ name: String, _ value: Timestamp?) {
+        writer.string(.text(name), value?.description)
+    }
+
+    /// A plain number of bytes.
+    package mutating func add(_ name: String, _ value: ByteCount?) {
+        writer.integer(.text(name), value?.bytes)
+    }
+
+    /// Milliseconds with three decimals; let the name end in `_ms`.
+    package mutating func add(_ name: String, _ value: Duration?) {
+        writer.milliseconds(.text(name), value)
+    }
+
+    package mutating func add(_ name: String, _ value: JSONObject) {
+        writer.object(.text(name), value.bytes)
+    }
+
+    package mutating func addNull(_ name: String) { writer.null(.text(name)) }
+
+    /// The whole object as UTF-8, without a line end.
+    package var bytes: [UInt8] { writer.bytes + [UInt8(ascii: "}")] }
+}
+
+extension JSONObject: CustomStringConvertible {
+    package var description: String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,39 @@
+/// Buffered lines to an ``OutputFile``: the output of `list`, `stats` and `get`, as text or as
+/// JSON Lines.
+package struct LineWriter: ~Copyable, Sendable {
+    private var file: OutputFile
+    private var buffer: [UInt8] = []
+
+    package init(_ file: consuming OutputFile) {
+        self.file = file
+    }
+
+    package mutating func write(_ object: JSONObject) throws(ReportingError) {
+        buffer += object.bytes
+        try endLine()
+    }
+
+    /// Writes a line as it is, with a line end added; see ``printable(_:)``.
+    package mutating func write(line: String) throws(ReportingError) {
+        buffer += line.utf8
+        try endLine()
+    }
+
+    /// Writes what is buffered and closes the file if it is owned.
+    package mutating func finish() throws(ReportingError) {
+        try flush()
+        try file.close()
+    }
+
+    private mutating func endLine() throws(ReportingError) {
+        buffer.append(UInt8(ascii: "\n"))
+        if buffer.count >= 64 << 10 { try flush() }
+    }
+
+    private mutating func flush() throws(ReportingError) {
+        guard !buffer.isEmpty else { return }
+        // The buffer is emptied even on failure: its bytes may have been written in part.
+        defer { buffer.removeAll(keepingCapacity: true) }
+        try file.write(buffer)
+    }
+}

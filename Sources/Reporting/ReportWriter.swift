@@ -1,0 +1,167 @@
+package import PrefetchModel
+
+/// Writes the report of a run: JSON Lines, UTF-8, one object a line.
+///
+/// A line for each entry, in the order in which entries end:
+///
+/// - `type`: `"result"`.
+/// - `manifest`: text, as the user named it, `-` for standard input; `line`: from 1.
+/// - `url`: text, `key`: text; both as ``RedactedURL`` shows them: user information and signed
+///   parameters are masked, since reports are kept and passed on. A key that holds a signed
+///   parameter therefore cannot be looked up from the report; every other one can.
+/// - `outcome`: a name of ``Outcome``.
+/// - `reason`: a name of ``FailureReason``, or null; `message`: text or null, URLs in it redacted.
+/// - `http_status`: number or null; `attempts`: number, 0 without a request; `start`: position of
+///   the transfer's start in the run from 1, or null.
+/// - `bytes_received`: number; `bytes_stored`: number or null.
+/// - `format`, `width`, `height` (pixels), `sha256` (hexadecimal), `path` (relative to the cache
+///   directory): of the stored image, all null without one.
+/// - `expires_at`: RFC 3339, UTC, or null.
+/// - `queue_ms`, `transfer_ms`, `decode_ms`, `encode_ms`: milliseconds with three decimals, null
+///   for a stage that was not reached.
+///
+/// The last line is the summary, see ``JSONObject/init(_:)``. All members are always present. A
+/// report without a summary is that of a run that was killed, or whose report could not be written.
+package struct ReportWriter: ~Copyable, Sendable {
+    private static let bufferBytes = 64 << 10
+
+    private var file: OutputFile
+    private var json = JSONObjectWriter()
+    private var failure: ReportingError?
+
+    /// - Parameter path: created or emptied; `-` is standard output.
+    /// - Throws: ``ReportingError`` when it cannot be opened.
+    package init(path: String) throws(ReportingError) {
+        self.init(try OutputFile(path: path))
+    }
+
+    package init(_ file: consuming OutputFile) {
+        self.file = file
+        json.reserveCapacity(ReportWriter.bufferBytes + 4096)
+    }
+
+    package var isStandardOutput: Bool { file.isStandardOutput }
+
+    /// What made writing fail; nothing is written any more after that, and each call throws it.
+    package var firstError: ReportingError? { failure }
+
+    /// Appends a line; it reaches the file when 64 KiB are together, or with ``finish(_:)``.
+    package mutating func write(_ result: EntryResult) throws(ReportingError) {
+        if let failure { throw failure }
+        json.append(result)
+        if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
+    }
+
+    /// Writes the summary as the last line and all that is buffered, and closes the file.
+    package mutating func finish(_ summary: RunSummary) throws(ReportingError) {
+        if let failure { throw failure }
+        json.beginObject()
+        json.appendMembers(of: summary)
+        json.endObject()
+        json.endLine()
+        try flush()
+        do {
+            try file.close()
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private mutating func flush() throws(ReportingError) {
+        defer { json.removeAll() }
+        do {
+            try file.write(json.bytes)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+}
+
+extension JSONObjectWriter {
+    /// A whole line.
+    mutating func append(_ result: EntryResult) {
+        beginObject()
+        string("type", "result")
+        string("manifest", result.manifest)
+        integer("line", result.line)
+        let url = RedactedURL(result.url).description
+        string("url", url)
+        string("key", result.key == result.url ? url : RedactedURL(result.key).description)
+        string("outcome", result.outcome.rawValue)
+        string("reason", result.reason?.rawValue)
+        string("message", result.message.map(redacted))
+        integer("http_status", result.httpStatus)
+        integer("attempts", result.attempts)
+        integer("start", result.start)
+        integer("bytes_received", result.bytesReceived)
+        integer("bytes_stored", result.stored?.size.bytes)
+        string("format", result.stored?.format.rawValue)
+        integer("width", result.stored?.widthInPixels)
+        integer("height", result.stored?.heightInPixels)
+        string("sha256", result.stored?.digest.description)
+        string("path", result.stored?.relativePath)
+        string("expires_at", result.expiresAt?.description)
+        milliseconds("queue_ms", result.stages.queue)
+        milliseconds("transfer_ms", result.stages.transfer)
+        milliseconds("decode_ms", result.stages.decode)
+        milliseconds("encode_ms", result.stages.encode)
+        endObject()
+        endLine()
+    }
+
+    /// See ``JSONObject/init(_:)``.
+    mutating func appendMembers(of summary: RunSummary) {
+        let counters = summary.counters
+        string("type", "summary")
+        integer("schema_version", 1)
+        integer("entries", counters.entriesRead)
+        beginObject(named: "outcomes")
+        for outcome in Outcome.allCases { integer(.text(outcome.rawValue), counters[outcome]) }
+        endObject()
+        beginObject(named: "reasons")
+        for reason in FailureReason.allCases { integer(.text(reason.rawValue), counters[reason]) }
+        endObject()
+        integer("requests", counters.requests)
+        integer("bytes_received", counters.bytesReceived)
+        integer("bytes_stored", counters.bytesStored)
+        string("started_at", summary.startedAt.description)
+        milliseconds("elapsed_ms", summary.elapsed)
+        decimal("entries_per_second", summary.perSecond(counters.entriesDone))
+        decimal("bytes_per_second", summary.perSecond(counters.bytesReceived))
+        integer("exit_status", Int(summary.exitStatus))
+        string("cache_dir", summary.cacheDirectory)
+        string("message", summary.fatalMessage.map(redacted))
+        integer("signal", summary.stoppedBySignal.map(Int.init))
+    }
+}
+
+extension JSONObject {
+    /// The last line of a report, and what `--summary json` prints.
+    ///
+    /// - `type`: `"summary"`; `schema_version`: 1, of the whole report.
+    /// - `entries`: entries read.
+    /// - `outcomes`: an object with the count of every ``Outcome``, zeros included; they add up to
+    ///   `entries`.
+    /// - `reasons`: an object with the count of every ``FailureReason``, zeros included, so that a
+    ///   reader never has to tell a missing member from a zero; they add up to `outcomes.failed`.
+    /// - `requests`, `bytes_received`, `bytes_stored`: numbers.
+    /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
+    /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null when no time
+    ///   passed.
+    /// - `exit_status`: number; `cache_dir`: text.
+    /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
+    ///   that stopped it, or null.
+    package init(_ summary: RunSummary) {
+        self.init { $0.appendMembers(of: summary) }
+    }
+}
+
+extension RunSummary {
+    /// Nil when no time passed.
+    func perSecond(_ count: Int) -> Double? {
+        let seconds = elapsed.secondsValue
+        return seconds > 0 ? Double(count) / seconds : nil
+    }
+}

@@ -1,0 +1,33 @@
+internal import Glibc
+
+/// Why output could not be written.
+package enum ReportingError: Error, Hashable, Sendable {
+    /// Nobody reads the other end of the pipe or socket any more (`EPIPE`). A program whose
+    /// standard output was closed ends quietly on it.
+    case closedPipe(subject: String)
+    /// Another failure of a system call: `operation` is the call's name, `code` its errno.
+    case system(operation: String, subject: String, code: Int32)
+
+    init(operation: String, subject: String, code: Int32) {
+        self =
+            code == EPIPE
+            ? .closedPipe(subject: subject)
+            : .system(operation: operation, subject: subject, code: code)
+    }
+}
+
+extension ReportingError: CustomStringConvertible {
+    /// `report.jsonl: cannot write: No space left on device`, on one line and printable.
+    package var description: String {
+        switch self {
+        case .closedPipe(let subject):
+            return printable("\(subject): closed by its reader")
+        case .system(let operation, let subject, let code):
+            var buffer = [CChar](repeating: 0, count: 256)
+            let isKnown = strerror_r(code, &buffer, buffer.count) == 0
+            let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            let reason = isKnown ? String(decoding: bytes, as: UTF8.self) : "error \(code)"
+            return printable("\(subject): cannot \(operation): \(reason)")
+        }
+    }
+}

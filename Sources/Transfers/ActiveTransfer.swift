@@ -1,0 +1,338 @@
+internal import CCurl
+import Glibc
+import PrefetchModel
+
+/// One easy handle and what its present transfer has got so far.
+///
+/// Owned by the transfer loop's thread, which keeps it alive while libcurl holds its address, and
+/// reused for transfer after transfer: the handle's options are set once.
+final class ActiveTransfer {
+    let handle: UnsafeMutableRawPointer
+    private let configuration: TransferConfiguration
+    private let budget: BodyBudget
+    private let requestFields: UnsafeMutablePointer<curl_slist>?
+    /// Where libcurl writes the text of an error.
+    private let errorText: UnsafeMutablePointer<CChar>
+
+    private(set) var request = TransferRequest(id: -1, url: "")
+    private(set) var body: Body
+    private(set) var bytesReceived = 0
+    private var startedAt = ContinuousClock.now
+    /// When the last byte of the response arrived; nil before the first one.
+    fileprivate var lastByteAt: ContinuousClock.Instant?
+    private var requestedAt = Timestamp(milliseconds: 0)
+    /// Whether the empty line that ends a header section has arrived. libcurl takes a connection
+    /// that closes inside the section for the end of an empty body.
+    fileprivate var isHeadComplete = false
+    /// The status whose body is arriving, read at its first byte.
+    private var bodyStatus: Int?
+    private var announcedBodyBytes: Int?
+    /// Why ``receive(_:)`` ended the transfer itself.
+    private var refusal: (reason: FailureReason, message: String)?
+    /// Whether libcurl was told to wait because the budget is used up.
+    fileprivate(set) var isPaused = false
+    /// Whether this transfer may take memory beyond the budget, so that the run goes on.
+    var overdraws = false
+
+    /// The most of an unwanted body (of a 404, say) that is read to keep its connection.
+    private static let drainedBytes = 64 << 10
+
+    /// - Throws: when libcurl has no memory or does not know an option.
+    init(configuration: TransferConfiguration, budget: BodyBudget) throws(TransferLoopError) {
+        guard let handle = curl_easy_init() else {
+            throw TransferLoopError(
+                operation: "curl_easy_init", code: Int32(CURLE_FAILED_INIT.rawValue),
+                message: "no handle")
+        }
+        self.handle = handle
+        self.configuration = configuration
+        self.budget = budget
+        body = Body(budget: budget)
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        requestFields = curl_slist_append(nil, "Accept: \(configuration.accept)")
+        try setConstantOptions()
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(requestFields)
+        errorText.deallocate()
+    }
+
+    private func setConstantOptions() throws(TransferLoopError) {
+        func milliseconds(_ duration: Duration) -> Int {
+            // Zero would mean libcurl's default.
+            Int(clamping: max(1, duration.wholeMilliseconds))
+        }
+        let options: [(CURLoption, Int)] = [
+            // A signal-based resolver time-out is not safe beside other threads.
+            (CURLOPT_NOSIGNAL, 1),
+            (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
+            (CURLOPT_TIMEOUT_MS, milliseconds(configuration.totalTimeout)),
+            // Redirects come back to the pipeline, which knows loops, limits and hosts.
+            (CURLOPT_FOLLOWLOCATION, 0),
+            (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
+            // Fewer calls into the kernel than with the default of 16 KiB.
+            (CURLOPT_BUFFERSIZE, 128 << 10),
+        ]
+        for (option, value) in options {
+            try check(ccurl_easy_set_long(handle, option, value), "option \(option.rawValue)")
+        }
+        try check(
+            ccurl_easy_set_string(handle, CURLOPT_PROTOCOLS_STR, "http,https"), "protocols")
+        try check(
+            ccurl_easy_set_string(handle, CURLOPT_USERAGENT, configuration.userAgent),
+            "user agent")
+        // Images gain nothing from a content encoding; setting the option at all makes libcurl
+        // decode what arrives encoded without being asked for, so that the limit counts pixels'
+        // bytes and not a bomb's.
+        try check(
+            ccurl_easy_set_string(handle, CURLOPT_ACCEPT_ENCODING, "identity"), "encodings")
+        try check(
+            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, requestFields), "request fields")
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText), "error text")
+        try check(ccurl_easy_set_write_function(handle, receiveBodyBytes), "write function")
+        try check(
+            ccurl_easy_set_header_function(handle, receiveHeaderLine), "header function")
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_HEADERDATA, context), "header data")
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_WRITEDATA, context), "write data")
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_PRIVATE, context), "private data")
+    }
+
+    private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
+        guard code != CURLE_OK else { return }
+        throw TransferLoopError(
+            operation: operation, code: Int32(code.rawValue),
+            message: String(cString: curl_easy_strerror(code)))
+    }
+
+    /// Makes the handle ready for `request`.
+    func prepare(_ request: TransferRequest, at time: Timestamp) throws(TransferLoopError) {
+        self.request = request
+        body = Body(budget: budget)
+        bytesReceived = 0
+        startedAt = .now
+        lastByteAt = nil
+        requestedAt = time
+        isHeadComplete = false
+        bodyStatus = nil
+        announcedBodyBytes = nil
+        refusal = nil
+        isPaused = false
+        overdraws = false
+        errorText[0] = 0
+        try check(ccurl_easy_set_string(handle, CURLOPT_URL, request.url), "URL")
+        // Over TLS a second transfer waits to learn whether the first one's connection can be
+        // shared (HTTP/2); plain connections never can and should open at once.
+        try check(
+            ccurl_easy_set_long(
+                handle, CURLOPT_PIPEWAIT, request.url.utf8.starts(with: "https:".utf8) ? 1 : 0),
+            "connection sharing")
+    }
+
+    /// Lets go of the body's memory until the handle is used again.
+    func reset() {
+        body = Body(budget: budget)
+    }
+
+    /// Tells libcurl to go on after a pause; ``receive(_:)`` may be called before this returns.
+    func resume() {
+        isPaused = false
+        lastByteAt = .now
+        // A failure of the transfer comes back as its message from the multi handle.
+        _ = curl_easy_pause(handle, CURLPAUSE_CONT)
+    }
+
+    // MARK: Receiving
+
+    /// Takes the next bytes of the body.
+    ///
+    /// Runs inside libcurl, on the loop's thread: it copies, checks the limits and returns.
+    ///
+    /// - Returns: the count of bytes taken; anything else ends the transfer, and
+    ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
+    fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        lastByteAt = .now
+        if bodyStatus == nil { readHead() }
+        guard bodyStatus == 200 else {
+            bytesReceived += bytes.count
+            return bytesReceived > ActiveTransfer.drainedBytes ? 0 : bytes.count
+        }
+        let limit = configuration.maximumBodySize
+        let expected = max(announcedBodyBytes ?? 0, body.count + bytes.count)
+        guard expected <= limit.bytes else {
+            let subject = announcedBodyBytes == nil ? "the body" : "the announced body"
+            refusal = (.tooLarge, "\(subject) is larger than \(limit)")
+            return 0
+        }
+        // An announced body takes its whole share at once: then it can always be completed.
+        let size = max(announcedBodyBytes ?? 0, body.grownSize(adding: bytes.count))
+        switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
+        case .granted:
+            body.append(bytes)
+            bytesReceived += bytes.count
+            return bytes.count
+        case .overBudget:
+            isPaused = true
+            return Int(CURL_WRITEFUNC_PAUSE)
+        case .outOfMemory:
+            refusal = (.internal, "no memory for a body of \(ByteCount(size))")
+            return 0
+        }
+    }
+
+    private func readHead() {
+        var status = 0
+        ccurl_easy_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
+        bodyStatus = status
+        var length: curl_off_t = -1
+        ccurl_easy_get_offset(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+        announcedBodyBytes = length >= 0 ? Int(clamping: length) : nil
+    }
+
+    // MARK: Completion
+
+    func complete(_ code: CURLcode, at time: Timestamp) -> TransferCompletion {
+        let head = responseHead(at: time)
+        let result: TransferCompletion.Result
+        if let head, let failure = framingFailure(head) {
+            result = .failure(failure)
+        } else if code == CURLE_OK, !isHeadComplete {
+            result = .failure(
+                TransferFailure(
+                    reason: .interrupted, curlCode: nil, httpStatus: head?.status,
+                    message: "the connection was closed inside the header section"))
+        } else if let head, code == CURLE_OK || isDrained(code) {
+            // Bodies of other statuses are dropped with this transfer's next use.
+            result = .response(head, head.status == 200 ? body : nil)
+        } else {
+            result = .failure(failure(code, status: head?.status))
+        }
+        return TransferCompletion(
+            id: request.id, result: result, bytesReceived: bytesReceived,
+            elapsed: .now - startedAt)
+    }
+
+    /// Whether the origin has sent nothing for the stall time-out since the request could be sent.
+    ///
+    /// Ours, since libcurl's own check averages over six seconds, which delays it by as much, and
+    /// counts in whole seconds. Before the connection stands, its time-out applies.
+    func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        guard !isPaused else { return false }
+        if let lastByteAt { return now - lastByteAt >= configuration.stallTimeout }
+        var microseconds: curl_off_t = 0
+        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
+        guard microseconds > 0 else { return false }
+        let sentAt = startedAt + .microseconds(microseconds)
+        return now - sentAt >= configuration.stallTimeout
+    }
+
+    func stalled(at time: Timestamp) -> TransferCompletion {
+        let failure = TransferFailure(
+            reason: .stalled, curlCode: nil, httpStatus: responseHead(at: time)?.status,
+            message: "no byte arrived for \(configuration.stallTimeout)")
+        return TransferCompletion(
+            id: request.id, result: .failure(failure), bytesReceived: bytesReceived,
+            elapsed: .now - startedAt)
+    }
+
+    func cancelled() -> TransferCompletion {
+        TransferCompletion(
+            id: request.id, result: .cancelled, bytesReceived: bytesReceived,
+            elapsed: .now - startedAt)
+    }
+
+    /// Whether we ended the transfer because its unwanted body was too long to read past.
+    private func isDrained(_ code: CURLcode) -> Bool {
+        guard let bodyStatus else { return false }
+        return code == CURLE_WRITE_ERROR && bodyStatus != 200 && refusal == nil
+    }
+
+    private func responseHead(at time: Timestamp) -> Response? {
+        var status = 0
+        ccurl_easy_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
+        guard status > 0 else { return nil }
+        var fields: [HeaderField] = []
+        var previous: UnsafeMutablePointer<curl_header>?
+        while let next = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, previous) {
+            fields.append(
+                HeaderField(
+                    name: String(cString: next.pointee.name),
+                    value: String(cString: next.pointee.value)))
+            previous = next
+        }
+        var version = 0
+        ccurl_easy_get_long(handle, CURLINFO_HTTP_VERSION, &version)
+        let isFramed =
+            version >= Int(CURL_HTTP_VERSION_2_0) || fields.first("content-length") != nil
+            || fields.first("transfer-encoding") != nil
+        var target: UnsafePointer<CChar>?
+        ccurl_easy_get_string(handle, CURLINFO_REDIRECT_URL, &target)
+        return Response(
+            status: status, fields: fields, hasFramedBody: isFramed,
+            redirectURL: target.map { String(cString: $0) }, requestedAt: requestedAt,
+            receivedAt: time)
+    }
+
+    /// Refuses a response whose length is told in two ways that may differ, which libcurl accepts:
+    /// what one reader takes for the body is not what another does (RFC 9112 §6.3).
+    private func framingFailure(_ head: Response) -> TransferFailure? {
+        let lengths = Set(head.fields.values(of: "content-length"))
+        let message: String
+        if lengths.count > 1 {
+            message = "the response announces different lengths"
+        } else if !lengths.isEmpty, head.fields.first("transfer-encoding") != nil {
+            message = "the response has both a length and a transfer encoding"
+        } else {
+            return nil
+        }
+        return TransferFailure(
+            reason: .interrupted, curlCode: nil, httpStatus: head.status, message: message)
+    }
+
+    private func failure(_ code: CURLcode, status: Int?) -> TransferFailure {
+        let text = errorText[0] == 0 ? curl_easy_strerror(code) : UnsafePointer(errorText)
+        let message = text.map { String(cString: $0) } ?? "no message"
+        if let refusal {
+            return TransferFailure(
+                reason: refusal.reason, curlCode: Int32(code.rawValue), httpStatus: status,
+                message: refusal.message)
+        }
+        var connectMicroseconds: curl_off_t = 0
+        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &connectMicroseconds)
+        return TransferFailure(
+            reason: TransferFailure.reason(
+                curlCode: code, isConnected: connectMicroseconds > 0, elapsed: .now - startedAt,
+                configuration: configuration),
+            curlCode: Int32(code.rawValue), httpStatus: status, message: message)
+    }
+}
+
+/// libcurl's write function; `context` is the ``ActiveTransfer``, which its loop keeps alive.
+///
+/// File-level, so that it inherits no isolation from code that names it.
+private func receiveBodyBytes(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    return transfer.receive(UnsafeRawBufferPointer(start: data, count: size * count))
+}
+
+/// libcurl's header function, called with each line of a header section, its end included.
+///
+/// A status line begins a section of its own: interim responses have one before the final one.
+private func receiveHeaderLine(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    let line = UnsafeRawBufferPointer(start: data, count: size * count)
+    transfer.lastByteAt = .now
+    transfer.isHeadComplete = line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
+    return line.count
+}

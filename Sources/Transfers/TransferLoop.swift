@@ -1,0 +1,218 @@
+internal import CCurl
+package import PrefetchModel
+import Synchronization
+
+/// Owns libcurl's multi handle and every easy handle; turns requests into completions.
+///
+/// One thread calls ``run(deliver:)`` and nothing else touches the handles. Other threads put
+/// requests into an inbox and wake the loop. Connections, DNS answers and TLS sessions live in
+/// the multi handle and are reused.
+///
+package final class TransferLoop: Sendable {
+    private let multi: MultiHandle
+    private let configuration: TransferConfiguration
+    private let wallClock: @Sendable () -> Timestamp
+    private let inbox: Inbox
+    private let budget: BodyBudget
+
+    /// The wall clock gives the times that the freshness of a response is reckoned from.
+    ///
+    /// - Throws: when libcurl cannot be set up.
+    package init(
+        configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp
+    ) throws(TransferLoopError) {
+        // Counted by libcurl and safe to call from any thread since 7.84.
+        let code = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+        guard code == CURLE_OK, let multi = curl_multi_init() else {
+            throw TransferLoopError(
+                operation: "initialisation", code: Int32(code.rawValue),
+                message: String(cString: curl_easy_strerror(code)))
+        }
+        self.multi = MultiHandle(pointer: multi)
+        ccurl_multi_set_long(
+            multi, CURLMOPT_MAXCONNECTS, configuration.maximumIdleConnections)
+        self.configuration = configuration
+        self.wallClock = wallClock
+        let inbox = Inbox(multi: self.multi)
+        self.inbox = inbox
+        budget = BodyBudget(capacity: configuration.bodyBudget.bytes) {
+            inbox.put { $0.resumes = true }
+        }
+    }
+
+    // MARK: From any thread
+
+    /// Begins a transfer. The caller limits how many run at once.
+    package func start(_ requests: [TransferRequest]) {
+        inbox.put { $0.requests += requests }
+    }
+
+    /// Ends every transfer that is running or waiting in the inbox, with `.cancelled`.
+    package func cancelAll() {
+        inbox.put { $0.cancels = true }
+    }
+
+    /// Makes ``run(deliver:)`` cancel what is left and return.
+    package func stop() {
+        inbox.put { $0.stops = true }
+    }
+
+    // MARK: The loop's thread
+
+    /// Carries transfers out until ``stop()``.
+    ///
+    /// - Parameter deliver: called on this thread, once for every request that was started.
+    /// - Throws: when the multi handle fails, which no single transfer can cause. What was in
+    ///   flight has been delivered as cancelled then.
+    package func run(deliver: (TransferCompletion) -> Void) throws(TransferLoopError) {
+        let multi = self.multi.pointer
+        var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
+        var idle: [ActiveTransfer] = []
+        // A tenth of the time-out late at most.
+        let stallInterval = min(
+            max(configuration.stallTimeout / 10, .milliseconds(10)), .seconds(1))
+        var nextStallCheck = ContinuousClock.now + stallInterval
+
+        func cancelActive() {
+            for transfer in active.values {
+                curl_multi_remove_handle(multi, transfer.handle)
+                deliver(transfer.cancelled())
+                transfer.reset()
+                idle.append(transfer)
+            }
+            active.removeAll(keepingCapacity: true)
+        }
+        defer { cancelActive() }
+
+        while true {
+            let received = inbox.takeAll()
+            if received.cancels || received.stops {
+                cancelActive()
+                for request in received.requests {
+                    deliver(
+                        TransferCompletion(
+                            id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero))
+                }
+                if received.stops { return }
+            } else {
+                for request in received.requests {
+                    let transfer: ActiveTransfer
+                    if let reused = idle.popLast() {
+                        transfer = reused
+                    } else {
+                        transfer = try ActiveTransfer(configuration: configuration, budget: budget)
+                    }
+                    try transfer.prepare(request, at: wallClock())
+                    active[transfer.handle] = transfer
+                    try check(curl_multi_add_handle(multi, transfer.handle), "adding a transfer")
+                }
+            }
+
+            var running: Int32 = 0
+            try check(curl_multi_perform(multi, &running), "performing")
+            var remaining: Int32 = 0
+            while let message = curl_multi_info_read(multi, &remaining) {
+                guard message.pointee.msg == CURLMSG_DONE,
+                    let handle = message.pointee.easy_handle,
+                    let transfer = active.removeValue(forKey: handle)
+                else { continue }
+                // The message does not outlive the removal of its handle.
+                let code = ccurl_message_result(message)
+                let completion = transfer.complete(code, at: wallClock())
+                curl_multi_remove_handle(multi, handle)
+                transfer.reset()
+                idle.append(transfer)
+                deliver(completion)
+            }
+            let now = ContinuousClock.now
+            if nextStallCheck <= now {
+                nextStallCheck = now + stallInterval
+                for transfer in active.values where transfer.isStalled(at: now) {
+                    let completion = transfer.stalled(at: wallClock())
+                    curl_multi_remove_handle(multi, transfer.handle)
+                    active[transfer.handle] = nil
+                    transfer.reset()
+                    idle.append(transfer)
+                    deliver(completion)
+                }
+            }
+            resumePaused(active.values, isBudgetReleased: received.resumes)
+            // A wake-up, a socket or libcurl's own timers end the wait.
+            let wait = active.isEmpty ? 60_000 : Int32(clamping: stallInterval.wholeMilliseconds)
+            try check(curl_multi_poll(multi, nil, 0, wait, nil), "waiting")
+        }
+    }
+
+    /// Lets transfers that wait for memory try again, the oldest first, when some was released.
+    ///
+    /// When nobody else holds a body, no release would ever come: then the oldest of them may
+    /// exceed the budget, and it alone, so that the overdraft is at most one body.
+    private func resumePaused(
+        _ active: some Collection<ActiveTransfer>, isBudgetReleased: Bool
+    ) {
+        var paused = active.filter(\.isPaused)
+        guard !paused.isEmpty else { return }
+        paused.sort { $0.request.id < $1.request.id }
+        let heldHere = active.reduce(0) { $0 + $1.body.reserved }
+        if heldHere >= budget.used, !active.contains(where: \.overdraws) {
+            paused[0].overdraws = true
+            paused[0].resume()
+        }
+        guard isBudgetReleased else { return }
+        for transfer in paused where transfer.isPaused { transfer.resume() }
+    }
+
+    private func check(_ code: CURLMcode, _ operation: String) throws(TransferLoopError) {
+        guard code != CURLM_OK else { return }
+        throw TransferLoopError(
+            operation: operation, code: code.rawValue,
+            message: String(cString: curl_multi_strerror(code)))
+    }
+}
+
+/// What other threads ask of the loop.
+private final class Inbox: Sendable {
+    struct Contents {
+        var requests: [TransferRequest] = []
+        /// The budget has room for transfers that wait for it.
+        var resumes = false
+        var cancels = false
+        var stops = false
+    }
+
+    private let contents = Mutex(Contents())
+    private let multi: MultiHandle
+
+    init(multi: MultiHandle) {
+        self.multi = multi
+    }
+
+    func put(_ change: (inout Contents) -> Void) {
+        contents.withLock { change(&$0) }
+        curl_multi_wakeup(multi.pointer)
+    }
+
+    func takeAll() -> Contents {
+        contents.withLock { contents in
+            defer { contents = Contents() }
+            return contents
+        }
+    }
+}
+
+/// Frees libcurl's multi handle with the last reference.
+///
+/// `@unchecked Sendable`: off the loop's thread the pointer is used for `curl_multi_wakeup` only,
+/// which libcurl allows from any thread. A body may outlive its loop, and releasing it wakes the
+/// handle, so the handle lives as long as any body.
+private final class MultiHandle: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer
+
+    init(pointer: UnsafeMutableRawPointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        curl_multi_cleanup(pointer)
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+
+/// Flags of every command that uses the cache.
+struct CacheOptions: ParsableArguments {
+    @Option(
+        name: .customLong("cache-dir"),
+        help: ArgumentHelp(
+            """
+            The cache's directory (default: $PREFETCH_CACHE_DIR, else $XDG_CACHE_HOME/prefetch, \
+            else ~/.cache/prefetch).
+            """, valueName: "dir"))
+    var cacheDirectory: String?
+
+    /// The directory's path, absolute or relative as it was given.
+    func path() throws -> String {
+        if let cacheDirectory {
+            guard !cacheDirectory.isEmpty else {
+                throw ValidationError("--cache-dir needs a path")
+            }
+            return trimmed(cacheDirectory)
+        }
+        if let path = environment("PREFETCH_CACHE_DIR") { return trimmed(path) }
+        // A relative XDG_CACHE_HOME is to be ignored (XDG Base Directory Specification).
+        if let base = environment("XDG_CACHE_HOME"), base.hasPrefix("/") {
+            return trimmed(base) + "/prefetch"
+        }
+        guard let home = environment("HOME") else {
+            throw CommandFailure.unusable(
+                "there is no HOME to keep a cache in", hint: "name a directory with --cache-dir")
+        }
+        return trimmed(home) + "/.cache/prefetch"
+    }
+
+    /// Opens the cache for reading.
+    func catalog() throws -> CacheCatalog {
+        let path = try path()
+        do throws(StorageError) {
+            return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Opens the cache for reading, or returns nil where no directory of that name is.
+    func catalogIfPresent() throws -> CacheCatalog? {
+        var status = stat()
+        if stat(try path(), &status) != 0, errno == ENOENT { return nil }
+        return try catalog()
+    }
+
+    private func trimmed(_ path: String) -> String {
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
+
+    private func environment(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+}
+
+extension CommandFailure {
+    init(_ error: StorageError) {
+        self = .unusable(error.description, hint: error.hint)
+    }
+}

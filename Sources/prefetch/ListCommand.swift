@@ -1,0 +1,51 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch list`
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List what the cache holds.",
+        discussion: """
+            One line a stored image, ordered by key, with tabs between the columns: fresh or stale, \
+            expiry, format, width and height, bytes, path in the cache, key.
+            """)
+
+    @OptionGroup var cache: CacheOptions
+
+    @Flag(help: "Print JSON Lines.")
+    var json = false
+
+    func run() throws {
+        let catalog = try cache.catalog()
+        let now = WallClock.now()
+        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        try writing {
+            try catalog.forEachVariant { item in
+                if json {
+                    var object = JSONObject(item, at: now)
+                    object.add("path", item.image.relativePath)
+                    try output.write(object)
+                } else {
+                    try output.write(line: line(item, at: now))
+                }
+            }
+            try output.finish()
+        }
+    }
+
+    private func line(_ item: CacheCatalog.Item, at time: Timestamp) -> String {
+        [
+            time < item.expiresAt ? "fresh" : "stale",
+            item.expiresAt.description,
+            item.image.format.rawValue,
+            "\(item.image.widthInPixels)x\(item.image.heightInPixels)",
+            "\(item.image.size.bytes)",
+            item.image.relativePath,
+            printable(item.key),
+        ].joined(separator: "\t")
+    }
+}

@@ -1,0 +1,34 @@
+import Manifests
+import PrefetchModel
+
+/// Several manifests, read one after the other.
+///
+/// All are opened before anything is read, so that a wrong name is said at once and not after
+/// hours.
+struct ManifestSequence: EntryReading {
+    private var readers: [ManifestReader]
+
+    /// Whether every manifest is a file whose end is known to come.
+    let isRegularFiles: Bool
+
+    init(paths: [String], options: ManifestOptions) throws {
+        if paths.filter({ $0 == "-" }).count > 1 {
+            throw CommandFailure(
+                exitStatus: 64, message: "standard input can be read once")
+        }
+        do {
+            readers = try paths.map { try ManifestReader(path: $0, options: options) }
+        } catch let error as ManifestError {
+            throw CommandFailure.unusable(error.description)
+        }
+        isRegularFiles = readers.allSatisfy(\.isRegularFile)
+    }
+
+    mutating func nextBatch() throws -> EntryBatch? {
+        while !readers.isEmpty {
+            if let batch = try readers[0].nextBatch() { return batch }
+            readers.removeFirst()
+        }
+        return nil
+    }
+}

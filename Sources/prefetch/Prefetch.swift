@@ -1,0 +1,71 @@
+import ArgumentParser
+import Glibc
+
+/// The command: arguments in, exit status out.
+@main
+struct Prefetch: ParsableCommand {
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "prefetch",
+        abstract: "Keep an on-disk cache of images warm.",
+        discussion: """
+            Reads lists of image URLs, downloads what is missing or stale, decodes and re-encodes it, \
+            and stores it in a cache whose metadata lives in SQLite.
+
+            `prefetch MANIFEST...` is short for `prefetch run MANIFEST...`.
+            """,
+        version: version,
+        subcommands: [RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self],
+        defaultSubcommand: RunCommand.self)
+
+    static func main() {
+        // A closed pipe and a file-size limit are answers of the calls that meet them.
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        raiseDescriptorLimit()
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch let failure as CommandFailure {
+            failure.report()
+            Glibc.exit(failure.exitStatus)
+        } catch {
+            exit(withError: error)
+        }
+    }
+}
+
+extension Prefetch {
+    /// Takes what the system allows: the usual soft limit of 1 024 is for programs that use
+    /// `select`, and a thousand transfers need more.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, 65_536)
+        // Left as it was where this fails; then connections fail by name.
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}
+
+/// A command that cannot do its work, as the user sees it.
+struct CommandFailure: Error {
+    let exitStatus: Int32
+    /// `subject: what happened`, without a final stop; empty to say nothing.
+    let message: String
+    var hint: String?
+
+    /// The run, or another command, could not be completed.
+    static func unusable(_ message: String, hint: String? = nil) -> CommandFailure {
+        CommandFailure(exitStatus: 2, message: message, hint: hint)
+    }
+
+    /// A reader that has seen enough (`| head`): nothing to say, no error.
+    static let closedPipe = CommandFailure(exitStatus: 0, message: "")
+
+    func report() {
+        guard !message.isEmpty else { return }
+        StandardError.write("prefetch: \(message)")
+        if let hint { StandardError.write("hint: \(hint)") }
+    }
+}

@@ -1,0 +1,101 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+
+/// `prefetch [run] MANIFEST...`
+struct RunCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Make the cache warm for the images of manifests.",
+        discussion: """
+            A manifest is a text file with one URL a line; `#` begins a comment line, and fields like \
+            priority=high may follow the URL. `-` is standard input; gzip is recognised.
+
+            Exit status: 0 everything is warm, 1 some entries failed, 2 the run could not be \
+            completed, 64 wrong usage, 75 another run holds the cache.
+            """)
+
+    @Argument(help: ArgumentHelp("Manifests to read, in this order.", valueName: "manifest"))
+    var manifests: [String]
+
+    @OptionGroup var cache: CacheOptions
+    @OptionGroup(title: "Order and limits") var limits: LimitOptions
+    @OptionGroup(title: "What is stored") var storing: StoringOptions
+    @OptionGroup(title: "What is shown") var showing: ShowingOptions
+
+    func run() throws {
+        let control = RunControl()
+        let signals = SignalWatcher { control.stop(signal: $0) }
+        let path = try cache.path()
+        guard let opened = try openCache(path) else {
+            if limits.lock == .skip { return }
+            throw CommandFailure(
+                exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
+                hint: "--lock wait waits for it, --lock skip ends quietly")
+        }
+        let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
+        let reporter = try showing.reporter()
+        let coordinator: RunCoordinator
+        do throws(StorageError) {
+            coordinator = try RunCoordinator(
+                configuration: configuration(), cache: opened, observer: reporter,
+                control: control, wallClock: WallClock.now)
+        } catch {
+            throw CommandFailure(error)
+        }
+        let summary = coordinator.run(
+            reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
+        if summary.counters.entriesRead == 0, summary.exitStatus == 0 {
+            reporter.message("\(manifests.joined(separator: ", ")): no entries")
+        }
+        var status = summary.exitStatus
+        do throws(ReportingError) {
+            try reporter.finish(summary, style: showing.summary)
+        } catch {
+            // A closed pipe ends quietly; what the run did is still said by the status.
+            if case .system = error {
+                status = 2
+                StandardError.write("prefetch: \(error)")
+            }
+        }
+        if let signal = summary.stoppedBySignal { signals.die(of: signal) }
+        Glibc.exit(status)
+    }
+
+    private func openCache(_ path: String) throws -> OpenCache? {
+        let waiting: OpenCache.Waiting =
+            if case .wait(let limit) = limits.lock { .upTo(limit) } else { .none }
+        do throws(StorageError) {
+            return try OpenCache.open(path: path, waiting: waiting)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    private func manifestOptions() -> ManifestOptions {
+        ManifestOptions(format: limits.format, baseURL: limits.baseURL)
+    }
+
+    private func configuration() -> RunConfiguration {
+        var configuration = RunConfiguration(
+            userAgent: limits.userAgent, manifests: manifests,
+            codecWorkers: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        limits.apply(to: &configuration)
+        storing.apply(to: &configuration)
+        return configuration
+    }
+}
+
+/// The machine's wall clock.
+enum WallClock {
+    @Sendable static func now() -> Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(
+            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}

@@ -1,0 +1,227 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+
+extension StartOrder: ExpressibleByArgument {}
+extension ManifestFormat: ExpressibleByArgument {}
+extension Recipe.Encoding: ExpressibleByArgument {}
+extension MetadataWriter.Durability: ExpressibleByArgument {}
+extension RunReporter.SummaryStyle: ExpressibleByArgument {}
+
+/// Flags of `run` about reading, order, transfers and budgets.
+struct LimitOptions: ParsableArguments {
+    @Option(help: "Order of starts inside a priority: the first line first, or the last one.")
+    var order: StartOrder = .fifo
+
+    @Option(
+        name: .customLong("queue-capacity"),
+        help: ArgumentHelp(
+            "Entries that wait in memory before reading pauses (in LIFO order all wait).",
+            valueName: "n"))
+    var queueCapacity = 10_000
+
+    @Option(
+        name: [.customShort("j"), .long],
+        help: ArgumentHelp("Transfers at once.", valueName: "n"))
+    var jobs = 32
+
+    @Option(
+        name: .customLong("host-concurrency"),
+        help: ArgumentHelp(
+            "Transfers at once at one host (scheme, host and port).", valueName: "n"))
+    var hostConcurrency = 8
+
+    @Option(help: "How manifests are written.")
+    var format: ManifestFormat = .auto
+
+    @Option(
+        name: .customLong("base-url"),
+        help: ArgumentHelp("Relative entries resolve against it.", valueName: "url"))
+    var baseURL: String?
+
+    @Option(
+        name: .customLong("default-ttl"),
+        help: ArgumentHelp(
+            "How long an image is fresh when its origin does not say.", valueName: "duration"))
+    var defaultLifetime = DurationArgument(.seconds(7 * 86400))
+
+    @Option(
+        name: .customLong("connect-timeout"),
+        help: ArgumentHelp("For resolving, connecting and TLS.", valueName: "duration"))
+    var connectTimeout = DurationArgument(.seconds(10))
+
+    @Option(
+        name: .customLong("stall-timeout"),
+        help: ArgumentHelp(
+            "The longest time without a byte.", valueName: "duration"))
+    var stallTimeout = DurationArgument(.seconds(15))
+
+    @Option(help: ArgumentHelp("For one whole transfer.", valueName: "duration"))
+    var timeout = DurationArgument(.seconds(300))
+
+    @Option(
+        name: .customLong("max-filesize"),
+        help: ArgumentHelp("The largest body.", valueName: "size"))
+    var maximumBodySize = SizeArgument(.mebibytes(64))
+
+    @Option(
+        name: .customLong("max-pixels"),
+        help: ArgumentHelp("The largest width × height.", valueName: "n"))
+    var maximumPixels = 100_000_000
+
+    @Option(
+        help: ArgumentHelp(
+            "The budget for bodies and pixels over all stages.", valueName: "size"))
+    var memory = SizeArgument(.mebibytes(256))
+
+    @Option(
+        name: .customLong("max-redirects"),
+        help: ArgumentHelp("Redirects of one entry.", valueName: "n"))
+    var maximumRedirects = 10
+
+    @Option(name: .customLong("user-agent"), help: ArgumentHelp(valueName: "text"))
+    var userAgent = "prefetch/\(Prefetch.version)"
+
+    @Option(
+        name: .customLong("max-failures"),
+        help: ArgumentHelp(
+            "Failures, or their share of the entries, that still exit 0.", valueName: "n|p%"))
+    var tolerance = ToleranceArgument(.count(0))
+
+    @Option(
+        help: ArgumentHelp(
+            "While another run holds the cache: fail, skip, wait or wait=DURATION.",
+            valueName: "what"))
+    var lock: LockArgument = .fail
+
+    func validate() throws {
+        let positive = [
+            ("--queue-capacity", queueCapacity), ("--jobs", jobs),
+            ("--host-concurrency", hostConcurrency), ("--max-pixels", maximumPixels),
+            ("--max-filesize", maximumBodySize.size.bytes),
+        ]
+        for (name, value) in positive where value < 1 {
+            throw ValidationError("\(name) is at least 1")
+        }
+        guard jobs <= 10_000 else { throw ValidationError("--jobs is at most 10000") }
+        guard maximumRedirects >= 0 else { throw ValidationError("--max-redirects is at least 0") }
+        guard memory.size >= .mebibytes(16) else {
+            throw ValidationError("--memory is at least 16MiB")
+        }
+        let durations = [
+            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
+            ("--timeout", timeout),
+        ]
+        for (name, value) in durations where value.duration <= .zero {
+            throw ValidationError("\(name) is more than 0")
+        }
+        guard !userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            throw ValidationError("--user-agent has no control characters")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.order = order
+        configuration.queueCapacity = queueCapacity
+        configuration.jobs = jobs
+        configuration.hostConcurrency = hostConcurrency
+        configuration.defaultLifetime = defaultLifetime.duration
+        configuration.connectTimeout = connectTimeout.duration
+        configuration.stallTimeout = stallTimeout.duration
+        configuration.totalTimeout = timeout.duration
+        configuration.maximumBodySize = maximumBodySize.size
+        configuration.maximumPixels = maximumPixels
+        configuration.memory = memory.size
+        configuration.maximumRedirects = maximumRedirects
+        configuration.tolerance = tolerance.tolerance
+    }
+}
+
+/// Flags of `run` about what the cache holds afterwards.
+struct StoringOptions: ParsableArguments {
+    @Option(help: "Stored format; `same` keeps JPEG as JPEG and PNG as PNG.")
+    var encode: Recipe.Encoding = .same
+
+    @Option(help: ArgumentHelp("JPEG quality, 1 to 100.", valueName: "n"))
+    var quality = Recipe.defaultQuality
+
+    @Flag(
+        name: .customLong("keep-larger"),
+        help: """
+            Keep a re-encoding that is not smaller than its source; without it the source's own bytes \
+            are stored, metadata stripped.
+            """)
+    var keepsLarger = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            What a power cut may cost: normal (the last seconds), full (nothing that was \
+            reported), off (images of this run may be torn).
+            """, valueName: "how"))
+    var sync: MetadataWriter.Durability = .normal
+
+    func validate() throws {
+        guard (1...100).contains(quality) else {
+            throw ValidationError("--quality is within 1 and 100")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.recipe = Recipe(
+            encoding: encode, quality: quality, keepsLarger: keepsLarger)
+        configuration.durability = sync
+    }
+}
+
+/// Flags of `run` about what it tells.
+struct ShowingOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Write what happened to every entry as JSON Lines; `-` is standard output.",
+            valueName: "file"))
+    var report: String?
+
+    @Option(help: "The summary: text on standard error, json on standard output, or none.")
+    var summary: RunReporter.SummaryStyle = .text
+
+    @Option(help: "The progress line; auto shows it on a terminal.")
+    var progress: Showing = .auto
+
+    @Option(help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
+    var color: Showing = .auto
+
+    @Flag(name: [.customShort("q"), .long], help: "Say nothing unless something is wrong.")
+    var quiet = false
+
+    @Flag(name: [.customShort("v"), .long], help: "Say what happened to every entry.")
+    var verbose = false
+
+    func validate() throws {
+        if quiet, verbose { throw ValidationError("-q and -v exclude each other") }
+    }
+
+    func reporter() throws -> RunReporter {
+        var configuration = RunReporter.Configuration()
+        configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
+        if progress.isOn(automatically: StandardError.isTerminal), !quiet {
+            configuration.terminalWidth = { StandardError.width }
+        }
+        let isColourWanted =
+            StandardError.isTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
+        configuration.usesColor = color.isOn(automatically: isColourWanted)
+        do throws(ReportingError) {
+            return RunReporter(
+                configuration,
+                report: try report.map { path throws(ReportingError) in
+                    try ReportWriter(path: path)
+                })
+        } catch {
+            throw CommandFailure.unusable(error.description)
+        }
+    }
+}

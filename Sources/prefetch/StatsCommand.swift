@@ -1,0 +1,84 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch stats`
+struct StatsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stats", abstract: "Sum up what the cache holds.")
+
+    @OptionGroup var cache: CacheOptions
+
+    @Flag(help: "Print a JSON object.")
+    var json = false
+
+    func run() throws {
+        let path = try cache.path()
+        let catalog = try cache.catalog()
+        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        try writing {
+            let statistics = try catalog.statistics(at: WallClock.now())
+            if json {
+                try output.write(JSONObject(statistics, path: path))
+            } else {
+                for line in lines(statistics, path: path) { try output.write(line: line) }
+            }
+            try output.finish()
+        }
+    }
+
+    private func lines(_ statistics: CacheCatalog.Statistics, path: String) -> [String] {
+        var lines = [
+            "cache       \(printable(path))",
+            "resources   \(statistics.resources), of which \(statistics.expired) expired",
+            "variants    \(statistics.variants)",
+            "content     \(statistics.contentFiles) files, \(ByteCount(statistics.contentBytes))",
+            "sources     \(ByteCount(statistics.sourceBytes))",
+            "database    \(ByteCount(statistics.databaseBytes))",
+        ]
+        for (format, variants, bytes) in statistics.formats {
+            let name = format + String(repeating: " ", count: max(1, 12 - format.count))
+            lines.append("\(name)\(variants) variants, \(ByteCount(bytes))")
+        }
+        if let run = statistics.lastRun {
+            let end = run.endedAt.map { "ended \($0)" } ?? "not ended"
+            let status = run.exitStatus.map { ", exit status \($0)" } ?? ""
+            lines.append("last run    started \(run.startedAt), \(end)\(status)")
+        }
+        return lines
+    }
+}
+
+extension JSONObject {
+    fileprivate init(_ statistics: CacheCatalog.Statistics, path: String) {
+        self.init()
+        add("cache_dir", path)
+        add("resources", statistics.resources)
+        add("expired", statistics.expired)
+        add("variants", statistics.variants)
+        add("content_files", statistics.contentFiles)
+        add("content_bytes", statistics.contentBytes)
+        add("source_bytes", statistics.sourceBytes)
+        add("database_bytes", statistics.databaseBytes)
+        var formats = JSONObject()
+        for (format, variants, bytes) in statistics.formats {
+            var counts = JSONObject()
+            counts.add("variants", variants)
+            counts.add("bytes", bytes)
+            formats.add(format, counts)
+        }
+        add("formats", formats)
+        guard let run = statistics.lastRun else {
+            addNull("last_run")
+            return
+        }
+        var object = JSONObject()
+        object.add("started_at", run.startedAt)
+        object.add("ended_at", run.endedAt)
+        object.add("exit_status", run.exitStatus)
+        object.add("manifest", run.manifest)
+        add("last_run", object)
+    }
+}

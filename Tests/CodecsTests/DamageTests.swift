@@ -1,0 +1,63 @@
+import Codecs
+import PrefetchModel
+import Testing
+
+/// Cut or damaged data is never stored, whatever the recipe.
+@Suite(.timeLimit(.minutes(1))) struct DamageTests {
+    @Test(arguments: everyRecipe, Samples.jpegs + Samples.pngs)
+    func refusesEveryTruncation(recipe: Recipe, source: [UInt8]) {
+        #expect(refusal(source, recipe) == nil)
+        for length in 0..<source.count {
+            let error = refusal(Array(source.prefix(length)), recipe)
+            switch error {
+            case .corrupt(_, let isTruncated): #expect(isTruncated, "\(length): \(error as Any)")
+            case .notAnImage: #expect(length < 8)
+            default: Issue.record("\(length) of \(source.count) bytes: \(error as Any)")
+            }
+        }
+    }
+
+    @Test(arguments: Samples.pngs)
+    func refusesEveryFlippedByteOfACriticalChunk(source: [UInt8]) {
+        var offset = 8
+        while offset + 12 <= source.count {
+            let length = source[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) }
+            for position in offset + 4..<offset + 12 + length {
+                var damaged = source
+                damaged[position] ^= 0x41
+                #expect(refusal(damaged) != nil, "byte \(position)")
+            }
+            offset += 12 + length
+        }
+    }
+
+    @Test func acceptsBytesAfterTheEndAndDropsThem() throws {
+        for source in Samples.jpegs + Samples.pngs {
+            let plain = try stored(source)
+            let result = try stored(source + Array("trailing".utf8))
+            #expect(result.bytes == plain.bytes)
+            #expect(!result.isSource)
+        }
+    }
+
+    @Test func acceptsZeroPaddingBeforeTheEndMarkerOnly() {
+        let body = Samples.baselineJPEG.dropLast(2)
+        #expect(refusal(body + [UInt8](repeating: 0, count: 40) + [0xFF, 0xD9]) == nil)
+        let remains = (0..<40).map { UInt8(truncatingIfNeeded: $0 * 37 | 1) }
+        #expect(refusal(body + remains + [0xFF, 0xD9]) != nil)
+    }
+
+    @Test func refusesAProgressiveImageWithoutItsLastComponents() throws {
+        // The first scan holds the DC values of all components: without it nothing is whole.
+        let source = Samples.progressiveJPEG
+        let scans = source.indices.dropLast().filter {
+            source[$0] == 0xFF && source[$0 + 1] == 0xDA
+        }
+        let first = try #require(scans.first)
+        let second = try #require(scans.dropFirst().first)
+        var withoutFirst = Array(source[..<first]) + source[second...]
+        #expect(refusal(withoutFirst) != nil)
+        withoutFirst = Array(source[..<first]) + [0xFF, 0xD9]
+        #expect(refusal(withoutFirst) != nil)
+    }
+}

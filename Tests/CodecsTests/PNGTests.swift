@@ -1,0 +1,144 @@
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+@Suite(.timeLimit(.minutes(1))) struct PNGTests {
+    /// Puts chunks before the image data.
+    static func inserting(_ chunks: [UInt8], into source: [UInt8]) throws -> [UInt8] {
+        let file = try source.withUnsafeBytes { try PNGFile($0) }
+        let data = try #require(file.chunks.first { $0.type == .IDAT }).range.lowerBound
+        return source[..<data] + chunks + source[data...]
+    }
+
+    static func data(of type: UInt32, in source: [UInt8]) throws -> [UInt8]? {
+        let file = try source.withUnsafeBytes { try PNGFile($0) }
+        return file.chunks.first { $0.type == type }.map { Array(source[$0.data]) }
+    }
+
+    static let tEXt: UInt32 = 0x7445_5874
+    static let pHYs: UInt32 = 0x7048_5973
+
+    @Test(arguments: Samples.pngs, [false, true])
+    func keepsPixelsExactly(source: [UInt8], keepsLarger: Bool) throws {
+        let recipe = Recipe(keepsLarger: keepsLarger)
+        let result = try stored(source, recipe)
+        #expect(try PackedRows(png: result.bytes) == PackedRows(png: source))
+        #expect(try stored(result.bytes, recipe).isSource)
+    }
+
+    @Test(arguments: Samples.pngs, [false, true])
+    func dropsMetadata(source: [UInt8], keepsLarger: Bool) throws {
+        let chunks =
+            PNGFile.chunk(Self.tEXt, Array("Comment\0SECRET".utf8))
+            + PNGFile.chunk(Self.pHYs, [0, 0, 1, 0, 0, 0, 1, 0, 1])
+            + PNGFile.chunk(.eXIf, Array(JPEGTests.exif(orientation: 1).dropFirst(10)))
+        let result = try stored(
+            Self.inserting(chunks, into: source), Recipe(keepsLarger: keepsLarger))
+        #expect(!JPEGTests.contains(result.bytes, "SECRET"))
+        #expect(try Self.data(of: Self.pHYs, in: result.bytes) == nil)
+        #expect(try Self.data(of: .eXIf, in: result.bytes) == nil)
+        if !keepsLarger { #expect(result.bytes == (try stored(source)).bytes) }
+    }
+
+    @Test(arguments: [false, true])
+    func keepsWhatChangesThePixelsLook(keepsLarger: Bool) throws {
+        let kept: [(UInt32, [UInt8])] = [
+            (.gAMA, [0, 0, 0xB1, 0x8F]), (.cICP, [9, 16, 0, 1]), (.sBIT, [5, 6, 5]),
+        ]
+        let chunks = kept.flatMap { PNGFile.chunk($0.0, $0.1) }
+        let recipe = Recipe(keepsLarger: keepsLarger)
+        let result = try stored(Self.inserting(chunks, into: Samples.colourPNG), recipe)
+        for (type, data) in kept { #expect(try Self.data(of: type, in: result.bytes) == data) }
+        #expect(try stored(result.bytes, recipe).isSource)
+    }
+
+    @Test(arguments: 2...8, [false, true])
+    func keepsTheOrientation(orientation: Int, keepsLarger: Bool) throws {
+        let exif = Array(JPEGTests.exif(orientation: orientation).dropFirst(10))
+        let source = try Self.inserting(PNGFile.chunk(.eXIf, exif), into: Samples.colourPNG)
+        let result = try stored(source, Recipe(keepsLarger: keepsLarger))
+        #expect(try imageHeader(result.bytes).orientation == orientation)
+        #expect(!JPEGTests.contains(result.bytes, "SECRET"))
+        let jpeg = try stored(source, Recipe(encoding: .jpeg))
+        #expect(jpeg.image.widthInPixels == (orientation < 5 ? 12 : 11))
+    }
+
+    @Test(arguments: [false, true])
+    func keepsAProfileAndDropsABrokenOne(keepsLarger: Bool) throws {
+        let profile = JPEGTests.profile(space: "RGB ", count: 3144)
+        let recipe = Recipe(keepsLarger: keepsLarger)
+        let chunk = PNGFile.profileChunk(profile)
+        let result = try stored(Self.inserting(chunk, into: Samples.colourPNG), recipe)
+        #expect(try Self.data(of: .iCCP, in: result.bytes) != nil)
+        let broken = PNGFile.profileChunk(Array(profile.dropLast()))
+        let other = try stored(Self.inserting(broken, into: Samples.colourPNG), recipe)
+        #expect(try Self.data(of: .iCCP, in: other.bytes) == nil)
+    }
+
+    @Test func refusesDamagedTransparency() throws {
+        var source = Samples.palettePNG
+        let file = try source.withUnsafeBytes { try PNGFile($0) }
+        let chunk = try #require(file.chunks.first { $0.type == .tRNS })
+        source[chunk.data.lowerBound] ^= 1
+        #expect(refusal(source) == .corrupt("tRNS: CRC error", isTruncated: false))
+    }
+
+    @Test func refusesAnimationsAndApplesVariant() throws {
+        let animated = try Self.inserting(
+            PNGFile.chunk(.acTL, [0, 0, 0, 1, 0, 0, 0, 0]), into: Samples.colourPNG)
+        #expect(refusal(animated) == .unsupported("an animated PNG"))
+        let apple =
+            Samples.colourPNG[..<8] + PNGFile.chunk(0x4367_4249, [0x50, 0, 0x20, 2])
+            + Samples.colourPNG[8...]
+        guard case .unsupported = refusal(Array(apple)) else {
+            Issue.record("accepted")
+            return
+        }
+    }
+
+    @Test(arguments: Samples.pngs)
+    func convertsToJPEGWithinABound(source: [UInt8]) throws {
+        let result = try stored(source, Recipe(encoding: .jpeg, quality: 95))
+        #expect(result.image.format == .jpeg)
+        let pixels = try Pixels(jpeg: result.bytes)
+        let rows = try PackedRows(png: source, isOpaque: true)
+        #expect(pixels.channels == (rows.colorType == 0 ? 1 : 3))
+        #expect(pixels.samples.count == rows.samples.count)
+        let frame = try result.bytes.withUnsafeBytes { try JPEGFile(headerOf: $0).frame }
+        #expect(frame?.sampling.first?.horizontal == (rows.colorType == 0 ? 1 : 2))
+        #expect(try stored(result.bytes, Recipe(encoding: .jpeg, quality: 95)).isSource)
+    }
+
+    @Test(
+        .enabled(if: TestData.isAvailable),
+        arguments: try TestData.isAvailable
+            ? TestData.expectations(in: "png/pngsuite")
+                + TestData.expectations(in: "png/pngsuite-corrupt") : [])
+    func agreesWithTwoOtherDecoders(expectation: TestData.Expectation) throws {
+        let source = try TestData.bytes(expectation.path)
+        let error = refusal(source)
+        if expectation.isAcceptedByBoth {
+            #expect(error == nil)
+        } else if expectation.isRefusedByBoth {
+            #expect(error != nil)
+        }
+        guard error == nil else { return }
+        for keepsLarger in [false, true] {
+            let recipe = Recipe(keepsLarger: keepsLarger)
+            let result = try stored(source, recipe)
+            let rows = try PackedRows(png: result.bytes)
+            #expect(rows == (try PackedRows(png: source)))
+            #expect(try stored(result.bytes, recipe).isSource)
+            let rgba = rows.rgba(
+                palette: try Self.data(of: .PLTE, in: result.bytes) ?? [],
+                transparency: try Self.data(of: .tRNS, in: result.bytes) ?? [])
+            if let rgba, !expectation.rgbaDigest.isEmpty {
+                #expect(shortDigest(rgba) == expectation.rgbaDigest)
+            }
+        }
+        for encoding in [Recipe.Encoding.jpeg, .original, .png] {
+            #expect(refusal(source, Recipe(encoding: encoding)) == nil)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import CJPEG
+import CPNG
+import Foundation
+import Testing
+
+/// Decoded samples, without any of the code between the C boundary and the pipeline.
+struct Pixels: Equatable {
+    let width: Int
+    let height: Int
+    let channels: Int
+    let samples: [UInt8]
+
+    /// 8-bit grey or RGB of a JPEG.
+    init(jpeg bytes: [UInt8]) throws {
+        var limits = cjpeg_limits(
+            maximum_pixels: 1 << 28, maximum_scans: 100, maximum_warnings: 100,
+            maximum_memory_bytes: 0)
+        var result = cjpeg_result()
+        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        try #require(
+            cjpeg_decode(bytes, bytes.count, &limits, &result, &message) == CJPEG_OK)
+        let start = try #require(result.bytes)
+        width = Int(result.width)
+        height = Int(result.height)
+        channels = Int(result.channels)
+        samples = [UInt8](UnsafeBufferPointer(start: start, count: result.length))
+        free(start)
+    }
+
+    /// Decibels; infinite for equal samples.
+    func peakSignalToNoise(_ other: Pixels) -> Double {
+        var sum = 0.0
+        for (left, right) in zip(samples, other.samples) {
+            let difference = Double(left) - Double(right)
+            sum += difference * difference
+        }
+        return 10 * log10(255 * 255 * Double(samples.count) / sum)
+    }
+
+    subscript(x: Int, y: Int) -> ArraySlice<UInt8> {
+        let start = (y * width + x) * channels
+        return samples[start..<start + channels]
+    }
+}
+
+/// A PNG's rows in its own colour type and depth.
+struct PackedRows: Equatable {
+    let width: Int
+    let height: Int
+    let bitDepth: Int
+    let colorType: Int
+    let rowBytes: Int
+    let samples: [UInt8]
+
+    init(png bytes: [UInt8], isOpaque: Bool = false) throws {
+        var limits = cpng_limits(
+            maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
+            maximum_warnings: 100)
+        var image = cpng_image()
+        var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+        let decode = isOpaque ? cpng_decode_opaque : cpng_decode
+        try #require(decode(bytes, bytes.count, &limits, &image, &message) == CPNG_OK)
+        defer { cpng_image_free(&image) }
+        width = Int(image.width)
+        height = Int(image.height)
+        bitDepth = Int(image.bit_depth)
+        colorType = Int(image.color_type)
+        rowBytes = image.row_bytes
+        var pixels = [UInt8](repeating: 0, count: rowBytes * height)
+        cpng_copy_pixels(&image, &pixels)
+        samples = pixels
+    }
+
+    /// RGBA of 8 bits, as `EXPECT.tsv` has it; nil for deeper samples.
+    func rgba(palette: [UInt8], transparency: [UInt8]) -> [UInt8]? {
+        guard bitDepth <= 8 else { return nil }
+        let channels = [1, 1, 3, 1, 2, 2, 4][colorType]
+        let most = (1 << bitDepth) - 1
+        var output: [UInt8] = []
+        output.reserveCapacity(width * height * 4)
+        for y in 0..<height {
+            for x in 0..<width {
+                let values = (0..<channels).map { channel -> Int in
+                    let bit = (x * channels + channel) * bitDepth
+                    let byte = Int(samples[y * rowBytes + bit / 8])
+                    return byte >> (8 - bitDepth - bit % 8) & most
+                }
+                output += pixel(values, most, palette: palette, transparency: transparency)
+            }
+        }
+        return output
+    }
+
+    private func pixel(
+        _ values: [Int], _ most: Int, palette: [UInt8], transparency: [UInt8]
+    ) -> [UInt8] {
+        let key = stride(from: 0, to: transparency.count - 1, by: 2).map {
+            Int(transparency[$0]) << 8 | Int(transparency[$0 + 1])
+        }
+        let alpha: UInt8 = key == values && colorType != 3 ? 0 : 255
+        let scaled = values.map { UInt8($0 * 255 / most) }
+        switch colorType {
+        case 0: return [scaled[0], scaled[0], scaled[0], alpha]
+        case 2: return scaled + [alpha]
+        case 3:
+            let index = values[0]
+            guard index * 3 + 2 < palette.count else { return [0, 0, 0, 255] }
+            return palette[3 * index..<3 * index + 3]
+                + [index < transparency.count ? transparency[index] : 255]
+        case 4: return [scaled[0], scaled[0], scaled[0], scaled[1]]
+        default: return scaled
+        }
+    }
+}

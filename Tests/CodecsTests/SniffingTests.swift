@@ -1,0 +1,49 @@
+import Codecs
+import PrefetchModel
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct SniffingTests {
+    static let signatures: [(ImageFormat, [UInt8])] = [
+        (.jpeg, [0xFF, 0xD8, 0xFF, 0xE0]),
+        (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
+        (.webp, Array("RIFF\u{1}\0\0\0WEBPVP8 ".utf8)),
+        (.gif, Array("GIF87a".utf8)),
+        (.gif, Array("GIF89a".utf8)),
+        (.bmp, Array("BM".utf8) + [0, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]),
+        (.tiff, [0x49, 0x49, 0x2A, 0]),
+        (.tiff, [0x4D, 0x4D, 0, 0x2A]),
+        (.avif, [0, 0, 0, 28] + Array("ftypmif1\0\0\0\0mif1avifmiaf".utf8)),
+        (.avif, [0, 0, 0, 20] + Array("ftypavif\0\0\0\0avif".utf8)),
+        (.heif, [0, 0, 0, 24] + Array("ftypheic\0\0\0\0mif1heic".utf8)),
+        (.jpegXL, [0xFF, 0x0A, 0, 0]),
+        (.jpegXL, [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]),
+        (.jpeg2000, [0, 0, 0, 12] + Array("jP  ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]),
+        (.jpeg2000, [0xFF, 0x4F, 0xFF, 0x51]),
+        (.icon, [0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0, 32, 0, 0, 0, 0, 0, 22, 0, 0, 0]),
+    ]
+
+    @Test(arguments: signatures)
+    func knowsSignatures(format: ImageFormat, signature: [UInt8]) {
+        #expect(signature.withUnsafeBytes { sniffed($0) } == format)
+        #expect(
+            signature.dropLast(2).map { $0 }.prefix(2).withUnsafeBytes { sniffed($0) } == nil
+                || format == .jpegXL)
+    }
+
+    @Test(arguments: [
+        "", "<!DOCTYPE html><html>", "{\"error\":404}", "BMW is no bitmap at all",
+        "RIFF1234WAVEfmt ", "GIF90a", "\u{FEFF}text", "\0\0\0\u{14}ftypisom\0\0\0\0mp42",
+    ])
+    func refusesWhatIsNoImage(text: String) {
+        guard case .notAnImage = refusal(Array(text.utf8)) else {
+            Issue.record("\(String(describing: refusal(Array(text.utf8))))")
+            return
+        }
+    }
+
+    @Test func namesFormatsThatAreNotDecoded() {
+        for (format, signature) in Self.signatures where format != .jpeg && format != .png {
+            #expect(refusal(signature) == .unsupported("\(format.rawValue) is not decoded"))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CCrypto
+import Codecs
+import Foundation
+import PrefetchModel
+
+/// The shared test images, where they are there.
+enum TestData {
+    static let root: URL = {
+        if let path = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"] {
+            return URL(filePath: path)
+        }
+        return URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "../shared/data").standardizedFileURL
+    }()
+
+    static var isAvailable: Bool {
+        FileManager.default.fileExists(atPath: root.appending(path: "EXPECT.tsv").path)
+    }
+
+    /// What two other decoders said of an image; columns as `SOURCES.md` says.
+    struct Expectation: CustomStringConvertible {
+        let path: String
+        let pillow: String
+        let systemLibrary: String
+        let mode: String
+        let rgbaDigest: String
+
+        var description: String { path }
+        var isAcceptedByBoth: Bool { pillow == "ok" && systemLibrary == "ok" }
+        var isRefusedByBoth: Bool { pillow == "error" && systemLibrary == "error" }
+    }
+
+    static func expectations(in folder: String) throws -> [Expectation] {
+        let text = try String(contentsOf: root.appending(path: "EXPECT.tsv"), encoding: .utf8)
+        return text.split(separator: "\n").dropFirst().compactMap { line in
+            let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+            guard fields.count >= 11, fields[0].hasPrefix(folder + "/") else { return nil }
+            return Expectation(
+                path: String(fields[0]), pillow: String(fields[3]),
+                systemLibrary: String(fields[10]), mode: String(fields[6]),
+                rgbaDigest: String(fields[9]))
+        }
+    }
+
+    static func bytes(_ path: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: root.appending(path: path)))
+    }
+
+    static func paths(in folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
+            .sorted().map { "\(folder)/\($0)" }
+    }
+}
+
+/// The first 32 hexadecimal digits of the SHA-256.
+func shortDigest(_ bytes: [UInt8]) -> String {
+    var digest = [UInt8](repeating: 0, count: 32)
+    EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
+    return digest.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+}
+
+/// An image as stored, with the bytes at hand.
+struct Stored {
+    let image: ProcessedImage
+    let bytes: [UInt8]
+
+    var isSource: Bool {
+        if case .source = image.output { return true }
+        return false
+    }
+}
+
+func stored(
+    _ source: [UInt8], _ recipe: Recipe = Recipe(), limits: CodecLimits = CodecLimits()
+) throws(CodecError) -> Stored {
+    // The standard library's `withUnsafeBytes` rethrows without the error's type.
+    let outcome = source.withUnsafeBytes { bytes in
+        Result { () throws(CodecError) in
+            try process(bytes, recipe: recipe, limits: limits)
+        }
+    }
+    let image = try outcome.get()
+    return switch image.output {
+    case .source: Stored(image: image, bytes: source)
+    case .encoded(let made): Stored(image: image, bytes: made.withUnsafeBytes { [UInt8]($0) })
+    }
+}
+
+/// The error of an image that is refused, nil for one that is accepted.
+func refusal(
+    _ source: [UInt8], _ recipe: Recipe = Recipe(), limits: CodecLimits = CodecLimits()
+) -> CodecError? {
+    do throws(CodecError) {
+        _ = try stored(source, recipe, limits: limits)
+        return nil
+    } catch {
+        return error
+    }
+}
+
+func imageHeader(_ source: [UInt8]) throws -> ImageHeader {
+    try source.withUnsafeBytes { try header(of: $0) }
+}
+
+let everyRecipe = [
+    Recipe(encoding: .same), Recipe(encoding: .jpeg), Recipe(encoding: .png),
+    Recipe(encoding: .original),
+]

@@ -1,0 +1,256 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+struct CacheTests {
+    @Test func aSecondRunFindsEverythingFreshWithoutARequest() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(30)
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(urls)
+                #expect(first.summary.outcomes == ["downloaded": 30], "\(first.result)")
+                let asked = origin.requests.count
+                let second = try await workspace.prefetch(urls, "--order", "lifo")
+                #expect(second.result.status == 0)
+                #expect(second.summary.outcomes == ["fresh": 30], "\(second.result)")
+                #expect(origin.requests.count == asked)
+            }
+        }
+    }
+
+    @Test func storedPicturesShowWhatTheOriginSent() async throws {
+        try await withOrigin { origin in
+            var pictures: [(name: String, bytes: [UInt8])] = Fixtures.PNGKind.allCases.map {
+                ("\($0).png", Fixtures.png(width: 23, height: 17, $0))
+            }
+            for name in ["baseline.jpg", "progressive.jpg", "grey.jpg", "larger.jpg"] {
+                pictures.append((name, try Fixtures.file(name)))
+            }
+            var sources: [String: [UInt8]] = [:]
+            for (name, bytes) in pictures {
+                origin.serve("/\(name)", .image(bytes))
+                sources[origin.url("/\(name)")] = bytes
+            }
+            let urls = sources.keys.sorted()
+            for encoding in ["same", "png", "jpeg", "original"] {
+                try await withWorkspace { workspace in
+                    let run = try await workspace.prefetch(urls, "--encode", encoding)
+                    #expect(run.summary["downloaded"] == urls.count, "\(run.result)")
+                    // JPEG has no alpha and blurs colours that change at every pixel.
+                    let comparable = sources.filter { url, _ in
+                        encoding != "jpeg" || url.hasSuffix(".jpg") || url.hasSuffix("/rgb.png")
+                            || url.hasSuffix("/grey.png")
+                    }
+                    #expect(try await workspace.judge(sources: comparable) == urls.count)
+                    for entry in run.report.entries {
+                        let isJPEG = entry.url.hasSuffix(".jpg")
+                        let wanted =
+                            switch encoding {
+                            case "same", "original": isJPEG ? "jpeg" : "png"
+                            default: encoding
+                            }
+                        // Without --keep-larger the source's own bytes take the place of a larger
+                        // re-encoding, in the source's format.
+                        let own = isJPEG ? "jpeg" : "png"
+                        #expect(entry.format == wanted || entry.format == own, "\(entry)")
+                        guard encoding == "original" else { continue }
+                        let path = try #require(entry.path)
+                        let stored = try Data(
+                            contentsOf: URL(filePath: "\(workspace.cache)/\(path)"))
+                        #expect(Array(stored) == sources[entry.url])
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func qualityDecidesTheSizeOfJPEG() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .image(Fixtures.png(width: 64, height: 64, isNoise: true)))
+            var sizes: [Int] = []
+            for quality in ["20", "90"] {
+                try await withWorkspace { workspace in
+                    let run = try await workspace.prefetch(
+                        [origin.url("/a.png")], "--encode", "jpeg", "--quality", quality)
+                    #expect(run.report.entries.first?.format == "jpeg", "\(run.result)")
+                    sizes.append(run.report.entries.first?.bytesStored ?? 0)
+                }
+            }
+            #expect(sizes[0] > 0 && sizes[0] < sizes[1])
+        }
+    }
+
+    @Test func equalPicturesAreStoredOnce() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in .image(Fixtures.png()) }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch((0..<9).map { origin.url("/\($0).png") })
+                #expect(run.summary["downloaded"] == 9, "\(run.result)")
+                #expect(Set(run.report.entries.map(\.path)).count == 1)
+                #expect(try await workspace.judge() == 9)
+            }
+        }
+    }
+
+    @Test func bytesDecideWhateverTheHeaderSays() async throws {
+        try await withOrigin { origin in
+            let types = ["text/html", "image/jpeg", "application/octet-stream", "", "image/webp"]
+            for (index, type) in types.enumerated() {
+                origin.serve("/\(index)", Response(body: Fixtures.png(seed: index), type: type))
+            }
+            origin.serve("/none", Response(body: Fixtures.png(seed: 99)))
+            origin.serve("/page", .text("<html></html>", type: "image/png"))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    types.indices.map { origin.url("/\($0)") } + [
+                        origin.url("/none"), origin.url("/page"),
+                    ])
+                #expect(
+                    run.report.verdicts
+                        == Array(repeating: "downloaded", count: 6) + ["failed/not-an-image"],
+                    "\(run.result)")
+            }
+        }
+    }
+
+    @Test func everyFramingOfAWholeBodyIsStored() async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
+            origin.serve("/announced", .image(picture))
+            origin.serve("/chunked", .image(picture, framing: .chunked))
+            origin.serve("/closed", .image(picture, framing: .closeDelimited))
+            var silent = Response.image(picture)
+            silent.closesSilently = true
+            origin.serve("/silent", silent)
+            // A reset after the last announced byte is no error.
+            origin.serve(
+                "/reset", .image(picture, ending: .resetAfter(bodyBytes: picture.count)))
+            try await withWorkspace { workspace in
+                let paths = ["/announced", "/chunked", "/closed", "/silent"]
+                let run = try await workspace.prefetch(paths.map(origin.url))
+                #expect(run.summary["downloaded"] == paths.count, "\(run.result)")
+            }
+        }
+    }
+
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func redirectsAreFollowedAndStoredUnderTheManifestsURL(status: Int) async throws {
+        try await withOrigin { origin in
+            let targets = [
+                "absolute": origin.url("/to/absolute"), "rooted": "/to/rooted",
+                "relative": "to/relative",
+                "dotted": "./x/../to/dotted", "host": "//127.0.0.1:\(origin.port)/to/host",
+                "fragment": "/to/fragment#part",
+            ]
+            for (index, (name, target)) in targets.sorted(by: { $0.key < $1.key }).enumerated() {
+                origin.serve("/\(name)", .redirect(status, to: target))
+                origin.serve("/to/\(name)", .image(Fixtures.png(seed: index)))
+            }
+            origin.serveFaults(of: ["x.png": Fixtures.png(seed: 77)])
+            let urls =
+                targets.keys.sorted().map { origin.url("/\($0)") }
+                + [origin.url("/f/redirect/9/x.png")]
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls)
+                #expect(run.summary["downloaded"] == urls.count, "\(run.result)")
+                for (index, url) in urls.enumerated() {
+                    #expect(run.report[line: index + 1]?.key == url)
+                    let result = try await workspace.run("get", url)
+                    #expect(result.status == 0, "\(result)")
+                }
+                let second = try await workspace.prefetch(urls)
+                #expect(second.summary.outcomes == ["fresh": urls.count])
+            }
+        }
+    }
+
+    @Test func getPrintsThePathOfTheFile() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([urls[0]])
+                let there = try await workspace.run("get", urls[0])
+                #expect(there.status == 0 && there.error.isEmpty, "\(there)")
+                let path = try #require(run.report.entries.first?.path)
+                #expect(there.output == "\(workspace.cache)/\(path)\n", "\(there)")
+                #expect(FileManager.default.fileExists(atPath: String(there.output.dropLast())))
+                let missing = try await workspace.run("get", urls[1])
+                #expect(missing.status == 1 && missing.output.isEmpty, "\(missing)")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func listAndStatsShowWhatIsStored() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                let list = try await workspace.run("list")
+                #expect(list.status == 0, "\(list)")
+                for url in urls { #expect(list.output.contains(url), "\(list)") }
+                let listed = try await workspace.run("list", "--json")
+                #expect(listed.status == 0, "\(listed)")
+                let objects = try jsonObjects(listed.output)
+                #expect(objects.count == 3, "\(listed)")
+                #expect(Set(objects.compactMap { $0["key"] as? String }) == Set(urls), "\(listed)")
+                let stats = try await workspace.run("stats")
+                #expect(stats.status == 0 && !stats.output.isEmpty, "\(stats)")
+                let counted = try await workspace.run("stats", "--json")
+                #expect(counted.status == 0, "\(counted)")
+                let object = try #require(try jsonObjects(counted.output).first)
+                #expect(object.values.contains { $0 as? Int == 3 }, "\(counted)")
+            }
+        }
+    }
+
+    /// The objects of a JSON array, of JSON Lines, or the one object.
+    private func jsonObjects(_ text: String) throws -> [[String: Any]] {
+        if text.first == "[" {
+            let value = try JSONSerialization.jsonObject(with: Data(text.utf8))
+            return try #require(value as? [[String: Any]])
+        }
+        return try text.split(separator: "\n").map { line in
+            let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
+            return try #require(value as? [String: Any], "\(line)")
+        }
+    }
+
+    @Test func verbsWithoutACacheSayThatNothingIsThere() async throws {
+        try await withWorkspace { workspace in
+            let get = try await workspace.run("get", "http://127.0.0.1/a.png")
+            #expect(get.status == 1, "\(get)")
+            for verb in ["list", "stats"] {
+                let result = try await workspace.run(verb, "--json")
+                #expect(result.signal == nil && result.status != 64, "\(result)")
+            }
+        }
+    }
+
+    @Test func theCacheLiesWhereFlagOrEnvironmentSay() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace { workspace in
+                try workspace.manifest([url], name: "entries")
+                var command = workspace.command(["entries"])
+                func exists(_ path: String) -> Bool {
+                    FileManager.default.fileExists(
+                        atPath: "\(workspace.folder)/\(path)/prefetch.sqlite")
+                }
+                command.arguments = ["entries", "--cache-dir", "flag"]
+                #expect(try await command.run().status == 0)
+                #expect(exists("flag") && !exists("cache"))
+                command.arguments = ["entries"]
+                command.environment["PREFETCH_CACHE_DIR"] = nil
+                command.environment["XDG_CACHE_HOME"] = workspace.folder + "/xdg"
+                #expect(try await command.run().status == 0)
+                #expect(exists("xdg/prefetch"))
+                command.environment["XDG_CACHE_HOME"] = nil
+                #expect(try await command.run().status == 0)
+                #expect(exists(".cache/prefetch"))
+                #expect(origin.requests.count == 3)
+            }
+        }
+    }
+}

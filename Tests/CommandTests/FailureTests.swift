@@ -1,0 +1,264 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// One URL, one fault, and the reasons that may be given for it.
+struct FailureCase: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let response: Response
+    var options: [String] = []
+    let reasons: Set<String>
+
+    init(_ name: String, _ response: Response, _ options: [String] = [], _ reasons: String...) {
+        testDescription = name
+        self.response = response
+        self.options = options
+        self.reasons = Set(reasons)
+    }
+}
+
+extension FailureCase {
+    private static func file(_ name: String) -> [UInt8] {
+        (try? Fixtures.file(name)) ?? []
+    }
+
+    private static let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
+    private static let jpeg = file("baseline.jpg")
+    private static let html = Array("<!doctype html><title>Sign in</title>".utf8)
+
+    private static func typed(_ type: String, _ body: [UInt8]) -> Response {
+        Response(body: body, type: type)
+    }
+
+    static let statuses: [FailureCase] = [
+        FailureCase("404", .notFound, [], "http-status"),
+        FailureCase("404 with a picture", Response(404, body: picture), [], "http-status"),
+        FailureCase("403", Response(403), [], "http-status"),
+        FailureCase("410", Response(410), [], "http-status"),
+        FailureCase("500", Response(500), [], "http-status"),
+        FailureCase("204", Response(204, framing: .bodiless), [], "http-status", "not-an-image"),
+        FailureCase("206 unasked", Response(206, body: picture), [], "http-status"),
+        FailureCase("304 unasked", .notModified, [], "http-status"),
+        FailureCase("302 without Location", Response(302), [], "redirect", "http-status"),
+    ]
+
+    static let redirects: [FailureCase] = [
+        FailureCase("redirect to itself", .redirect(to: "/case"), [], "redirect"),
+        FailureCase("twelve redirects", .redirect(to: "/f/redirect/11/x.png"), [], "redirect"),
+        FailureCase("redirect to ftp", .redirect(to: "ftp://127.0.0.1/x.png"), [], "redirect"),
+        FailureCase("redirect to a file", .redirect(to: "file:///etc/hostname"), [], "redirect"),
+        FailureCase("redirect to 404", .redirect(to: "/nowhere"), [], "http-status"),
+    ]
+
+    static let bodies: [FailureCase] = [
+        FailureCase("HTML", .text("<html></html>"), [], "not-an-image"),
+        FailureCase("HTML called a PNG", typed("image/png", html), [], "not-an-image"),
+        FailureCase("JSON", typed("application/json", Array("{}".utf8)), [], "not-an-image"),
+        FailureCase("empty, announced", .image([]), [], "not-an-image"),
+        FailureCase("empty, chunked", .image([], framing: .chunked), [], "not-an-image"),
+        FailureCase(
+            "empty, close-delimited", .image([], framing: .closeDelimited), [],
+            "not-an-image", "interrupted"),
+        FailureCase("GIF", .image(file("still.gif")), [], "unsupported-image"),
+        FailureCase("WebP", .image(file("still.webp")), [], "unsupported-image"),
+        FailureCase("damaged PNG", .image(Fixtures.damaged(picture)), [], "corrupt-image"),
+        FailureCase("PNG without its end", .image(picture.dropLast(12)), [], "corrupt-image"),
+        FailureCase("JPEG without its end", .image(jpeg.dropLast(2)), [], "corrupt-image"),
+        FailureCase("half a JPEG", .image(jpeg.dropLast(jpeg.count / 4)), [], "corrupt-image"),
+        FailureCase(
+            "more pixels than allowed", .image(picture), ["--max-pixels", "1599"], "too-many-pixels"
+        ),
+        FailureCase(
+            "a declared bomb", .image(Fixtures.pngDeclaring(width: 60_000, height: 60_000)), [],
+            "too-many-pixels"),
+        FailureCase(
+            "no-store", Response(headers: [("Cache-Control", "no-store")], body: picture), [],
+            "uncacheable"),
+    ]
+
+    static let sizes: [FailureCase] = [
+        FailureCase("announced", .image(picture), ["--max-filesize", "1KiB"], "too-large"),
+        FailureCase(
+            "chunked", .image(picture, framing: .chunked), ["--max-filesize", "1KiB"], "too-large"),
+        FailureCase(
+            "close-delimited", .image(picture, framing: .closeDelimited),
+            ["--max-filesize", "1KiB"], "too-large"),
+        FailureCase(
+            "announced, never sent",
+            .image(picture, framing: .lyingLength(1 << 40), ending: .stalledAfter(bodyBytes: 10)),
+            [], "too-large"),
+    ]
+
+    static let cuts: [FailureCase] = [
+        FailureCase(
+            "closed before the head", Response(ending: .closedBeforeHead), [], "interrupted"),
+        FailureCase("closed in the head", Response(ending: .closedInsideHead), [], "interrupted"),
+        FailureCase(
+            "closed in the body", .image(picture, ending: .closedAfter(bodyBytes: 1000)), [],
+            "interrupted"),
+        FailureCase("reset before the head", Response(ending: .resetBeforeHead), [], "interrupted"),
+        FailureCase("reset in the head", Response(ending: .resetInsideHead), [], "interrupted"),
+        FailureCase(
+            "reset in the body", .image(picture, ending: .resetAfter(bodyBytes: 1000)), [],
+            "interrupted"),
+        FailureCase(
+            "a close-delimited cut", .image(picture.dropLast(500), framing: .closeDelimited), [],
+            "interrupted"),
+        FailureCase(
+            "a length too long", .image(picture, framing: .lyingLength(picture.count + 5)), [],
+            "interrupted"),
+        FailureCase(
+            "a length too short", .image(picture, framing: .lyingLength(picture.count - 5)), [],
+            "corrupt-image", "interrupted"),
+    ]
+
+    /// What no client can read rightly: whatever the reason, it is refused and never ours.
+    static let framings: [FailureCase] = [
+        ("a negative length", .lengthTexts(["-1"])),
+        ("a length of letters", .lengthTexts(["many"])),
+        ("different lengths, the true one last", .lengthTexts(["5", "\(picture.count)"])),
+        ("different lengths, the true one first", .lengthTexts(["\(picture.count)", "5"])),
+        ("length and chunks", .chunkedWithLength(5)),
+    ].map { name, framing in
+        FailureCase(
+            name, .image(picture, framing: framing), [], "interrupted", "corrupt-image",
+            "not-an-image")
+    }
+
+    static let waits: [FailureCase] = [
+        FailureCase(
+            "silent before the head", Response(ending: .stalledBeforeHead),
+            ["--timeout", "500ms"], "timeout"),
+        FailureCase(
+            "silent in the body", .image(picture, ending: .stalledAfter(bodyBytes: 100)),
+            ["--timeout", "500ms"], "timeout"),
+        FailureCase(
+            "stalled before the head", Response(ending: .stalledBeforeHead),
+            ["--stall-timeout", "1s"], "stalled"),
+        FailureCase(
+            "stalled in the head", Response(ending: .stalledInsideHead),
+            ["--stall-timeout", "1s"], "stalled"),
+        FailureCase(
+            "stalled in the body", .image(picture, ending: .stalledAfter(bodyBytes: 100)),
+            ["--stall-timeout", "1s"], "stalled"),
+    ]
+}
+
+@Suite(.timeLimit(.minutes(3)))
+struct FailureTests {
+    /// Nothing is stored (the workspace's judge sees to the files), the run exits 1, and a good neighbour arrives.
+    private func check(_ failure: FailureCase) async throws {
+        try await withOrigin { origin in
+            let small = Fixtures.png(width: 4, height: 4)
+            origin.serveFaults(of: ["x.png": small])
+            origin.serve("/case", failure.response)
+            origin.serve("/good", .image(small))
+            try await withWorkspace { workspace in
+                let command = try workspace.prefetchCommand(
+                    [origin.url("/case"), origin.url("/good")], failure.options)
+                let run = try workspace.finish(await command.run(), entries: 2)
+                let entry = try #require(run.report[line: 1])
+                #expect(run.result.status == 1, "\(run.result)")
+                #expect(entry.outcome == "failed", "\(run.result)")
+                #expect(failure.reasons.contains(entry.reason ?? ""), "\(entry)")
+                #expect(entry.message?.contains("\n") != true)
+                #expect(run.report[line: 2]?.outcome == "downloaded", "\(run.result)")
+                #expect(try await workspace.judge() == 1)
+                #expect(run.result.time < .seconds(10))
+            }
+        }
+    }
+
+    @Test(arguments: FailureCase.statuses)
+    func statuses(failure: FailureCase) async throws { try await check(failure) }
+
+    @Test(arguments: FailureCase.redirects)
+    func redirectsThatLeadNowhere(failure: FailureCase) async throws { try await check(failure) }
+
+    @Test(arguments: FailureCase.bodies)
+    func bodiesThatAreNoPictureToKeep(failure: FailureCase) async throws {
+        try await check(failure)
+    }
+
+    @Test(arguments: FailureCase.sizes)
+    func bodiesThatAreTooLarge(failure: FailureCase) async throws { try await check(failure) }
+
+    @Test(arguments: FailureCase.cuts)
+    func answersThatAreCut(failure: FailureCase) async throws { try await check(failure) }
+
+    @Test(arguments: FailureCase.framings)
+    func framingThatContradictsItself(failure: FailureCase) async throws {
+        try await check(failure)
+    }
+
+    @Test(arguments: FailureCase.waits)
+    func originsThatFallSilent(failure: FailureCase) async throws { try await check(failure) }
+
+    @Test func aClosedPortIsAFailureToConnect() async throws {
+        // Bound but not listening: nobody else gets the port, and it refuses.
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                _ = bind(descriptor, $0, length)
+                _ = getsockname(descriptor, $0, &length)
+            }
+        }
+        let port = UInt16(bigEndian: address.sin_port)
+        try await withWorkspace { workspace in
+            let run = try await workspace.prefetch(["http://127.0.0.1:\(port)/a.png"])
+            #expect(run.report.verdicts == ["failed/connect"], "\(run.result)")
+            #expect(run.result.status == 1)
+        }
+    }
+
+    @Test func aNameThatDoesNotExistIsAFailureOfDNS() async throws {
+        try await withWorkspace { workspace in
+            let run = try await workspace.prefetch(["http://no-such-host.invalid/a.png"])
+            #expect(run.report.verdicts == ["failed/dns"], "\(run.result)")
+            #expect(run.result.status == 1)
+        }
+    }
+
+    @Test(arguments: ["ftp://127.0.0.1/a.png", "file:///etc/hostname", "gopher://127.0.0.1/a"])
+    func otherSchemesAreRefused(url: String) async throws {
+        try await withWorkspace { workspace in
+            let run = try await workspace.prefetch([url])
+            #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(run.result)")
+            #expect(run.result.status == 1)
+        }
+    }
+
+    @Test func aSlowOriginThatKeepsSendingIsNotStalled() async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 16, height: 16, isNoise: true)
+            var response = Response.image(picture)
+            response.drip = (bytes: picture.count / 6, interval: .milliseconds(250))
+            origin.serve("/slow", response)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/slow")], "--stall-timeout", "1s")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+            }
+        }
+    }
+
+    @Test func waitingInTheQueueNeverCountsAsTimeout() async throws {
+        try await withOrigin { origin in
+            let urls = (0..<6).map { index in
+                var response = Response.image(Fixtures.png(seed: index))
+                response.delayBeforeHead = .milliseconds(300)
+                origin.serve("/\(index)", response)
+                return origin.url("/\(index)")
+            }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "-j", "1", "--timeout", "1s")
+                #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+struct InterruptionTests {
+    /// Four pictures that arrive, and eight that the gate holds.
+    private func serve(_ origin: Origin, _ gate: Gate) -> [String] {
+        (0..<12).map { index in
+            let picture = Fixtures.png(width: 12, height: 12, seed: index)
+            origin.serve("/\(index)", .image(picture, gate: index < 4 ? nil : gate))
+            return origin.url("/\(index)")
+        }
+    }
+
+    /// Starts a run and returns when four entries are answered and four held.
+    private func startMidway(
+        _ workspace: Workspace, _ origin: Origin, _ lines: [String]
+    ) async throws -> RunningCommand {
+        let running = try workspace.prefetchCommand(lines, ["-j", "4", "--summary", "json"]).start()
+        try await origin.wait(for: "four held") { $0.inFlight == 4 && $0.answered == 4 }
+        return running
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aSignalEndsTheRunWithItsSummaryAndTheNextRunCompletes(signal: Int32) async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                let running = try await startMidway(workspace, origin, lines)
+                running.signal(signal)
+                let first = try workspace.finish(await running.wait(), entries: 12)
+                #expect(first.result.signal == signal, "\(first.result)")
+                #expect(first.result.time < .seconds(12))
+                #expect(first.summary["cancelled"] == 8, "\(first.result)")
+                #expect(first.summary["downloaded"] == 4, "\(first.result)")
+                let printed = try Report.Summary(json: first.result.output)
+                #expect(printed.outcomes == first.summary.outcomes)
+                #expect(try await workspace.judge() == 4)
+
+                gate.open()
+                let second = try await workspace.prefetch(lines)
+                #expect(second.result.status == 0, "\(second.result)")
+                #expect(second.summary.outcomes == ["fresh": 4, "downloaded": 8])
+            }
+        }
+    }
+
+    @Test func aSecondInterruptEndsAtOnce() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                let running = try await startMidway(workspace, origin, lines)
+                let before = ContinuousClock.now
+                running.signal(SIGINT)
+                try await running.waitUntilTaken(SIGINT)
+                running.signal(SIGINT)
+                let result = await running.wait()
+                #expect(result.signal == SIGINT, "\(result)")
+                #expect(ContinuousClock.now - before < .seconds(3))
+                gate.open()
+                let second = try await workspace.prefetch(lines)
+                #expect(second.summary["fresh"] + second.summary["downloaded"] == 12)
+            }
+        }
+    }
+
+    @Test func aKilledRunLeavesACacheThatTheNextOneCompletes() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                for _ in 0..<3 {
+                    // What the last run stored is fresh, so fewer are asked each time.
+                    let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
+                    try await origin.wait(for: "four held") { $0.inFlight == 4 }
+                    running.signal(SIGKILL)
+                    let result = await running.wait()
+                    #expect(result.signal == SIGKILL, "\(result)")
+                    try await origin.wait(for: "its connections' ends") { $0.inFlight == 0 }
+                }
+                gate.open()
+                let last = try await workspace.prefetch(lines)
+                #expect(last.result.status == 0, "\(last.result)")
+                #expect(last.summary["fresh"] + last.summary["downloaded"] == 12)
+                #expect(try await workspace.judge() == 12)
+            }
+        }
+    }
+
+    @Test func straysOfAKilledRunAreCollected() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                let running = try await startMidway(workspace, origin, lines)
+                running.signal(SIGKILL)
+                #expect(await running.wait().signal == SIGKILL)
+                // What a kill at another moment would have left.
+                let stray = "content/00/" + String(repeating: "0", count: 64) + ".png"
+                let plant = Command(
+                    executable: "/bin/sh",
+                    arguments: [
+                        "-c", "umask 077; mkdir -p content/00; echo x >\(stray); echo x >tmp/left",
+                    ],
+                    environment: ["PATH": "/bin:/usr/bin"], folder: workspace.cache)
+                #expect(try await plant.run().status == 0)
+                gate.open()
+                let run = try await workspace.prefetch(lines)
+                #expect(run.result.status == 0, "\(run.result)")
+                #expect(try await workspace.judge() == 12)
+            }
+        }
+    }
+
+    @Test func anotherRunOverTheSameCacheExits75() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                let running = try await startMidway(workspace, origin, lines)
+                try workspace.manifest(lines, name: "second")
+                for options in [[], ["--lock", "fail"]] {
+                    let second = try await workspace.command(["second"] + options).run()
+                    #expect(second.status == 75, "\(second)")
+                    #expect(second.error.contains("prefetch: "), "\(second)")
+                }
+                #expect(origin.requests.count == 8)
+                // Readers need no lock.
+                let list = try await workspace.run("list")
+                #expect(list.status == 0, "\(list)")
+                gate.open()
+                let run = try workspace.finish(await running.wait(), entries: 12)
+                #expect(run.summary["downloaded"] == 12, "\(run.result)")
+            }
+        }
+    }
+}

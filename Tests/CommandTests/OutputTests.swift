@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+struct OutputTests {
+    @Test func theTextSummaryGoesToStandardErrorAndNothingElseAppears() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls)
+                #expect(run.result.output.isEmpty, "\(run.result)")
+                #expect(run.result.error.contains("downloaded"), "\(run.result)")
+                #expect(!run.result.error.contains("\r"))
+                #expect(!run.result.error.contains("\u{1B}"))
+            }
+        }
+    }
+
+    @Test func theJSONSummaryIsOneObjectOnStandardOutput() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "--summary", "json")
+                #expect(run.result.output.split(separator: "\n").count == 1, "\(run.result)")
+                let printed = try Report.Summary(json: run.result.output)
+                #expect(printed.outcomes == ["downloaded": 3])
+                #expect(printed.exitStatus == 0)
+                #expect(run.result.error.isEmpty, "\(run.result)")
+                let report = try String(
+                    contentsOfFile: "\(workspace.folder)/report-1.jsonl", encoding: .utf8)
+                #expect(report.hasSuffix("\n" + run.result.output))
+            }
+        }
+    }
+
+    @Test func noSummaryMeansSilence() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "--summary", "none")
+                #expect(run.result.output.isEmpty && run.result.error.isEmpty, "\(run.result)")
+            }
+        }
+    }
+
+    @Test func aTerminalShowsProgressOnOneLine() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let urls = origin.serveImages(6, gate: gate)
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(urls, ["-j", "2"])
+                command.hasTerminal = true
+                let running = try command.start()
+                try await origin.wait(for: "two held") { $0.inFlight == 2 }
+                gate.release(2)
+                // The terminal itself turns each line feed into both characters.
+                try await eventually("a progress line with two done") {
+                    let text = running.errorSoFar.replacing("\r\n", with: "\n")
+                    return (text.contains("\r") || text.contains("\u{1B}[")) && text.contains("2/6")
+                }
+                gate.open()
+                let run = try workspace.finish(await running.wait(), entries: 6)
+                #expect(run.result.status == 0 && run.result.output.isEmpty, "\(run.result)")
+                #expect(run.result.error.contains("downloaded"), "\(run.result)")
+            }
+        }
+    }
+
+    @Test func secretsAppearNowhere() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .image(Fixtures.png()))
+            let secrets = ["hunter2", "opensesame"]
+            let host = "127.0.0.1:\(origin.port)"
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [
+                        "http://user:hunter2@\(host)/a.png?sig=opensesame",
+                        "http://user:hunter2@\(host)/missing.png?sig=opensesame",
+                    ], "-v")
+                let report = try String(
+                    contentsOfFile: "\(workspace.folder)/report-1.jsonl", encoding: .utf8)
+                for secret in secrets {
+                    #expect(!run.result.error.contains(secret), "\(run.result)")
+                    #expect(!report.contains(secret))
+                }
+            }
+        }
+    }
+
+    @Test func helpAndVersionGoToStandardOutput() async throws {
+        try await withWorkspace { workspace in
+            for option in ["--help", "--version"] {
+                let result = try await workspace.run(option)
+                #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
+                #expect(result.error.isEmpty, "\(result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(3)))
+struct ScaleTests {
+    @Test func memoryStaysFlatOver20000Entries() async throws {
+        let pictures =
+            (0..<48).map { Fixtures.png(width: 24, height: 24, seed: $0) } + [
+                try Fixtures.file("baseline.jpg"), try Fixtures.file("progressive.jpg"),
+            ]
+        try await withOrigin { origin in
+            origin.serve { request in
+                guard let number = Int(request.path.dropFirst()), number % 20 != 0 else {
+                    return nil
+                }
+                return .image(pictures[number % pictures.count])
+            }
+            let lines = (0..<20_000).map { origin.url("/\($0)") }
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(
+                    lines, "--order", "lifo", "--summary", "json")
+                #expect(first.result.status == 1, "\(first.result)")
+                #expect(first.summary.outcomes == ["downloaded": 19_000, "failed": 1000])
+                #expect(first.summary.reasons == ["http-status": 1000])
+                #expect(first.result.peakMemoryInBytes < 150 << 20)
+                #expect(try await workspace.judge() == 19_000)
+                let second = try await workspace.prefetch(lines, "--order", "fifo")
+                #expect(second.summary["fresh"] == 19_000)
+                #expect(second.result.peakMemoryInBytes < 150 << 20)
+            }
+        }
+    }
+
+    /// Bodies of 4 MB that cannot all be in memory at once, and an origin faster than any codec.
+    @Test func largePicturesStayInsideTheMemoryBudget() async throws {
+        let picture = Fixtures.png(width: 1200, height: 1200, isNoise: true)
+        try await withOrigin { origin in
+            origin.serve { _ in .image(picture) }
+            try await withWorkspace { workspace in
+                let lines = (0..<24).map { origin.url("/\($0)") }
+                let run = try await workspace.prefetch(
+                    lines, "--memory", "64MiB", "--encode", "original")
+                #expect(run.summary["downloaded"] == 24, "\(run.result)")
+                #expect(run.result.peakMemoryInBytes < (64 + 100) << 20)
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import TestSupport
+import Testing
+
+/// A small picture that is cut at every offset, in one framing.
+struct Truncation: Sendable, CustomTestStringConvertible {
+    enum Framing: String, CaseIterable {
+        case announced = "cut-announced"
+        case chunked = "cut-chunked"
+        case closeDelimited = "cut-closed"
+        /// The origin's own file is short, and its length is told truly.
+        case shortAtTheOrigin = "short"
+    }
+
+    let name: String
+    let bytes: [UInt8]
+    let framing: Framing
+
+    var testDescription: String { "\(name) \(framing.rawValue)" }
+
+    /// The transport sees the cut in the first two; in the others only the decoder can.
+    var reasons: Set<String> {
+        switch framing {
+        case .announced, .chunked: ["interrupted"]
+        case .closeDelimited: ["interrupted", "not-an-image"]
+        case .shortAtTheOrigin: ["corrupt-image", "not-an-image"]
+        }
+    }
+
+    static let all: [Truncation] = {
+        let names = ["baseline.jpg", "progressive.jpg", "grey.jpg"]
+        let pictures =
+            names.map { ($0, (try? Fixtures.file($0)) ?? []) } + [
+                ("rgb.png", Fixtures.png(.rgb)), ("palette.png", Fixtures.png(.palette)),
+                ("rgba16.png", Fixtures.png(width: 4, height: 4, .rgba16)),
+            ]
+        return pictures.flatMap { name, bytes in
+            Framing.allCases.map { Truncation(name: name, bytes: bytes, framing: $0) }
+        }
+    }()
+}
+
+@Suite(.timeLimit(.minutes(3)))
+struct TruncationTests {
+    @Test(arguments: Truncation.all)
+    func noCutIsEverStored(truncation: Truncation) async throws {
+        let length = truncation.bytes.count
+        try #require(length > 100)
+        try await withOrigin { origin in
+            origin.serveFaults(of: [truncation.name: truncation.bytes])
+            var lines = (0..<length).map { offset in
+                origin.url("/f/\(truncation.framing.rawValue)/\(offset)/\(truncation.name)")
+            }
+            lines.append(origin.url("/f/plain/0/\(truncation.name)"))
+            try await withWorkspace { workspace in
+                let command = try workspace.prefetchCommand(lines)
+                let run = try workspace.finish(await command.run(), entries: length + 1)
+                #expect(run.result.status == 1)
+                let verdicts = run.report.verdicts
+                #expect(verdicts.last == "downloaded", "\(run.result)")
+                let allowed = Set(truncation.reasons.map { "failed/\($0)" })
+                let wrong = verdicts.dropLast().enumerated().filter {
+                    !allowed.contains($0.element)
+                }
+                #expect(wrong.isEmpty, "offsets of \(length): \(wrong.prefix(20))")
+                // The whole picture and nothing else.
+                #expect(try await workspace.judge() == 1)
+            }
+        }
+    }
+}

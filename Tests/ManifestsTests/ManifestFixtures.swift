@@ -1,0 +1,174 @@
+import CZlib
+import Foundation
+import PrefetchModel
+
+@testable import Manifests
+
+/// An entry as tests compare it.
+struct ReadEntry: Equatable, CustomStringConvertible {
+    var line: Int
+    var url: String
+    var key: String
+    var priority: Int
+    var problem: String?
+
+    init(_ line: Int, _ url: String, key: String? = nil, priority: Int = 0, problem: String? = nil)
+    {
+        self.line = line
+        self.url = url
+        self.key = key ?? url
+        self.priority = priority
+        self.problem = problem
+    }
+
+    init(_ record: EntryBatch.Record, of batch: EntryBatch) {
+        line = record.line
+        url = String(decoding: batch.text[record.url], as: UTF8.self)
+        key = String(decoding: batch.text[record.key], as: UTF8.self)
+        priority = Int(record.priority.value)
+        problem = record.problem < 0 ? nil : batch.problems[record.problem].message
+    }
+
+    var description: String { "\(line): \(url) [\(key)] \(priority) \(problem ?? "")" }
+}
+
+extension EntryBatch {
+    var entries: [ReadEntry] { records.map { ReadEntry($0, of: self) } }
+}
+
+extension ManifestReader {
+    /// All entries, and what ended the reading early.
+    mutating func readAll() -> (entries: [ReadEntry], error: ManifestError?) {
+        var entries: [ReadEntry] = []
+        do throws(ManifestError) {
+            while let batch = try nextBatch() { entries += batch.entries }
+            return (entries, nil)
+        } catch {
+            return (entries, error)
+        }
+    }
+}
+
+/// A folder of its own for one test, removed with this value.
+final class TemporaryFolder {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func file(_ name: String, _ bytes: some Sequence<UInt8>) throws -> String {
+        let file = url.appending(path: name)
+        try Data(bytes).write(to: file)
+        return file.path
+    }
+}
+
+/// A pipe whose ends are closed with this value, unless before.
+///
+/// `@unchecked Sendable` since one thread alone writes and closes the writing end, and the other
+/// uses nothing but the descriptor of the reading end, which does not change.
+final class Pipe: @unchecked Sendable {
+    let reading: Int32
+    private var writing: Int32
+
+    init() {
+        var ends: [Int32] = [0, 0]
+        precondition(pipe(&ends) == 0)
+        (reading, writing) = (ends[0], ends[1])
+    }
+
+    deinit {
+        close(reading)
+        closeWriting()
+    }
+
+    func write(_ bytes: [UInt8]) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(writing, $0.baseAddress, $0.count) }
+            precondition(count > 0)
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func write(_ text: String) { write(Array(text.utf8)) }
+
+    func closeWriting() {
+        if writing >= 0 { close(writing) }
+        writing = -1
+    }
+}
+
+/// One gzip member.
+func gzipped(_ bytes: [UInt8]) -> [UInt8] {
+    var stream = z_stream()
+    var input = bytes
+    var output = [UInt8](repeating: 0, count: bytes.count + bytes.count / 1000 + 256)
+    let status = input.withUnsafeMutableBufferPointer { input in
+        output.withUnsafeMutableBufferPointer { output in
+            withUnsafeMutablePointer(to: &stream) { stream in
+                precondition(
+                    deflateInit2_(
+                        stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+                        Int32(MemoryLayout<z_stream>.size)) == Z_OK)
+                stream.pointee.next_in = input.baseAddress
+                stream.pointee.avail_in = UInt32(input.count)
+                stream.pointee.next_out = output.baseAddress
+                stream.pointee.avail_out = UInt32(output.count)
+                let status = deflate(stream, Z_FINISH)
+                return (status, Int(stream.pointee.total_out), deflateEnd(stream))
+            }
+        }
+    }
+    precondition(status.0 == Z_STREAM_END)
+    return Array(output[..<status.1])
+}
+
+/// The most memory that this process has held, in KiB.
+func peakMemoryInKibibytes() -> Int {
+    var usage = rusage()
+    getrusage(RUSAGE_SELF.rawValue, &usage)
+    return usage.ru_maxrss
+}
+
+/// SplitMix64, so that a failing case can be had again from its seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+/// The shared test data, read-only; nil where it is not there.
+enum SharedData {
+    static let folder: URL? = {
+        let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]
+        let package = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let folder =
+            named.map { URL(filePath: $0) }
+            ?? package.appending(path: "../shared/data").standardized
+        return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
+    }()
+
+    /// The JSON files of URL parsing.
+    static let urlParsing: [URL] = {
+        guard let folder = folder?.appending(path: "text/url-parsing") else { return [] }
+        let files = try? FileManager.default.contentsOfDirectory(
+            at: folder, includingPropertiesForKeys: nil)
+        return (files ?? []).filter { $0.pathExtension == "json" }
+    }()
+}

@@ -1,0 +1,335 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+@Suite(.timeLimit(.minutes(1)))
+struct ManifestReaderTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func read(
+        _ bytes: [UInt8], _ options: ManifestOptions = ManifestOptions()
+    ) throws -> (entries: [ReadEntry], error: ManifestError?) {
+        var reader = try ManifestReader(path: folder.file("list", bytes), options: options)
+        #expect(reader.isRegularFile)
+        return reader.readAll()
+    }
+
+    func read(_ text: String, _ options: ManifestOptions = ManifestOptions()) throws -> [ReadEntry]
+    {
+        let result = try read(Array(text.utf8), options)
+        #expect(result.error == nil)
+        return result.entries
+    }
+
+    static let mixedText =
+        "\u{FEFF}# comment\r\nhttp://a.b/1\r\n\r\n  \t \n\thttp://a.b/2 \t priority=high\n"
+        + "http://A.b/3 priority=-7 key=k/ä\n# \u{1} # http://a.b/no\nhttp://u:p@a.b/4 key=x\n"
+        + "bad\nhttp://u:p@a.b/5\r\nhttp://a.b/\(String(repeating: "y", count: 120))\nhttp://a.b/6"
+    static let mixedEntries = [
+        ReadEntry(2, "http://a.b/1"),
+        ReadEntry(5, "http://a.b/2", priority: 10),
+        ReadEntry(6, "http://a.b/3", key: "k/ä", priority: -7),
+        ReadEntry(8, "http://u:p@a.b/4", key: "x"),
+        ReadEntry(
+            9, "bad",
+            problem: "the scheme is missing (write https:// in front, or give --base-url)"),
+        ReadEntry(10, "http://u:p@a.b/5", key: "http://a.b/5"),
+        ReadEntry(
+            11, "http://a.b/" + String(repeating: "y", count: 89),
+            problem: "the line is longer than 100 bytes"),
+        ReadEntry(12, "http://a.b/6"),
+    ]
+
+    @Test(arguments: [1, 2, 3, 7, 64, 65536], [1, 3, 4096])
+    func readsAlikeWhateverTheBuffers(readBytes: Int, batchEntries: Int) throws {
+        let options = ManifestOptions(
+            maximumLineBytes: 100, maximumBatchEntries: batchEntries, readBytes: readBytes)
+        #expect(try read(Self.mixedText, options) == Self.mixedEntries)
+        let halves = Array(Self.mixedText.utf8)
+        let packed = gzipped(Array(halves[..<50])) + gzipped([]) + gzipped(Array(halves[50...]))
+        let result = try read(packed, options)
+        #expect(result.error == nil)
+        #expect(result.entries == Self.mixedEntries)
+    }
+
+    @Test func batchesAreBounded() throws {
+        let text = (1...1000).map { "http://a.b/\($0)\n" }.joined()
+        let path = try folder.file("list", text.utf8)
+        var options = ManifestOptions(maximumBatchEntries: 300)
+        var reader = try ManifestReader(path: path, options: options)
+        var sizes: [Int] = []
+        while let batch = try reader.nextBatch() {
+            #expect(batch.manifest == path)
+            sizes.append(batch.records.count)
+        }
+        #expect(sizes == [300, 300, 300, 100])
+        #expect(try reader.nextBatch() == nil)
+        options.maximumBatchEntries = 4096
+        options.maximumBatchBytes = 100
+        reader = try ManifestReader(path: path, options: options)
+        while let batch = try reader.nextBatch() { #expect(batch.text.count < 120) }
+    }
+
+    @Test(arguments: ["", "\n\n", "# x", "\u{FEFF}", " \t\r\n#\n", "\u{FEFF}# x\n"])
+    func findsNoEntries(text: String) throws {
+        #expect(try read(text).isEmpty)
+    }
+
+    @Test(arguments: [
+        ("priority=high", 10), ("priority=low", -10), ("priority=normal", 0), ("priority=100", 100),
+        ("priority=-100", -100), ("priority=0", 0),
+    ])
+    func readsPriorities(field: String, expected: Int) throws {
+        #expect(
+            try read("http://a.b/ \(field)") == [ReadEntry(1, "http://a.b/", priority: expected)])
+    }
+
+    static let priorityMessage =
+        "the priority is not high, normal, low or an integer within -100…100"
+
+    @Test(arguments: [
+        ("priority=101", priorityMessage), ("priority=-101", priorityMessage),
+        ("priority=", priorityMessage), ("priority=HIGH", priorityMessage),
+        ("priority=1.5", priorityMessage), ("priority=99999999999999999999", priorityMessage),
+        ("priority=1 priority=1", "the field 'priority' twice"),
+        ("key=a key=b", "the field 'key' twice"),
+        ("key=", "the key is not 1 to 2048 bytes long"),
+        ("key=" + String(repeating: "k", count: 2049), "the key is not 1 to 2048 bytes long"),
+        ("key=\u{85}", "the key has a control character"),
+        ("x=1", "unknown field 'x'"), ("ttl=5m", "field 'ttl' is not supported yet"),
+        ("header=a", "field 'header' is not supported yet"),
+        ("attr.a=b", "field 'attr.a' is not supported yet"), ("attr.=b", "unknown field 'attr.'"),
+        ("word", "text without '=' behind the URL"), ("=1", "an unknown field behind the URL"),
+        ("http://u:p@h/=1", "an unknown field behind the URL"),
+        ("key=\u{1}", "a control character in the line"),
+        ("key=\u{0}", "a control character in the line"),
+        ("key=a\rb", "a control character in the line"),
+    ])
+    func refusesFields(fields: String, message: String) throws {
+        let entries = try read("http://a.b/ \(fields)\nhttp://a.b/2")
+        #expect(entries.map(\.problem) == [message, nil])
+        #expect(entries.map(\.line) == [1, 2])
+    }
+
+    @Test func keyMayHaveItsFullLength() throws {
+        let key = String(repeating: "k", count: 2048)
+        #expect(try read("http://a.b/ key=\(key)").first?.key == key)
+    }
+
+    @Test func refusesKeyThatIsNotUTF8() throws {
+        let result = try read(Array("http://a.b/ key=".utf8) + [0xFF])
+        #expect(result.entries.first?.problem == "the key is not UTF-8")
+    }
+
+    @Test func resolvesAgainstBase() throws {
+        let options = ManifestOptions(baseURL: "https://a.b/c/")
+        #expect(
+            try read("d.jpg\n../e.png priority=1\nhttp://x.y/z\n", options) == [
+                ReadEntry(1, "https://a.b/c/d.jpg"), ReadEntry(2, "https://a.b/e.png", priority: 1),
+                ReadEntry(3, "http://x.y/z"),
+            ])
+    }
+
+    @Test func refusesBaseThatIsNotAURL() throws {
+        let path = try folder.file("list", [])
+        let error = #expect(throws: ManifestError.self) {
+            _ = try ManifestReader(path: path, options: ManifestOptions(baseURL: "a.b"))
+        }
+        #expect(error?.operation == .configure)
+        let masked = #expect(throws: ManifestError.self) {
+            let options = ManifestOptions(baseURL: "http:/u:secret@a.b:99999/")
+            _ = try ManifestReader(path: path, options: options)
+        }
+        #expect(
+            masked?.description
+                == "http:/***@a.b:99999/: the port is not a number within 0…65535")
+    }
+
+    @Test func excerptIsShortValidAndHasNoUserInformation() throws {
+        var lines = [Array("x\u{1}\u{85}ä ".utf8) + [0xFF, 0]]
+        lines.append(Array(("ä" + String(repeating: "äx", count: 400)).utf8))
+        lines.append(Array("http://user:secret@h:99999/a".utf8))
+        lines.append(Array("http:/user:secret@h:99999/a".utf8))
+        lines.append(Array("http://user:sec/secret@h/a".utf8))
+        lines.append(Array("user:secret@h/a".utf8))
+        lines.append(Array(("http://" + String(repeating: "secret", count: 400) + "@h:x/a").utf8))
+        lines.append(Array("https://h.i/@name/a.jpg word".utf8))
+        let entries = try read(Array(lines.joined(separator: [0x0A]))).entries
+        #expect(entries.count == lines.count)
+        #expect(entries.allSatisfy { $0.problem != nil && $0.url == $0.key })
+        #expect(entries[0].url == "x\u{FFFD}\u{FFFD}ä \u{FFFD}\u{FFFD}")
+        #expect(entries[1].url.utf8.count == 512 || entries[1].url.utf8.count == 511)
+        #expect(!entries[1].url.contains("\u{FFFD}"))
+        #expect(entries[2].url == "http://***@h:99999/a")
+        #expect(entries[3].url == "http:/***@h:99999/a")
+        #expect(entries[4].url == "http://***@h/a")
+        #expect(entries[5].url == "***@h/a")
+        #expect(entries[6].url == "http://***@h:x/a")
+        #expect(entries[7].url == "https://h.i/@name/a.jpg word")
+    }
+
+    @Test func lineMayHaveItsFullLength() throws {
+        let options = ManifestOptions(maximumLineBytes: 20)
+        let entries = try read(
+            "http://a.b/345678901\nhttp://a.b/3456789012\n#\(String(repeating: "x", count: 99))\n"
+                + "http://a.b/4\n", options)
+        #expect(entries.map(\.problem) == [nil, "the line is longer than 20 bytes", nil])
+        #expect(entries.map(\.line) == [1, 2, 4])
+    }
+
+    @Test(arguments: [[UInt8](arrayLiteral: 0xFF, 0xFE), [0xFE, 0xFF]])
+    func refusesUTF16(mark: [UInt8]) throws {
+        let result = try read(mark + Array("h\0t\0t\0p\0\n\0".utf8))
+        #expect(result.entries.isEmpty)
+        #expect(result.error?.operation == .decode)
+        #expect(result.error?.message == "is UTF-16, and has to be UTF-8")
+    }
+
+    @Test func refusesFolderMissingFileAndNamesThem() throws {
+        let directory = #expect(throws: ManifestError.self) {
+            _ = try ManifestReader(path: folder.url.path)
+        }
+        #expect(directory?.code == EISDIR)
+        #expect(directory?.description == "\(folder.url.path): is a directory")
+        let missing = #expect(throws: ManifestError.self) {
+            _ = try ManifestReader(path: folder.url.path + "/none")
+        }
+        #expect(missing?.code == ENOENT)
+        #expect(missing?.operation == .open)
+        #expect(missing?.description.hasSuffix("/none: No such file or directory") == true)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ManifestGzipTests {
+    let folder: TemporaryFolder
+    static let text = (1...500).map { "http://a.b/\($0)\n" }.joined()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func read(_ bytes: [UInt8]) throws -> (entries: [ReadEntry], error: ManifestError?) {
+        var reader = try ManifestReader(
+            path: folder.file("list", bytes), options: ManifestOptions(readBytes: 64))
+        let result = reader.readAll()
+        if let error = result.error {
+            #expect(throws: error) { _ = try reader.nextBatch() }
+        }
+        return result
+    }
+
+    @Test func everyCutGivesTheLinesBeforeItAndAnError() throws {
+        let packed = gzipped(Array(Self.text.utf8))
+        for length in stride(from: 2, to: packed.count, by: 1) {
+            let result = try read(Array(packed[..<length]))
+            let error = try #require(result.error)
+            #expect(error.operation == .inflate)
+            #expect(error.message == "the gzip data ends too early")
+            #expect(error.line == result.entries.count)
+            #expect(result.entries.map(\.line) == Array(1..<(result.entries.count + 1)))
+        }
+        #expect(try read(Array(packed.dropLast())).entries.count == 500)
+    }
+
+    @Test func refusesDamage() throws {
+        var packed = gzipped(Array(Self.text.utf8))
+        packed[packed.count - 6] ^= 1
+        let result = try read(packed)
+        #expect(result.entries.count == 500)
+        #expect(result.error?.message == "the gzip data is damaged (incorrect data check)")
+        #expect(result.error?.description.hasSuffix(", after line 500") == true)
+    }
+
+    @Test(arguments: ["x", "xy", "http://a.b/\n", "\u{1F}", "\0\0\0\0"])
+    func refusesTextBehindTheGzipData(rest: String) throws {
+        let result = try read(gzipped(Array(Self.text.utf8)) + Array(rest.utf8))
+        #expect(result.entries.count == 500)
+        #expect(result.error?.message == "something that is not gzip follows the gzip data")
+    }
+
+    @Test func bombOfOneLineIsOneBadEntry() throws {
+        let before = peakMemoryInKibibytes()
+        var bomb: [UInt8] = []
+        let member = gzipped([UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20))
+        for _ in 0..<100 { bomb += member }
+        bomb += gzipped(Array("\nhttp://a.b/2".utf8))
+        var reader = try ManifestReader(path: folder.file("bomb", bomb))
+        let result = reader.readAll()
+        #expect(result.error == nil)
+        #expect(result.entries.map(\.line) == [1, 2])
+        #expect(result.entries.map(\.problem) == ["the line is longer than 65536 bytes", nil])
+        #expect(peakMemoryInKibibytes() - before < 50 << 10)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct ManifestPipeTests {
+    /// Each write is answered by a batch before the next: a reader that waited for more would hang.
+    @Test(arguments: [1, 3, 65536], [false, true])
+    func deliversLinesAsTheyArrive(readBytes: Int, isPacked: Bool) throws {
+        let pipe = Pipe()
+        var reader = try ManifestReader(
+            descriptor: pipe.reading, name: "-", options: ManifestOptions(readBytes: readBytes))
+        #expect(!reader.isRegularFile)
+        func encoded(_ text: String) -> [UInt8] {
+            isPacked ? gzipped(Array(text.utf8)) : Array(text.utf8)
+        }
+        for line in 1...20 {
+            pipe.write(encoded("http://a.b/\(line)\nhttp://a.b/\(line)x\n"))
+            var entries: [ReadEntry] = []
+            while entries.count < 2 {
+                let batch = try #require(try reader.nextBatch())
+                #expect(batch.manifest == "-")
+                entries += batch.entries
+            }
+            #expect(
+                entries == [
+                    ReadEntry(2 * line - 1, "http://a.b/\(line)"),
+                    ReadEntry(2 * line, "http://a.b/\(line)x"),
+                ])
+        }
+        pipe.write(encoded("http://a.b/end"))
+        pipe.closeWriting()
+        #expect(try reader.nextBatch()?.entries == [ReadEntry(41, "http://a.b/end")])
+        #expect(try reader.nextBatch() == nil)
+    }
+
+    /// The beginning of a line stays unread until its end comes, and does not hold up what is
+    /// whole.
+    @Test func givesWholeLinesBeforeAPartialOne() throws {
+        let pipe = Pipe()
+        var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
+        pipe.write("http://a.b/1\nhttp://a")
+        #expect(try reader.nextBatch()?.entries == [ReadEntry(1, "http://a.b/1")])
+        pipe.write(".b/2\n")
+        #expect(try reader.nextBatch()?.entries == [ReadEntry(2, "http://a.b/2")])
+        pipe.closeWriting()
+        #expect(try reader.nextBatch() == nil)
+    }
+
+    @Test func endlessLineTakesNoMemory() throws {
+        let before = peakMemoryInKibibytes()
+        let pipe = Pipe()
+        let writer = Thread {
+            let block = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+            for _ in 0..<100 { pipe.write(block) }
+            pipe.write("\nhttp://a.b/2\n")
+            pipe.closeWriting()
+        }
+        writer.start()
+        var reader = try ManifestReader(descriptor: pipe.reading, name: "-")
+        let result = reader.readAll()
+        #expect(result.error == nil)
+        #expect(result.entries.map(\.line) == [1, 2])
+        #expect(result.entries[0].problem == "the line is longer than 65536 bytes")
+        #expect(result.entries[0].url.utf8.count == 512)
+        #expect(peakMemoryInKibibytes() - before < 50 << 10)
+    }
+}

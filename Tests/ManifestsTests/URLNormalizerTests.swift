@@ -1,0 +1,128 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+@Suite(.timeLimit(.minutes(1)))
+struct URLNormalizerTests {
+    @Test(arguments: [
+        ("HTTP://EXAMPLE.com", "http://example.com/"),
+        ("http://a.b:80/x", "http://a.b/x"),
+        ("https://a.b:443", "https://a.b/"),
+        ("http://a.b:443/", "http://a.b:443/"),
+        ("http://a.b:080/", "http://a.b/"),
+        ("http://a.b:/", "http://a.b/"),
+        ("http:/a.b/x", "http://a.b/x"),
+        ("http:///a.b/x", "http://a.b/x"),
+        ("http://a.b/../x/./y/..", "http://a.b/x/"),
+        ("http://a.b/x/%2e%2E/y", "http://a.b/y"),
+        ("http://a.b/%7euser/%41%2f", "http://a.b/~user/A%2F"),
+        ("http://a.b/100%.jpg", "http://a.b/100%25.jpg"),
+        ("http://a.b/%%34%31", "http://a.b/%2541"),
+        ("http://a.b/a b?c d", "http://a.b/a%20b?c%20d"),
+        ("http://a.b/ä?ä", "http://a.b/%C3%A4?%C3%A4"),
+        ("http://a.b/<x>|\\^`{}\"", "http://a.b/%3Cx%3E%7C%5C%5E%60%7B%7D%22"),
+        ("http://a.b/x[1].jpg", "http://a.b/x[1].jpg"),
+        ("http://a.b?x", "http://a.b/?x"),
+        ("http://a.b/?", "http://a.b/?"),
+        ("http://a.b/#f", "http://a.b/"),
+        ("http://a.b/x?y#f?g", "http://a.b/x?y"),
+        ("http://127.1/", "http://127.0.0.1/"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://2130706433/", "http://127.0.0.1/"),
+        ("http://%31%32%37.1/", "http://127.0.0.1/"),
+        ("http://１２７.1/", "http://127.0.0.1/"),
+        ("http://a.b./", "http://a.b./"),
+        ("http://[::FFFF:1.2.3.4]:80/", "http://[::ffff:1.2.3.4]/"),
+        ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+        ("http://bücher.de/", "http://xn--bcher-kva.de/"),
+        ("http://bÜCHER.de/", "http://xn--bcher-kva.de/"),
+        ("http://b%C3%BCcher.de/", "http://xn--bcher-kva.de/"),
+        ("http://ß.de/", "http://xn--zca.de/"),
+        ("http://@a.b/", "http://a.b/"),
+        ("http://:@a.b/", "http://a.b/"),
+    ])
+    func normalizes(text: String, expected: String) throws {
+        let result = try URLNormalizer().canonical(text.utf8)
+        #expect(result.requestURL == expected)
+        #expect(result.key == expected)
+    }
+
+    @Test(arguments: [
+        ("http://u:p@a.b/x", "http://u:p@a.b/x"),
+        ("http://U%41:p%2f:w@A.b", "http://UA:p%2F%3Aw@a.b/"),
+        ("http://u@a.b/", "http://u@a.b/"),
+        ("http://:p@a.b/", "http://:p@a.b/"),
+        ("http://u:@a.b/", "http://u:@a.b/"),
+    ])
+    func keyHasNoUserInformation(text: String, expected: String) throws {
+        let result = try URLNormalizer().canonical(text.utf8)
+        #expect(result.requestURL == expected)
+        #expect(result.key == (text.hasSuffix("x") ? "http://a.b/x" : "http://a.b/"))
+    }
+
+    @Test(arguments: [
+        ("x.jpg", "http://b.c/d/e/x.jpg"), ("../x", "http://b.c/d/x"), ("/x", "http://b.c/x"),
+        ("//h/x", "http://h/x"), ("?q r", "http://b.c/d/e/f?q%20r"), ("ä", "http://b.c/d/e/%C3%A4"),
+        ("../../../x", "http://b.c/x"), ("https://o/p", "https://o/p"), (".", "http://b.c/d/e/"),
+        ("%2e%2e/x", "http://b.c/d/x"),
+    ])
+    func resolvesAgainstBase(text: String, expected: String) throws {
+        let normalizer = try URLNormalizer(baseURL: "HTTP://B.c:80/d/e/f?g#h")
+        #expect(try normalizer.canonical(text.utf8).requestURL == expected)
+    }
+
+    @Test(arguments: [
+        ("ftp://a.b/x", FailureReason.unsupportedScheme),
+        ("data:image/png;base64,aa", .unsupportedScheme),
+        ("mailto:x@y", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme),
+        ("", .invalidEntry), ("#f", .invalidEntry), ("example.com/a.jpg", .invalidEntry),
+        ("//example.com/a", .invalidEntry), ("localhost:8080/x", .invalidEntry),
+        ("http:a.b", .invalidEntry), ("http:////a.b/", .invalidEntry), ("http://", .invalidEntry),
+        ("http://a b/", .invalidEntry), ("http://a.b:65536/", .invalidEntry),
+        ("http://a.b:8a/", .invalidEntry), ("http://a\\b/", .invalidEntry),
+        ("http://a|b/", .invalidEntry), ("http://a%00b/", .invalidEntry),
+        ("http://a%25b/", .invalidEntry), ("http://a.b/\u{1}", .invalidEntry),
+        ("http://a.b/\u{7F}", .invalidEntry), ("http://a.b/\u{0}", .invalidEntry),
+        ("http://[::1/", .invalidEntry), ("http://\u{AD}/", .invalidEntry),
+        (" http://a/", .invalidEntry),
+    ])
+    func refuses(text: String, reason: FailureReason) throws {
+        let normalizer = try URLNormalizer()
+        let problem = #expect(throws: EntryBatch.Problem.self) {
+            _ = try normalizer.canonical(text.utf8)
+        }
+        #expect(problem?.reason == reason)
+    }
+
+    @Test func messagesHoldNoUserInformation() throws {
+        let normalizer = try URLNormalizer()
+        for text in [
+            "http://secret:secret@a.b:99999/", "ftp://secret:secret@a.b/", "secret:secret@a.b/",
+            "http://secret:secret@ä|/", "http://secret secret@h/", "http:secret@x",
+            "http://a.b:secret/secret@h",
+        ] {
+            let problem = #expect(throws: EntryBatch.Problem.self) {
+                _ = try normalizer.canonical(text.utf8)
+            }
+            let message = try #require(problem?.message)
+            #expect(!message.contains("secret"))
+            #expect(message.utf8.allSatisfy { $0 >= 0x20 })
+        }
+    }
+
+    @Test func escapesTextThatIsNotUTF8InPathsOnly() throws {
+        let normalizer = try URLNormalizer()
+        let path = Array("http://a.b/".utf8) + [0xFF, 0xC3]
+        #expect(try normalizer.canonical(path).requestURL == "http://a.b/%FF%C3")
+        #expect(throws: EntryBatch.Problem.self) {
+            _ = try normalizer.canonical(Array("http://a".utf8) + [0xFF] + Array(".b/".utf8))
+        }
+    }
+
+    @Test(arguments: ["example.com", "ftp://a.b/", "", "http://"])
+    func refusesBase(text: String) {
+        #expect(throws: EntryBatch.Problem.self) { _ = try URLNormalizer(baseURL: text) }
+    }
+}

@@ -1,0 +1,82 @@
+import Testing
+
+@testable import PrefetchModel
+
+@Suite(.timeLimit(.minutes(1)))
+struct RedactedURLTests {
+    @Test(arguments: [
+        "https://example.org/a/b.jpg?x=1&y=2",
+        "https://example.org/@user/photo.jpg",
+        "https://[2001:db8::1]:8080/a@2x.png",
+        "https://example.org:8080/a@2x.png",
+        "images/a@2x.png", "a@2x.png", "/a@2x.png", "", "?", "://", "https://", "@", "=",
+        "https://example.org/%C3%A9?design=1&monkey=2",
+        "https://example.org/ü/猫.png",
+    ])
+    func leavesWhatIsNoSecret(url: String) {
+        #expect(RedactedURL(url).description == url)
+    }
+
+    @Test(
+        arguments: [
+            ("https://user:SECRET@example.org/a", "https://***@example.org/a"),
+            ("https://SECRET@example.org", "https://***@example.org"),
+            ("https://user:p@SECRET@example.org/a@b", "https://***@example.org/a@b"),
+            ("http:/user:SECRET@example.org/a", "http:/***@example.org/a"),
+            ("http:///user:SECRET@example.org/a", "http:///***@example.org/a"),
+            ("//user:SECRET@example.org/a", "//***@example.org/a"),
+            ("user:SECRET@example.org/a", "***@example.org/a"),
+            ("http:\\\\user:SECRET@example.org/a", "http:\\\\***@example.org/a"),
+            ("http://user:SECRET/x@example.org/a", "http://***@example.org/a"),
+            ("http://user:SECRET#x@example.org/a", "http://***@example.org/a"),
+            ("https://proxy/https://u:SECRET@h/x", "https://proxy/https://***@h/x"),
+            ("https://h/?u=https://u:SECRET@h/x", "https://h/?u=https://***@h/x"),
+            ("https://u:SECRET@\u{301}example.org/", "https://***@\u{301}example.org/"),
+        ] as [(String, String?)])
+    func masksUserInformation(url: String, expected: String?) {
+        let text = RedactedURL(url).description
+        #expect(!text.contains("SECRET"))
+        if let expected { #expect(text == expected) }
+    }
+
+    @Test(
+        arguments: [
+            ("https://h/a?X-Amz-Signature=SECRET&x=1", "https://h/a?X-Amz-Signature=***&x=1"),
+            ("https://h/a?x=1&token=SECRET", "https://h/a?x=1&token=***"),
+            ("https://h/a?x=1;sig=SECRET;SECRET", "https://h/a?x=1;sig=***"),
+            ("https://h/a?access%5Ftoken=SECRET", "https://h/a?access%5Ftoken=***"),
+            ("https://h/a?%74OKEN=SECRET", "https://h/a?%74OKEN=***"),
+            ("https://h/a#access_token=SECRET&x", "https://h/a#access_token=***&x"),
+            ("https://h/a?u=https://h/?token=SECRET", "https://h/a?u=https://h/?token=***"),
+            ("https://h/a?token=SECRET?SECRET=SECRET", "https://h/a?token=***"),
+            ("https://h/a?\u{301}&token\u{301}=SECRET&sig=\u{301}SECRET", nil),
+            (
+                "https://h/a?client_secret=SECRET&hdnts=exp=1~hmac=SECRET",
+                "https://h/a?client_secret=***&hdnts=***"
+            ),
+        ] as [(String, String?)])
+    func masksSignedParameters(url: String, expected: String?) {
+        let text = RedactedURL(url).description
+        #expect(!text.contains("SECRET"))
+        if let expected { #expect(text == expected) }
+    }
+
+    @Test func encodesWhatSteersATerminal() {
+        #expect(
+            RedactedURL("http://h/\u{1B}[2J\n\u{202E}\"\u{7F}\u{85}").description
+                == "http://h/%1B[2J%0A%E2%80%AE%22%7F%C2%85")
+    }
+
+    @Test func neverTrapsAndStaysPrintable() {
+        let alphabet = Array("hta:/\\@?&;#=%[]2 \"\u{301}\u{202E}é").map(String.init)
+        var generator = SplitMix(state: 23)
+        for round in 0..<20_000 {
+            let length = Int.random(in: 0...24, using: &generator)
+            let url = (0..<length).map { _ in alphabet.randomElement(using: &generator) ?? "" }
+                .joined()
+            let text = RedactedURL(url).description
+            #expect(
+                !text.unicodeScalars.contains { $0.value <= 0x20 || $0 == "\u{202E}" }, "\(round)")
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import Foundation
+import Glibc
+import PrefetchModel
+import Testing
+
+@testable import Reporting
+
+@Suite(.timeLimit(.minutes(1)))
+struct ReportWriterTests {
+    @Test func writesEveryMemberOfAResult() throws {
+        try Samples.withTemporaryPath { path in
+            var writer = try ReportWriter(path: path)
+            try writer.write(Samples.downloaded())
+            try writer.write(Samples.failed(line: 3))
+            try writer.finish(Samples.summary())
+            let lines = try Samples.text(of: path).split(separator: "\n")
+            let digest = Samples.digestText
+            let line0 = #"""
+                {"type":"result","manifest":"m.txt","line":12,\#
+                "url":"https://example.org/a.jpg?size=3",\#
+                "key":"https://example.org/a.jpg","outcome":"downloaded","reason":null,\#
+                "message":null,"http_status":200,"attempts":1,"start":17,\#
+                "bytes_received":81234,"bytes_stored":70122,"format":"jpeg","width":640,\#
+                "height":427,"sha256":"\#(digest)","path":"content/01/\#(digest).jpg",\#
+                "expires_at":"2027-01-15T08:00:00Z","queue_ms":1.500,\#
+                "transfer_ms":20.000,"decode_ms":0.003,"encode_ms":1000.000}
+                """#
+            #expect(lines[0] == line0)
+            let line1 = #"""
+                {"type":"result","manifest":"m.txt","line":3,\#
+                "url":"https://example.org/3.jpg","key":"https://example.org/3.jpg",\#
+                "outcome":"failed","reason":"http-status","message":"404 Not Found",\#
+                "http_status":404,"attempts":1,"start":null,"bytes_received":0,\#
+                "bytes_stored":null,"format":null,"width":null,"height":null,\#
+                "sha256":null,"path":null,"expires_at":null,"queue_ms":null,\#
+                "transfer_ms":null,"decode_ms":null,"encode_ms":null}
+                """#
+            #expect(lines[1] == line1)
+            #expect(lines.count == 3)
+        }
+    }
+
+    @Test func endsWithTheSummary() throws {
+        let objects = try Samples.withTemporaryPath { path in
+            var writer = try ReportWriter(path: path)
+            try writer.finish(Samples.summary())
+            return try Samples.objects(Samples.text(of: path))
+        }
+        let object = try #require(objects.first)
+        #expect(objects.count == 1)
+        #expect(
+            Set(object.keys) == [
+                "type", "schema_version", "entries", "outcomes", "reasons", "requests",
+                "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
+                "bytes_per_second", "exit_status", "cache_dir", "message", "signal",
+            ])
+        #expect(object["type"] as? String == "summary")
+        #expect(object["schema_version"] as? Int == 1)
+        let outcomes = try #require(object["outcomes"] as? [String: Int])
+        #expect(Set(outcomes.keys) == Set(Outcome.allCases.map(\.rawValue)))
+        #expect(outcomes.values.reduce(0, +) == object["entries"] as? Int)
+        #expect(outcomes["downloaded"] == 2950)
+        #expect(outcomes["excluded"] == 0)
+        let reasons = try #require(object["reasons"] as? [String: Int])
+        #expect(Set(reasons.keys) == Set(FailureReason.allCases.map(\.rawValue)))
+        #expect(reasons.values.reduce(0, +) == outcomes["failed"])
+        #expect(reasons["http-status"] == 9)
+        #expect(object["elapsed_ms"] as? Double == 4200)
+        #expect(object["entries_per_second"] as? Double == 714.286)
+        #expect(object["exit_status"] as? Int == 1)
+        #expect(object["message"] is NSNull)
+        #expect(object["signal"] is NSNull)
+    }
+
+    @Test func summaryOfNoTimeHasNoRates() throws {
+        var summary = Samples.summary()
+        summary.elapsed = .zero
+        summary.stoppedBySignal = 15
+        summary.fatalMessage = "/cache: No space left on device"
+        let object = try #require(try Samples.objects(JSONObject(summary).description).first)
+        #expect(object["entries_per_second"] is NSNull)
+        #expect(object["bytes_per_second"] is NSNull)
+        #expect(object["signal"] as? Int == 15)
+        #expect(object["message"] as? String == "/cache: No space left on device")
+    }
+
+    @Test func keepsEveryLineAcrossItsBuffer() throws {
+        let objects = try Samples.withTemporaryPath { path in
+            var writer = try ReportWriter(path: path)
+            for line in 1...2000 { try writer.write(Samples.downloaded(line: line)) }
+            try writer.finish(Samples.summary())
+            return try Samples.objects(Samples.text(of: path))
+        }
+        #expect(objects.dropLast().map { $0["line"] as? Int } == (1...2000).map { $0 })
+        #expect(objects.last?["type"] as? String == "summary")
+    }
+
+    @Test func emptiesAnEarlierReportAndObeysTheMask() throws {
+        try Samples.withTemporaryPath { path in
+            try String(repeating: "old\n", count: 1000).write(
+                toFile: path, atomically: false, encoding: .utf8)
+            var writer = try ReportWriter(path: path)
+            try writer.finish(Samples.summary())
+            #expect(try !Samples.text(of: path).contains("old"))
+            let second = path + "-new"
+            var other = try ReportWriter(path: second)
+            try other.finish(Samples.summary())
+            var status = stat()
+            #expect(stat(second, &status) == 0)
+            #expect(status.st_mode & 0o111 == 0)
+            #expect(status.st_mode & 0o600 == 0o600)
+        }
+    }
+
+    @Test func namesThePathThatCannotBeOpened() throws {
+        let error = #expect(throws: ReportingError.self) {
+            _ = try OutputFile(path: "/nonexistent/report\n.jsonl")
+        }
+        #expect(
+            error?.description
+                == "/nonexistent/report\\n.jsonl: cannot open: No such file or directory")
+    }
+
+    @Test(.enabled(if: isFullDeviceThere)) func reportsAFullDisk() throws {
+        var writer = try ReportWriter(path: "/dev/full")
+        try writer.write(Samples.downloaded())
+        let expected = ReportingError.system(operation: "write", subject: "/dev/full", code: ENOSPC)
+        do {
+            try writer.finish(Samples.summary())
+            Issue.record("a full device took the report")
+        } catch {
+            #expect(error == expected)
+            #expect(error.description == "/dev/full: cannot write: No space left on device")
+        }
+        #expect(writer.firstError == expected)
+    }
+
+    @Test func reportsAClosedPipeAndStaysFailed() throws {
+        try Samples.withClosedPipe { descriptor in
+            var writer = ReportWriter(OutputFile(borrowing: descriptor, name: "standard output"))
+            var failures: [ReportingError] = []
+            for line in 1...1000 {
+                do {
+                    try writer.write(Samples.downloaded(line: line))
+                } catch let error as ReportingError {
+                    failures.append(error)
+                }
+            }
+            #expect(failures.count > 800)
+            #expect(Set(failures) == [.closedPipe(subject: "standard output")])
+        }
+    }
+
+    @Test func waitsForAPipeThatDoesNotBlock() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        for end in ends { #expect(fcntl(end, F_SETFL, O_NONBLOCK) == 0) }
+        let reading = ends[0]
+        let reader = Thread.detachedReader(reading)
+        let file = OutputFile(borrowing: ends[1], name: "pipe")
+        let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0) }
+        try file.write(bytes)
+        close(ends[1])
+        #expect(reader.waitForBytes() == bytes)
+    }
+
+    @Test func hidesSecretsInEveryMember() throws {
+        let secret = "SECRET"
+        let url = "https://user:\(secret)@example.org/a.jpg?X-Amz-Signature=\(secret)&x=1"
+        var result = Samples.failed(line: 1, message: "cannot resolve '\(url)': <\(url)>, \(url)")
+        result.url = url
+        result.key = "https://example.org/a.jpg?token=\(secret)"
+        var summary = Samples.summary()
+        summary.fatalMessage = "\(url): broken"
+        let text = try Samples.withTemporaryPath { path in
+            var writer = try ReportWriter(path: path)
+            try writer.write(result)
+            try writer.finish(summary)
+            return try Samples.text(of: path)
+        }
+        #expect(!text.contains(secret))
+        #expect(
+            try Samples.objects(text)[0]["key"] as? String == "https://example.org/a.jpg?token=***")
+    }
+
+    @Test func writesLinesOfEitherKind() throws {
+        let text = try Samples.withTemporaryPath { path in
+            var writer = LineWriter(try OutputFile(path: path))
+            var object = JSONObject()
+            object.add("key", "a")
+            try writer.write(object)
+            try writer.write(line: "plain")
+            try writer.finish()
+            return try Samples.text(of: path)
+        }
+        #expect(text == "{\"key\":\"a\"}\nplain\n")
+    }
+}
+
+/// Reads a descriptor to its end on a thread of its own.
+private final class PipeReader: @unchecked Sendable {
+    // Written by the thread before it signals, read by the test after it waited.
+    private var bytes: [UInt8] = []
+    private let done = DispatchSemaphore(value: 0)
+
+    func read(_ descriptor: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if count < 0, errno == EAGAIN {
+                var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&request, 1, -1)
+            } else {
+                break
+            }
+        }
+        close(descriptor)
+        done.signal()
+    }
+
+    func waitForBytes() -> [UInt8] {
+        done.wait()
+        return bytes
+    }
+}
+
+extension Thread {
+    fileprivate static func detachedReader(_ descriptor: Int32) -> PipeReader {
+        let reader = PipeReader()
+        detachNewThread { reader.read(descriptor) }
+        return reader
+    }
+}

@@ -1,0 +1,182 @@
+import Glibc
+import PrefetchModel
+import Synchronization
+import Testing
+
+@testable import Reporting
+
+@Suite(.timeLimit(.minutes(1)))
+struct RunReporterTests {
+    private func configuration(_ output: Int32, _ error: Int32) -> RunReporter.Configuration {
+        var configuration = RunReporter.Configuration()
+        configuration.standardOutput = output
+        configuration.standardError = error
+        return configuration
+    }
+
+    @Test func wantsOnlyWhatItShows() throws {
+        var configuration = RunReporter.Configuration()
+        let normal = RunReporter(configuration)
+        #expect(Outcome.allCases.filter(normal.wantsResults) == [.failed])
+        try Samples.withTemporaryPath { path in
+            let reporting = RunReporter(configuration, report: try ReportWriter(path: path))
+            #expect(Outcome.allCases.filter(reporting.wantsResults) == Outcome.allCases)
+        }
+        configuration.verbosity = .verbose
+        #expect(
+            Outcome.allCases.filter(RunReporter(configuration).wantsResults) == Outcome.allCases)
+    }
+
+    @Test func keepsStandardOutputForData() throws {
+        let captured = try Samples.captured { output, error in
+            let reporter = RunReporter(configuration(output, error))
+            try reporter.entryFinished(Samples.failed(line: 1))
+            try reporter.finish(Samples.summary(), style: .text)
+        }
+        #expect(captured.output.isEmpty)
+        #expect(captured.error.hasPrefix("prefetch: 3000 entries: "))
+        #expect(captured.error.contains("  m.txt:1: https://example.org/1.jpg: http-status"))
+    }
+
+    @Test func writesTheSameSummaryAsJSON() throws {
+        try Samples.withTemporaryPath { path in
+            let captured = try Samples.captured { output, error in
+                let reporter = RunReporter(
+                    configuration(output, error), report: try ReportWriter(path: path))
+                try reporter.entryFinished(Samples.downloaded())
+                try reporter.finish(Samples.summary(), style: .json)
+            }
+            #expect(captured.error.isEmpty)
+            let report = try Samples.text(of: path).split(separator: "\n")
+            #expect(report.count == 2)
+            #expect(captured.output == "\(report[1])\n")
+        }
+    }
+
+    @Test(arguments: [(Int32(0), true), (1, false)])
+    func quietSpeaksOnlyOfFailure(exitStatus: Int32, isEmpty: Bool) throws {
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.verbosity = .quiet
+            configuration.terminalWidth = { 80 }
+            let reporter = RunReporter(configuration)
+            reporter.progressed(
+                RunProgress(
+                    counters: RunCounters(), inFlight: 0, isTotalKnown: true, elapsed: .zero))
+            try reporter.finish(Samples.summary(exitStatus: exitStatus), style: .text)
+        }
+        #expect(captured.error.isEmpty == isEmpty)
+        #expect(!captured.error.contains("\r"))
+    }
+
+    @Test func styleNoneWritesNothing() throws {
+        let captured = try Samples.captured { output, error in
+            try RunReporter(configuration(output, error)).finish(Samples.summary(), style: .none)
+        }
+        #expect(captured == ("", ""))
+    }
+
+    @Test func verboseHasALineForEachEntry() throws {
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.verbosity = .verbose
+            let reporter = RunReporter(configuration)
+            try reporter.entryFinished(Samples.downloaded())
+            try reporter.entryFinished(Samples.failed(line: 3))
+        }
+        #expect(
+            captured.error == """
+                prefetch: m.txt:12: https://example.org/a.jpg?size=3: downloaded: jpeg 640x427, \
+                79.3 KiB received, 68.5 KiB stored
+                prefetch: m.txt:3: https://example.org/3.jpg: failed: http-status: 404 Not Found
+
+                """)
+    }
+
+    @Test func messagesStandAboveTheProgressLine() throws {
+        let clock = Mutex(ContinuousClock.now)
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.terminalWidth = { 40 }
+            let start = clock.withLock { $0 }
+            let calls = Atomic(0)
+            configuration.now = {
+                start.advanced(
+                    by: .milliseconds(60 * calls.add(1, ordering: .relaxed).oldValue))
+            }
+            let reporter = RunReporter(configuration)
+            let progress = RunProgress(
+                counters: RunCounters(), inFlight: 1, isTotalKnown: false, elapsed: .seconds(1))
+            for _ in 0..<3 { reporter.progressed(progress) }
+            reporter.message("https://u:SECRET@h/: \u{1B}[2J")
+            try reporter.finish(Samples.summary(), style: .none)
+        }
+        let line = "\rprefetch: 0 done, 0.00/s, 1 in flight\u{1B}[K"
+        #expect(
+            captured.error
+                == line + line + "\r\u{1B}[Kprefetch: https://***@h/: \\u{1B}[2J\n" + line
+                + "\r\u{1B}[K")
+    }
+
+    @Test(.enabled(if: isFullDeviceThere)) func aFullReportBecomesExitStatus2() throws {
+        let captured = try Samples.captured { output, error in
+            let reporter = RunReporter(
+                configuration(output, error), report: try ReportWriter(path: "/dev/full"))
+            let failure = #expect(throws: ReportingError.self) {
+                try reporter.finish(Samples.summary(exitStatus: 0), style: .json)
+            }
+            #expect(
+                failure == .system(operation: "write", subject: "/dev/full", code: ENOSPC))
+        }
+        let object = try #require(try Samples.objects(captured.output).first)
+        #expect(object["exit_status"] as? Int == 2)
+        #expect(object["message"] as? String == "/dev/full: cannot write: No space left on device")
+    }
+
+    @Test func aClosedPipeEndsQuietly() throws {
+        try Samples.withClosedPipe { pipe in
+            let captured = try Samples.captured { output, error in
+                let reporter = RunReporter(
+                    configuration(output, error),
+                    report: ReportWriter(OutputFile(borrowing: pipe, name: "standard output")))
+                #expect(throws: ReportingError.closedPipe(subject: "standard output")) {
+                    try reporter.finish(Samples.summary(), style: .text)
+                }
+            }
+            #expect(captured == ("", ""))
+            let json = try Samples.captured { _, error in
+                #expect(throws: ReportingError.closedPipe(subject: "standard output")) {
+                    try RunReporter(configuration(pipe, error))
+                        .finish(Samples.summary(), style: .json)
+                }
+            }
+            #expect(json.error.isEmpty)
+        }
+    }
+
+    @Test func deafStandardErrorDoesNotEndTheRun() throws {
+        try Samples.withClosedPipe { pipe in
+            _ = try Samples.captured { output, _ in
+                let reporter = RunReporter(configuration(output, pipe))
+                reporter.message("one")
+                reporter.message("two")
+                try reporter.finish(Samples.summary(), style: .text)
+                #expect(reporter.diagnosticsError == .closedPipe(subject: "standard error"))
+            }
+        }
+    }
+
+    @Test func hidesSecretsInVerboseLines() throws {
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.verbosity = .verbose
+            let reporter = RunReporter(configuration)
+            var result = Samples.failed(line: 1, message: "see https://u:SECRET@h/?sig=SECRET.")
+            result.url = "https://u:SECRET@h/?sig=SECRET"
+            try reporter.entryFinished(result)
+            try reporter.finish(Samples.summary(), style: .text)
+        }
+        #expect(captured.error.contains("https://***@h/?sig=***"))
+        #expect(!captured.error.contains("SECRET"))
+    }
+}

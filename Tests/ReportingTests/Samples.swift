@@ -1,0 +1,99 @@
+import Foundation
+import Glibc
+import PrefetchModel
+import Testing
+
+@testable import Reporting
+
+/// Results and summaries that the suites share, and files to write them to.
+enum Samples {
+    static let digestText = String(repeating: "0123456789abcdef", count: 4)
+
+    static func downloaded(line: Int = 12) throws -> EntryResult {
+        let digest = try #require(ContentDigest(hexadecimal: digestText))
+        return EntryResult(
+            manifest: "m.txt", line: line, url: "https://example.org/a.jpg?size=3",
+            key: "https://example.org/a.jpg", outcome: .downloaded, httpStatus: 200, attempts: 1,
+            start: 17, bytesReceived: 81_234,
+            stored: StoredImage(
+                digest: digest, format: .jpeg, widthInPixels: 640, heightInPixels: 427,
+                size: ByteCount(70_122)),
+            expiresAt: Timestamp(seconds: 1_800_000_000),
+            stages: StageDurations(
+                queue: .microseconds(1500), transfer: .milliseconds(20), decode: .microseconds(3),
+                encode: .seconds(1)))
+    }
+
+    static func failed(line: Int, message: String? = "404 Not Found") -> EntryResult {
+        EntryResult(
+            manifest: "m.txt", line: line, url: "https://example.org/\(line).jpg",
+            key: "https://example.org/\(line).jpg", outcome: .failed, reason: .httpStatus,
+            message: message, httpStatus: 404, attempts: 1)
+    }
+
+    static func summary(exitStatus: Int32 = 1) -> RunSummary {
+        var counters = RunCounters()
+        counters.entriesRead = 3000
+        counters.count(.downloaded, times: 2950)
+        counters.count(.fresh, times: 37)
+        counters.count(.failed, reason: .dns, times: 3)
+        counters.count(.failed, reason: .corruptImage, times: 1)
+        counters.count(.failed, reason: .httpStatus, times: 9)
+        counters.requests = 2963
+        counters.bytesReceived = 236_000_000
+        counters.bytesStored = 188_800_000
+        return RunSummary(
+            counters: counters, startedAt: Timestamp(seconds: 1_795_239_436),
+            elapsed: .milliseconds(4200), exitStatus: exitStatus,
+            cacheDirectory: "/var/cache/images")
+    }
+
+    /// Runs `body` with the path of a file in a folder of its own, which is removed afterwards.
+    static func withTemporaryPath<Result>(_ body: (String) throws -> Result) throws -> Result {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("reporting-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        return try body(folder.appendingPathComponent("out").path)
+    }
+
+    static func text(of path: String) throws -> String {
+        try String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    /// Runs `body` with descriptors for standard output and standard error, and gives what was
+    /// written to them.
+    static func captured(
+        _ body: (_ output: Int32, _ error: Int32) throws -> Void
+    ) throws -> (output: String, error: String) {
+        try withTemporaryPath { path in
+            let output = open(path + ".1", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+            let error = open(path + ".2", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+            try #require(output >= 0 && error >= 0)
+            defer {
+                close(output)
+                close(error)
+            }
+            try body(output, error)
+            return (try text(of: path + ".1"), try text(of: path + ".2"))
+        }
+    }
+
+    /// Runs `body` with the writing end of a pipe whose reading end is closed.
+    static func withClosedPipe(_ body: (Int32) throws -> Void) throws {
+        signal(SIGPIPE, SIG_IGN)
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        close(ends[0])
+        defer { close(ends[1]) }
+        try body(ends[1])
+    }
+
+    static func objects(_ text: String) throws -> [[String: Any]] {
+        try text.split(separator: "\n").map {
+            try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+    }
+}
+
+let isFullDeviceThere = access("/dev/full", W_OK) == 0

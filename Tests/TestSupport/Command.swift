@@ -1,0 +1,116 @@
+import CTestSupport
+import Glibc
+
+/// A program to run, with everything that it will see.
+package struct Command: Sendable {
+    package var executable: String
+    /// Without the program's own name.
+    package var arguments: [String]
+    package var environment: [String: String]
+    package var folder: String
+    package var input: Input = .nothing
+    /// Whether standard error is a terminal, 120 columns wide.
+    package var hasTerminal = false
+    /// The program is killed when it runs longer.
+    package var timeLimit: Duration = .seconds(50)
+
+    package enum Input: Sendable {
+        /// `/dev/null`.
+        case nothing
+        /// A pipe that gives these and ends.
+        case bytes([UInt8])
+        /// A pipe that the test writes to (``RunningCommand/send(_:)``) and ends.
+        case open
+    }
+
+    package init(
+        executable: String, arguments: [String], environment: [String: String], folder: String
+    ) {
+        self.executable = executable
+        self.arguments = arguments
+        self.environment = environment
+        self.folder = folder
+    }
+
+    /// Runs to the end.
+    ///
+    /// - Throws: ``SpawnFailed`` when it cannot be started.
+    package func run() async throws -> CommandResult {
+        try await start().wait()
+    }
+
+    package struct SpawnFailed: Error, CustomStringConvertible {
+        package let description: String
+
+        init(_ subject: String, _ code: Int32) {
+            description = "\(subject): \(String(cString: strerror(code)))"
+        }
+    }
+
+    /// Starts it; both streams are drained from now on.
+    ///
+    /// - Throws: ``SpawnFailed`` when it cannot be started.
+    package func start() throws -> RunningCommand {
+        // A program that ends without reading its input must not end the tests.
+        _ = Command.ignoresBrokenPipes
+        let output = try Pipe()
+        let error = try hasTerminal ? Pipe(terminalColumns: 120) : Pipe()
+        var inputPipe: Pipe?
+        let inputDescriptor: Int32
+        if case .nothing = input {
+            inputDescriptor = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
+        } else {
+            let pipe = try Pipe()
+            inputPipe = pipe
+            inputDescriptor = pipe.reading
+        }
+        defer {
+            close(inputDescriptor)
+            close(output.writing)
+            close(error.writing)
+        }
+        let memoryBefore = RunningCommand.peakMemoryInBytes(of: "self")
+        let startedAt = ContinuousClock.now
+        let process = try spawn(
+            input: inputDescriptor, output: output.writing, error: error.writing)
+        return RunningCommand(
+            command: self, process: process, startedAt: startedAt, memoryBefore: memoryBefore,
+            output: output.reading, error: error.reading, input: inputPipe?.writing)
+    }
+
+    private func spawn(input: Int32, output: Int32, error: Int32) throws -> pid_t {
+        var arguments = ([executable] + arguments).map { strdup($0) } + [nil]
+        var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for text in arguments + variables { free(text) } }
+        var process: pid_t = 0
+        let status = ctest_spawn(
+            executable, folder, &arguments, &variables, input, output, error, &process)
+        guard status == 0 else { throw SpawnFailed(executable, status) }
+        return process
+    }
+
+    private static let ignoresBrokenPipes: Void = {
+        signal(SIGPIPE, SIG_IGN)
+    }()
+}
+
+/// Two ends, neither of them inherited by programs that are started at the same time.
+private struct Pipe {
+    let reading: Int32
+    let writing: Int32
+
+    init() throws {
+        var ends: [Int32] = [0, 0]
+        let status = ctest_pipe(&ends)
+        guard status == 0 else { throw Command.SpawnFailed("pipe", status) }
+        (reading, writing) = (ends[0], ends[1])
+    }
+
+    /// A pseudo-terminal: what is written to one end is read from the other as a terminal would get it.
+    init(terminalColumns columns: Int32) throws {
+        var ends: [Int32] = [0, 0]
+        let status = ctest_terminal(columns, &ends)
+        guard status == 0 else { throw Command.SpawnFailed("terminal", status) }
+        (reading, writing) = (ends[0], ends[1])
+    }
+}

@@ -1,0 +1,18 @@
+package struct NeverHappened: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Returns when `condition` holds, for what tells nobody when it happens. Looks every 5 ms.
+///
+/// - Throws: ``NeverHappened`` when it does not hold within `limit`.
+package func eventually(
+    _ description: String, within limit: Duration = .seconds(20), _ condition: () -> Bool
+) async throws {
+    let deadline = ContinuousClock.now + limit
+    while !condition() {
+        guard ContinuousClock.now < deadline else {
+            throw NeverHappened(description: "waited in vain: \(description)")
+        }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}

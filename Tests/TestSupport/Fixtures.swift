@@ -1,0 +1,161 @@
+import CZlib
+package import Foundation
+
+/// Small pictures as bytes.
+package enum Fixtures {
+    /// A file of the folder `Fixtures`.
+    package static func file(_ name: String) throws -> [UInt8] {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "Fixtures")
+        return Array(try Data(contentsOf: folder.appending(path: name)))
+    }
+
+    /// A valid PNG by hand. Each `seed` gives another picture; noise does not compress, for bodies
+    /// of a certain size, where a gradient does.
+    package static func png(
+        width: Int = 8, height: Int = 8, _ kind: PNGKind = .rgb, seed: Int = 0,
+        isNoise: Bool = false
+    ) -> [UInt8] {
+        var lines: [UInt8] = []
+        lines.reserveCapacity(height * (1 + width * kind.bytesPerPixel))
+        var state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 | 1
+        for y in 0..<height {
+            lines.append(0)
+            for x in 0..<width {
+                for channel in 0..<kind.bytesPerPixel {
+                    if isNoise {
+                        state ^= state << 13
+                        state ^= state >> 7
+                        state ^= state << 17
+                    }
+                    let sample =
+                        isNoise
+                        ? Int(truncatingIfNeeded: state >> 32)
+                        : x &* 3 &+ y &* 5 &+ channel &* 40 &+ seed &* 7 &+ (seed >> 5) &* x
+                            &+ (seed >> 10) &* y
+                    lines.append(
+                        kind == .palette
+                            ? UInt8(truncatingIfNeeded: sample) & 15
+                            : UInt8(truncatingIfNeeded: sample))
+                }
+            }
+        }
+        var palette: [UInt8] = []
+        if kind == .palette {
+            for index in 0..<16 {
+                palette += [
+                    UInt8(index * 16), UInt8(255 - index * 16),
+                    UInt8(truncatingIfNeeded: seed &+ index),
+                ]
+            }
+        }
+        return PNGChunk.signature
+            + PNGChunk.header(width: width, height: height, kind).bytes
+            + (palette.isEmpty ? [] : PNGChunk(type: "PLTE", data: palette).bytes)
+            + PNGChunk(type: "IDAT", data: deflated(lines)).bytes
+            + PNGChunk(type: "IEND", data: []).bytes
+    }
+
+    /// A PNG that declares this size in its header and has almost no data.
+    package static func pngDeclaring(width: Int, height: Int) -> [UInt8] {
+        PNGChunk.signature + PNGChunk.header(width: width, height: height, .rgb).bytes
+            + PNGChunk(type: "IDAT", data: deflated([0, 0, 0, 0])).bytes
+            + PNGChunk(type: "IEND", data: []).bytes
+    }
+
+    /// `picture` with one bit of its middle flipped; for a PNG that breaks a check sum.
+    package static func damaged(_ picture: [UInt8]) -> [UInt8] {
+        var bytes = picture
+        bytes[bytes.count / 2] ^= 0x10
+        return bytes
+    }
+
+    package enum PNGKind: CaseIterable, Sendable {
+        case grey
+        case greyAlpha
+        case palette
+        case rgb
+        case rgba
+        case grey16
+        case rgb16
+        case rgba16
+
+        var bytesPerPixel: Int {
+            switch self {
+            case .grey, .palette: 1
+            case .greyAlpha, .grey16: 2
+            case .rgb: 3
+            case .rgba: 4
+            case .rgb16: 6
+            case .rgba16: 8
+            }
+        }
+
+        var bitDepth: UInt8 {
+            switch self {
+            case .grey16, .rgb16, .rgba16: 16
+            default: 8
+            }
+        }
+
+        /// PNG specification, table 11.1.
+        var colourType: UInt8 {
+            switch self {
+            case .grey, .grey16: 0
+            case .rgb, .rgb16: 2
+            case .palette: 3
+            case .greyAlpha: 4
+            case .rgba, .rgba16: 6
+            }
+        }
+    }
+
+    /// A zlib stream of `bytes`.
+    private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
+        var count = compressBound(uLong(bytes.count))
+        var output = [UInt8](repeating: 0, count: Int(count))
+        let status = compress2(&output, &count, bytes, uLong(bytes.count), 6)
+        precondition(status == Z_OK, "zlib refused to compress a fixture")
+        return Array(output.prefix(Int(count)))
+    }
+}
+
+/// One chunk of a PNG file: length, type, data and check sum.
+private struct PNGChunk {
+    static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    let type: String
+    let data: [UInt8]
+
+    static func header(width: Int, height: Int, _ kind: Fixtures.PNGKind) -> PNGChunk {
+        PNGChunk(
+            type: "IHDR",
+            data: bigEndian(width) + bigEndian(height) + [kind.bitDepth, kind.colourType, 0, 0, 0])
+    }
+
+    var bytes: [UInt8] {
+        let checked = Array(type.utf8) + data
+        let sum = crc32(0, checked, uInt(checked.count))
+        return PNGChunk.bigEndian(data.count) + checked + PNGChunk.bigEndian(Int(sum))
+    }
+
+    private static func bigEndian(_ value: Int) -> [UInt8] {
+        [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+    }
+}
+
+/// Test data that is not part of the package.
+package enum SharedData {
+    /// `$PREFETCH_SHARED_DATA`, else `../shared/data` beside the package; nil when it is not there.
+    package static let folder: URL? = {
+        let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]
+        let package = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let folder =
+            named.map { URL(filePath: $0) }
+            ?? package.deletingLastPathComponent().appending(path: "shared/data")
+        return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
+    }()
+
+    package static var isAvailable: Bool { folder != nil }
+}

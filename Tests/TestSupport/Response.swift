@@ -1,0 +1,237 @@
+/// What the origin answers to one request, with every lie and fault that it may contain.
+///
+/// The default is a correct answer: 200, `Content-Length`, fresh for an hour, connection kept.
+package struct Response: Sendable {
+    package var status: Int
+    /// In order, framing fields not included; names as they go on the wire.
+    package var headers: [(name: String, value: String)]
+    package var body: [UInt8]
+    package var framing: Framing
+    /// How the answer ends.
+    package var ending: Ending
+    /// Time between the request's end and the first byte.
+    package var delayBeforeHead: Duration = .zero
+    /// Time between the head's last byte and the body's first one.
+    package var delayBeforeBody: Duration = .zero
+    /// Body bytes a step and the time before each; nil sends the body at once.
+    package var drip: (bytes: Int, interval: Duration)?
+    /// The first byte waits for this gate.
+    package var gate: Gate?
+    /// The body's first byte waits for this gate.
+    package var bodyGate: Gate?
+    /// Closes the connection after this answer without having announced it.
+    package var closesSilently = false
+    /// Replaces status line and header section, framing fields included; must end with an empty line
+    /// where one is wanted.
+    package var rawHead: String?
+
+    /// How the end of the body is told.
+    package enum Framing: Sendable {
+        /// A true `Content-Length`.
+        case announced
+        /// One chunk for each 1 000 bytes, or each drip.
+        case chunked
+        /// Neither; `Connection: close`, and the end of the connection ends the body.
+        case closeDelimited
+        /// A `Content-Length` of this value whatever the body's length is.
+        case lyingLength(Int)
+        /// Chunked, with a `Content-Length` of this value as well.
+        case chunkedWithLength(Int)
+        /// One `Content-Length` field for each text: doubled, negative or garbage ones.
+        case lengthTexts([String])
+        /// No body at all and no framing field, as for 304.
+        case bodiless
+    }
+
+    package enum Ending: Sendable {
+        /// As the framing says.
+        case complete
+        /// The connection is closed in order after this many body bytes.
+        case closedAfter(bodyBytes: Int)
+        /// The connection is reset after this many body bytes.
+        case resetAfter(bodyBytes: Int)
+        /// Nothing more is sent after this many body bytes; the connection stays open.
+        case stalledAfter(bodyBytes: Int)
+        case closedBeforeHead
+        case resetBeforeHead
+        case closedInsideHead
+        case resetInsideHead
+        case stalledBeforeHead
+        case stalledInsideHead
+
+        fileprivate var bodyLimit: Int? {
+            switch self {
+            case .closedAfter(let count), .resetAfter(let count), .stalledAfter(let count): count
+            default: nil
+            }
+        }
+    }
+
+    package init(
+        _ status: Int = 200, headers: [(name: String, value: String)] = [], body: [UInt8] = [],
+        type: String? = nil, framing: Framing = .announced, ending: Ending = .complete,
+        gate: Gate? = nil
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.framing = framing
+        self.ending = ending
+        self.gate = gate
+        if let type { self.headers.append(("Content-Type", type)) }
+        let hasCaching = headers.contains { $0.name.lowercased() == "cache-control" }
+        if status == 200, !hasCaching { self.headers.append(("Cache-Control", "max-age=3600")) }
+    }
+
+    /// An image that is fresh for an hour, typed by its signature.
+    package static func image(
+        _ bytes: [UInt8], framing: Framing = .announced, ending: Ending = .complete,
+        gate: Gate? = nil
+    ) -> Response {
+        Response(
+            body: bytes, type: bytes.first == 0x89 ? "image/png" : "image/jpeg", framing: framing,
+            ending: ending, gate: gate)
+    }
+
+    package static func text(_ text: String, type: String = "text/html") -> Response {
+        Response(body: Array(text.utf8), type: type)
+    }
+
+    /// The location goes into the field as it is, absolute or relative.
+    package static func redirect(_ status: Int = 302, to location: String) -> Response {
+        Response(status, headers: [("Location", location)])
+    }
+
+    /// 429 or 503, with `Retry-After` where a value is given.
+    package static func unavailable(_ status: Int = 503, retryAfter: String? = nil) -> Response {
+        Response(status, headers: retryAfter.map { [("Retry-After", $0)] } ?? [])
+    }
+
+    package static let notFound = Response(404, body: Array("not here\n".utf8), type: "text/plain")
+    package static let notModified = Response(304, framing: .bodiless)
+}
+
+/// One thing that a connection does, in order.
+enum ResponseStep: Sendable {
+    case send([UInt8])
+    case wait(Duration)
+    case pass(Gate)
+    /// Does nothing more until the connection ends.
+    case stall
+    case close
+    case reset
+}
+
+extension Response {
+    /// What to do on the wire for this answer; without `close`, `reset` and `stall` the connection goes on to the
+    /// next request.
+    func steps(isHead: Bool) -> [ResponseStep] {
+        var steps: [ResponseStep] = []
+        if let gate { steps.append(.pass(gate)) }
+        if delayBeforeHead > .zero { steps.append(.wait(delayBeforeHead)) }
+        let head = Array(headText.utf8)
+        switch ending {
+        case .closedBeforeHead: return steps + [.close]
+        case .resetBeforeHead: return steps + [.reset]
+        case .stalledBeforeHead: return steps + [.stall]
+        case .closedInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .close]
+        case .resetInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .reset]
+        case .stalledInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .stall]
+        case .complete, .closedAfter, .resetAfter, .stalledAfter: break
+        }
+        let bodySteps = isHead ? [] : self.bodySteps
+        if delayBeforeBody > .zero || bodyGate != nil {
+            steps.append(.send(head))
+            if let bodyGate { steps.append(.pass(bodyGate)) }
+            if delayBeforeBody > .zero { steps.append(.wait(delayBeforeBody)) }
+            steps += bodySteps
+        } else if case .send(let first)? = bodySteps.first {
+            // In one write, so that short answers do not cost two packets.
+            steps.append(.send(head + first))
+            steps += bodySteps.dropFirst()
+        } else {
+            steps.append(.send(head))
+            steps += bodySteps
+        }
+        switch ending {
+        case .closedAfter: steps.append(.close)
+        case .resetAfter: steps.append(.reset)
+        case .stalledAfter: steps.append(.stall)
+        default:
+            if closesSilently || endsConnection { steps.append(.close) }
+        }
+        return steps
+    }
+
+    private var endsConnection: Bool {
+        switch framing {
+        case .closeDelimited, .lengthTexts: true
+        // A body longer than announced would be read as the next answer.
+        case .lyingLength(let length), .chunkedWithLength(let length): length != body.count
+        case .announced, .chunked, .bodiless: false
+        }
+    }
+
+    private var headText: String {
+        if let rawHead { return rawHead }
+        var text = "HTTP/1.1 \(status) \(Response.phrase(status))\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        switch framing {
+        case .announced: text += "Content-Length: \(body.count)\r\n"
+        case .chunked: text += "Transfer-Encoding: chunked\r\n"
+        case .closeDelimited: text += "Connection: close\r\n"
+        case .lyingLength(let length): text += "Content-Length: \(length)\r\n"
+        case .chunkedWithLength(let length):
+            text += "Content-Length: \(length)\r\nTransfer-Encoding: chunked\r\n"
+        case .lengthTexts(let texts):
+            for length in texts { text += "Content-Length: \(length)\r\n" }
+        case .bodiless: break
+        }
+        return text + "\r\n"
+    }
+
+    private var isChunked: Bool {
+        switch framing {
+        case .chunked, .chunkedWithLength: true
+        default: false
+        }
+    }
+
+    private var bodySteps: [ResponseStep] {
+        if case .bodiless = framing { return [] }
+        let limit = min(ending.bodyLimit ?? body.count, body.count)
+        var steps: [ResponseStep] = []
+        let piece = max(1, drip?.bytes ?? (isChunked ? 1000 : max(body.count, 1)))
+        var start = 0
+        while start < limit {
+            let end = min(start + piece, body.count)
+            let visible = body[start..<min(end, limit)]
+            if let drip, start > 0 { steps.append(.wait(drip.interval)) }
+            if isChunked {
+                // A cut falls inside a chunk whose whole size was announced.
+                let size = Array("\(String(end - start, radix: 16))\r\n".utf8)
+                let isWhole = end <= limit
+                steps.append(.send(size + visible + (isWhole ? [0x0D, 0x0A] : [])))
+            } else {
+                steps.append(.send(Array(visible)))
+            }
+            start = end
+        }
+        if isChunked, ending.bodyLimit == nil { steps.append(.send(Array("0\r\n\r\n".utf8))) }
+        return steps
+    }
+
+    private static func phrase(_ status: Int) -> String {
+        switch status {
+        case 200: "OK"
+        case 206: "Partial Content"
+        case 301: "Moved Permanently"
+        case 302: "Found"
+        case 304: "Not Modified"
+        case 404: "Not Found"
+        case 429: "Too Many Requests"
+        case 503: "Service Unavailable"
+        default: "Scripted"
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Dispatch
+import Foundation
+package import Glibc
+import Synchronization
+
+/// A program that was started and may still run.
+package final class RunningCommand: Sendable {
+    private struct State {
+        var output: [UInt8] = []
+        var error: [UInt8] = []
+        var input: Int32?
+        var openStreams = 2
+        /// Set before the process is collected, since its number may belong to another one afterwards.
+        var isCollected = false
+        var hasTimedOut = false
+        var sampledMemory = 0
+        var ending: (status: Int32, usage: rusage, time: Duration)?
+        var result: CommandResult?
+        var waiters: [CheckedContinuation<CommandResult, Never>] = []
+    }
+
+    private let command: Command
+    private let startedAt: ContinuousClock.Instant
+    private let memoryBefore: Int
+    private let state: Mutex<State>
+    package let process: pid_t
+
+    init(
+        command: Command, process: pid_t, startedAt: ContinuousClock.Instant, memoryBefore: Int,
+        output: Int32, error: Int32, input: Int32?
+    ) {
+        self.command = command
+        self.process = process
+        self.startedAt = startedAt
+        self.memoryBefore = memoryBefore
+        var initial = State()
+        initial.input = input
+        state = Mutex(initial)
+        Thread.detachNewThread { self.drain(output, into: \.output) }
+        Thread.detachNewThread { self.drain(error, into: \.error) }
+        Thread.detachNewThread { self.collect() }
+        Thread.detachNewThread { self.sampleMemory() }
+        if case .bytes(let bytes) = command.input {
+            Thread.detachNewThread {
+                self.send(bytes)
+                self.closeInput()
+            }
+        }
+        let (seconds, attoseconds) = command.timeLimit.components
+        let limit = Double(seconds) + Double(attoseconds) * 1e-18
+        DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in
+            guard let self, self.signal(SIGKILL) else { return }
+            self.state.withLock { $0.hasTimedOut = true }
+        }
+    }
+
+    /// Sends a signal; false when the program has ended already.
+    @discardableResult
+    package func signal(_ number: Int32) -> Bool {
+        state.withLock { state in !state.isCollected && kill(process, number) == 0 }
+    }
+
+    /// Returns when the program has taken a signal that it handles or blocks, or has ended: two equal
+    /// signals in a row would be one otherwise.
+    package func waitUntilTaken(_ number: Int32) async throws {
+        try await eventually("signal \(number) is taken") {
+            let status = RunningCommand.status(of: "\(process)")
+            return !["SigPnd", "ShdPnd"].contains { name in
+                let pending = status[name].flatMap { UInt64($0, radix: 16) } ?? 0
+                return pending & (1 << UInt64(number - 1)) != 0
+            }
+        }
+    }
+
+    /// Writes to standard input; does nothing once the program does not read it any more.
+    package func send(_ bytes: [UInt8]) {
+        guard let descriptor = state.withLock({ $0.input }) else { return }
+        var start = 0
+        while start < bytes.count {
+            let count = bytes[start...].withUnsafeBytes {
+                write(descriptor, $0.baseAddress, $0.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            start += count
+        }
+    }
+
+    /// Ends standard input.
+    package func closeInput() {
+        let descriptor = state.withLock { state in
+            defer { state.input = nil }
+            return state.input
+        }
+        if let descriptor { close(descriptor) }
+    }
+
+    /// What the program has written to standard error so far.
+    package var errorSoFar: String {
+        String(decoding: state.withLock { $0.error }, as: UTF8.self)
+    }
+
+    /// Returns when the program has ended and both its streams are read to their ends.
+    package func wait() async -> CommandResult {
+        await withCheckedContinuation { continuation in
+            let result = state.withLock { state in
+                if state.result == nil { state.waiters.append(continuation) }
+                return state.result
+            }
+            if let result { continuation.resume(returning: result) }
+        }
+    }
+
+    private func drain(
+        _ descriptor: Int32, into stream: any WritableKeyPath<State, [UInt8]> & Sendable
+    ) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            // A terminal whose other end is closed answers with an error.
+            guard count > 0 else { break }
+            state.withLock { $0[keyPath: stream].append(contentsOf: buffer[..<count]) }
+        }
+        close(descriptor)
+        state.withLock { $0.openStreams -= 1 }
+        finish()
+    }
+
+    private func collect() {
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        let time = ContinuousClock.now - startedAt
+        state.withLock { state in
+            var status: Int32 = 0
+            var usage = rusage()
+            while wait4(process, &status, 0, &usage) < 0, errno == EINTR {}
+            state.isCollected = true
+            state.ending = (status, usage, time)
+        }
+        closeInput()
+        finish()
+    }
+
+    private func finish() {
+        let (result, waiters) = state.withLock {
+            state -> (CommandResult?, [CheckedContinuation<CommandResult, Never>]) in
+            guard let ending = state.ending, state.openStreams == 0, state.result == nil else {
+                return (nil, [])
+            }
+            // The kernel counts the tests' own memory at the moment of the start as the program's; where
+            // its figure is larger, it is the program's own peak, else the samples have to do.
+            let counted = ending.usage.ru_maxrss * 1024
+            let result = CommandResult(
+                command: command, output: state.output, error: state.error,
+                waitStatus: ending.status, hasTimedOut: state.hasTimedOut, time: ending.time,
+                peakMemoryInBytes: counted > memoryBefore ? counted : state.sampledMemory)
+            state.result = result
+            defer { state.waiters = [] }
+            return (result, state.waiters)
+        }
+        guard let result else { return }
+        for waiter in waiters { waiter.resume(returning: result) }
+    }
+
+    /// Looks at the peak so far every 10 ms; peaks only grow, so little is missed.
+    private func sampleMemory() {
+        while !state.withLock({ $0.isCollected }) {
+            let peak = RunningCommand.peakMemoryInBytes(of: "\(process)")
+            state.withLock { $0.sampledMemory = max($0.sampledMemory, peak) }
+            poll(nil, 0, 10)
+        }
+    }
+
+    static func peakMemoryInBytes(of process: String) -> Int {
+        let text = status(of: process)["VmHWM"] ?? ""
+        return (Int(text.split(separator: " ").first ?? "") ?? 0) * 1024
+    }
+
+    /// The fields of `/proc/PROCESS/status`; empty when there is no such process.
+    private static func status(of process: String) -> [String: String] {
+        let bytes = FileManager.default.contents(atPath: "/proc/\(process)/status") ?? Data()
+        var fields: [String: String] = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let value = line[line.index(after: colon)...]
+            fields[String(line[..<colon])] = value.trimmingCharacters(in: .whitespaces)
+        }
+        return fields
+    }
+}

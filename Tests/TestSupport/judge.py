@@ -1,0 +1,198 @@
+"""Judges a cache directory without any code of the program that wrote it.
+
+    judge.py DIRECTORY [--source KEY FILE]...
+
+Every row must name a whole file whose hash, size, format and dimensions are the row's and which
+Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
+read it. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
+difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays below 6).
+
+Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 problems, 2 misuse.
+"""
+
+import hashlib
+import io
+import os
+import sqlite3
+import stat
+import sys
+
+from PIL import Image, ImageChops, ImageFile, ImageStat
+
+ImageFile.LOAD_TRUNCATED_IMAGES = False
+Image.MAX_IMAGE_PIXELS = None
+
+EXTENSIONS = {"jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif"}
+TOP_LEVEL = {"CACHEDIR.TAG", "lock", "content", "tmp"} | {
+    "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
+}
+SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+
+problems = []
+
+
+def problem(text):
+    problems.append(text)
+
+
+def decoded(data, name):
+    """The picture in `data`, decoded to its last pixel, or None."""
+    try:
+        picture = Image.open(io.BytesIO(data))
+        picture.load()
+        return picture
+    except Exception as error:  # whatever a decoder says, the file is not whole
+        problem(f"{name}: does not decode: {error}")
+        return None
+
+
+def check_end(data, kind, name):
+    if kind == "png" and data[-12:] != b"\0\0\0\0IEND\xaeB`\x82":
+        problem(f"{name}: does not end with the end chunk")
+    if kind == "jpeg" and b"\xff\xd9" not in data[2:]:
+        problem(f"{name}: has no end-of-image marker")
+
+
+def check_row(directory, row, files, pictures):
+    digest, kind, width, height, size = row[:5]
+    if isinstance(digest, bytes):
+        digest = digest.hex()
+    if kind not in EXTENSIONS:
+        return problem(f"row {digest}: unknown format {kind!r}")
+    path = f"content/{digest[:2]}/{digest}.{EXTENSIONS[kind]}"
+    if path in pictures:
+        data, picture = pictures[path]
+    elif path not in files:
+        return problem(f"row {digest}: {path} is missing")
+    else:
+        with open(os.path.join(directory, path), "rb") as file:
+            data = file.read()
+        if hashlib.sha256(data).hexdigest() != digest:
+            problem(f"{path}: its SHA-256 is another")
+        check_end(data, kind, path)
+        picture = decoded(data, path)
+        pictures[path] = (data, picture)
+    if len(data) != size:
+        problem(f"{path}: has {len(data)} bytes, its row says {size}")
+    if picture is None:
+        return
+    if picture.format.lower() != kind:
+        problem(f"{path}: is {picture.format}, its row says {kind}")
+    sizes = {picture.size}
+    if picture.getexif().get(0x0112, 1) >= 5:
+        sizes.add(picture.size[::-1])
+    if (width, height) not in sizes:
+        problem(f"{path}: is {picture.size}, its row says {width}x{height}")
+
+
+def comparable(picture):
+    """8 bits a sample, RGBA; Pillow has 16 bits for grey alone and reads the others as 8."""
+    if picture.mode.startswith("I"):
+        picture = picture.point(lambda value: value * (1 / 256)).convert("L")
+    return picture.convert("RGBA")
+
+
+def compare(key, source, path, pictures):
+    with open(source, "rb") as file:
+        wanted = decoded(file.read(), source)
+    stored = pictures.get(path, (None, None))[1]
+    if wanted is None or stored is None:
+        return problem(f"{key}: cannot be compared with {source}")
+    if stored.size != wanted.size:
+        return problem(f"{key}: is {stored.size}, its source {wanted.size}")
+    difference = ImageChops.difference(comparable(stored), comparable(wanted))
+    if stored.format == "PNG" and wanted.format == "PNG":
+        if any(high for _, high in difference.getextrema()):
+            problem(f"{key}: its pixels differ from its source's")
+    elif max(ImageStat.Stat(difference).mean[:3]) > 8:
+        problem(f"{key}: its pixels are far from its source's")
+
+
+def check_modes(directory):
+    for parent, folders, names in os.walk(directory):
+        for path in [parent] + [os.path.join(parent, name) for name in names + folders]:
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                problem(f"{path}: is a symbolic link")
+            elif status.st_mode & 0o077:
+                problem(f"{path}: has the mode {status.st_mode & 0o7777:o}")
+
+
+def check_layout(directory):
+    """Returns the content files as paths relative to the directory."""
+    for name in sorted(set(os.listdir(directory)) - TOP_LEVEL):
+        problem(f"{name}: does not belong in a cache")
+    tag = os.path.join(directory, "CACHEDIR.TAG")
+    if not os.path.isfile(tag) or not open(tag, "rb").read().startswith(SIGNATURE):
+        problem("CACHEDIR.TAG: is missing or has another signature")
+    if os.path.isdir(os.path.join(directory, "tmp")):
+        for name in os.listdir(os.path.join(directory, "tmp")):
+            problem(f"tmp/{name}: was left behind")
+    files = set()
+    for parent, _, names in os.walk(os.path.join(directory, "content")):
+        files |= {os.path.relpath(os.path.join(parent, name), directory) for name in names}
+    return files
+
+
+def main(arguments):
+    if not arguments or any(a.startswith("--") and a != "--source" for a in arguments):
+        print(__doc__, file=sys.stderr)
+        return 2
+    directory, sources = arguments[0], {}
+    rest = arguments[1:]
+    while rest:
+        _, key, source, *rest = rest
+        sources[key] = source
+    if not os.path.isdir(directory):
+        print("rows=0 files=0")
+        return 1 if sources else 0
+    files = check_layout(directory)
+    check_modes(directory)
+    rows, paths, named = [], {}, set()
+    database = os.path.join(directory, "prefetch.sqlite")
+    if os.path.isfile(database):
+        connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+        for (verdict,) in connection.execute("PRAGMA integrity_check"):
+            if verdict != "ok":
+                problem(f"prefetch.sqlite: {verdict}")
+        for violation in connection.execute("PRAGMA foreign_key_check"):
+            problem(f"prefetch.sqlite: a row without its parent: {violation}")
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(variant)")}
+        resource = next(
+            (c for c in ("resource_id", "resource", "resourceID", "key") if c in columns), None
+        )
+        if resource is None:
+            problem(f"prefetch.sqlite: variant names no resource: {sorted(columns)}")
+            resource = "rowid"
+        identity = "key" if resource == "key" else "rowid"
+        rows = connection.execute(
+            "SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key FROM variant v "
+            f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
+        ).fetchall()
+        connection.close()
+    elif files:
+        problem("prefetch.sqlite: is missing, but there are content files")
+    pictures = {}
+    for row in rows:
+        check_row(directory, row, files, pictures)
+        digest = row[0].hex() if isinstance(row[0], bytes) else row[0]
+        path = f"content/{digest[:2]}/{digest}.{EXTENSIONS.get(row[1], '?')}"
+        if row[5] is None:
+            problem(f"row {digest}: has no resource")
+        paths[row[5]] = path
+        named.add(path)
+    for path in sorted(files - named):
+        problem(f"{path}: no row names it")
+    for key, source in sources.items():
+        if key not in paths:
+            problem(f"{key}: is not stored")
+        else:
+            compare(key, source, paths[key], pictures)
+    for text in problems:
+        print(text)
+    print(f"rows={len(rows)} files={len(files)}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,259 @@
+import Foundation
+import PrefetchModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Transfers
+
+/// What the origin answers; the loop has a type of that name too.
+typealias Response = TestSupport.Response
+
+/// The transfer loop against a real origin on loopback.
+@Suite(.timeLimit(.minutes(1)))
+struct TransferLoopTests {
+    /// Runs requests through a loop on a thread of its own and returns what it delivered, by ID.
+    ///
+    /// The loop is stopped when every request has its completion.
+    private func completions(
+        of urls: [String], _ configuration: TransferConfiguration = Self.configuration(),
+        during work: (TransferLoop) async throws -> Void = { _ in }
+    ) async throws -> [Int: TransferCompletion] {
+        let loop = try TransferLoop(configuration: configuration) {
+            Timestamp(milliseconds: 1_000)
+        }
+        let received = Mutex([Int: TransferCompletion]())
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let thread = Thread {
+            do {
+                try loop.run { completion in
+                    let isDone = received.withLock {
+                        #expect($0.updateValue(completion, forKey: completion.id) == nil)
+                        return $0.count == urls.count
+                    }
+                    if isDone { loop.stop() }
+                }
+            } catch {
+                Issue.record(error)
+            }
+            continuation.finish()
+        }
+        thread.start()
+        loop.start(urls.enumerated().map { TransferRequest(id: $0.offset, url: $0.element) })
+        try await work(loop)
+        for await _ in stream {}
+        return received.withLock { $0 }
+    }
+
+    private static func configuration() -> TransferConfiguration {
+        TransferConfiguration(userAgent: "prefetch-tests")
+    }
+
+    private func body(_ completion: TransferCompletion?) throws -> [UInt8] {
+        guard case .response(_, let body?) = try #require(completion).result else {
+            Issue.record("no body: \(String(describing: completion))")
+            return []
+        }
+        return body.withUnsafeBytes { Array($0) }
+    }
+
+    private func failure(_ completion: TransferCompletion?) throws -> TransferFailure {
+        guard case .failure(let failure) = try #require(completion).result else {
+            throw Unexpected(description: "\(String(describing: completion))")
+        }
+        return failure
+    }
+
+    private struct Unexpected: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+    @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited])
+    func deliversTheBodyWhole(framing: Response.Framing) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes, framing: framing))
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            #expect(try body(result) == Self.bytes)
+            #expect(result?.bytesReceived == Self.bytes.count)
+            guard case .response(let head, _)? = result?.result else { return }
+            #expect(head.status == 200)
+            #expect(head.fields.first("cache-control") == "max-age=3600")
+            if case .closeDelimited = framing {
+                #expect(!head.hasFramedBody)
+            } else {
+                #expect(head.hasFramedBody)
+            }
+        }
+    }
+
+    @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited])
+    func refusesABodyOverTheLimitHoweverItIsFramed(framing: Response.Framing) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes, framing: framing))
+            var configuration = Self.configuration()
+            configuration.maximumBodySize = ByteCount(Self.bytes.count - 1)
+            let urls = ["http://127.0.0.1:\(origin.port)/a"]
+            let refused = try await completions(of: urls, configuration)[0]
+            #expect(try failure(refused).reason == .tooLarge)
+            configuration.maximumBodySize = ByteCount(Self.bytes.count)
+            let accepted = try await completions(of: urls, configuration)[0]
+            #expect(try body(accepted) == Self.bytes)
+        }
+    }
+
+    @Test func reusesConnectionsAndHandles() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes))
+            let url = "http://127.0.0.1:\(origin.port)/a"
+            // One after the other: each is started by the one before it.
+            let count = 20
+            let loop = try TransferLoop(configuration: Self.configuration()) {
+                Timestamp(milliseconds: 0)
+            }
+            let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+            let thread = Thread {
+                do {
+                    try loop.run { completion in
+                        continuation.yield(completion.id)
+                        if completion.id + 1 < count {
+                            loop.start([TransferRequest(id: completion.id + 1, url: url)])
+                        } else {
+                            loop.stop()
+                        }
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+                continuation.finish()
+            }
+            thread.start()
+            loop.start([TransferRequest(id: 0, url: url)])
+            var identifiers: [Int] = []
+            for await identifier in stream { identifiers.append(identifier) }
+            #expect(identifiers == Array(0..<count))
+            #expect(origin.snapshot.connections == 1)
+            #expect(
+                origin.snapshot.requests.allSatisfy { $0.header("User-Agent") == "prefetch-tests" })
+            #expect(
+                origin.snapshot.requests.allSatisfy { $0.header("Accept-Encoding") == "identity" })
+        }
+    }
+
+    /// Bodies of 300 kB under a budget of 400 kB: each has to wait for the one before it to be let
+    /// go of. Under one of 50 kB none fits, and they still arrive, one at a time.
+    @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited], [400_000, 50_000])
+    func aSmallBudgetDelaysBodiesAndLosesNone(
+        framing: Response.Framing, budget: Int
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes, framing: framing))
+            var configuration = Self.configuration()
+            configuration.bodyBudget = ByteCount(budget)
+            let loop = try TransferLoop(configuration: configuration) { Timestamp(milliseconds: 0) }
+            let count = 12
+            let (stream, continuation) = AsyncStream.makeStream(of: TransferCompletion.self)
+            let thread = Thread {
+                do {
+                    try loop.run { continuation.yield($0) }
+                } catch {
+                    Issue.record(error)
+                }
+                continuation.finish()
+            }
+            thread.start()
+            let url = "http://127.0.0.1:\(origin.port)/a"
+            loop.start((0..<count).map { TransferRequest(id: $0, url: url) })
+            var arrived = 0
+            for await completion in stream {
+                #expect(try body(completion) == Self.bytes)
+                arrived += 1
+                if arrived == count { loop.stop() }
+            }
+            #expect(arrived == count)
+        }
+    }
+
+    @Test(arguments: [
+        (Response.Ending.closedAfter(bodyBytes: 1000), Response.Framing.announced),
+        (.closedAfter(bodyBytes: 1000), .chunked),
+        (.resetAfter(bodyBytes: 1000), .announced),
+        (.closedBeforeHead, .announced), (.resetBeforeHead, .announced),
+        (.closedInsideHead, .announced), (.resetInsideHead, .announced),
+        (.complete, .lyingLength(400_000)), (.complete, .chunkedWithLength(300_000)),
+        (.complete, .lengthTexts(["300000", "299999"])), (.complete, .lengthTexts(["-5"])),
+    ])
+    func tellsABrokenAnswerFromAWholeOne(
+        ending: Response.Ending, framing: Response.Framing
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes, framing: framing, ending: ending))
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            #expect(try failure(result).reason == .interrupted)
+        }
+    }
+
+    @Test func tellsStalledFromTimedOut() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Self.bytes, ending: .stalledAfter(bodyBytes: 10)))
+            let urls = ["http://127.0.0.1:\(origin.port)/a"]
+            var configuration = Self.configuration()
+            configuration.stallTimeout = .seconds(1)
+            let stalled = try failure(try await completions(of: urls, configuration)[0])
+            #expect(stalled.reason == .stalled)
+            configuration.stallTimeout = .seconds(15)
+            configuration.totalTimeout = .milliseconds(300)
+            let timedOut = try failure(try await completions(of: urls, configuration)[0])
+            #expect(timedOut.reason == .timeout)
+        }
+    }
+
+    @Test(arguments: [
+        ("http://127.0.0.1:1/", FailureReason.connect), ("http://no-such-host.invalid/", .dns),
+        ("gopher://127.0.0.1/", .unsupportedScheme),
+    ])
+    func mapsFailuresBeforeTheResponse(url: String, reason: FailureReason) async throws {
+        let failed = try failure(try await completions(of: [url])[0])
+        #expect(failed.reason == reason)
+        #expect(failed.curlCode != nil)
+    }
+
+    @Test func dropsBodiesOfOtherStatusesAndKeepsTheirConnection() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", Response(404, body: Array(Self.bytes.prefix(5000))))
+            origin.serve("/b", .redirect(to: "/c?x#y"))
+            let base = "http://127.0.0.1:\(origin.port)"
+            let results = try await completions(of: ["\(base)/a", "\(base)/b"])
+            guard case .response(let notFound, nil)? = results[0]?.result,
+                case .response(let redirect, nil)? = results[1]?.result
+            else {
+                Issue.record("\(results)")
+                return
+            }
+            #expect(notFound.status == 404)
+            #expect(redirect.status == 302)
+            #expect(redirect.redirectURL == "\(base)/c?x#y")
+        }
+    }
+
+    @Test func cancellingDeliversEveryRequestOnce() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/a", .image(Self.bytes, gate: gate))
+            let urls = (0..<5).map { _ in "http://127.0.0.1:\(origin.port)/a" }
+            let results = try await completions(of: urls) { loop in
+                try await origin.wait(for: "five requests") { $0.inFlight == 5 }
+                loop.cancelAll()
+            }
+            #expect(results.count == 5)
+            for result in results.values {
+                guard case .cancelled = result.result else {
+                    Issue.record("\(result)")
+                    continue
+                }
+            }
+            gate.open()
+        }
+    }
+}
