@@ -15,11 +15,11 @@ typedef struct {
     uint32_t ac[SYMBOLS];
 } statistics;
 
-/// Positions of coefficients in coding order (ITU-T T.81, figure A.6).
-static const uint8_t zigzag[DCTSIZE2] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+/// The place of each coefficient in coding order (ITU-T T.81, figure A.6).
+static const uint8_t coding_place[DCTSIZE2] = {
+    0, 1, 5, 6, 14, 15, 27, 28, 2, 4, 7, 13, 16, 26, 29, 42, 3, 8, 12, 17, 25, 30, 41, 43,
+    9, 11, 18, 24, 31, 40, 44, 53, 10, 19, 23, 32, 39, 45, 52, 54, 20, 22, 33, 38, 46, 51,
+    55, 60, 21, 34, 37, 47, 50, 56, 59, 61, 35, 36, 48, 49, 57, 58, 62, 63,
 };
 
 static int category(int value) {
@@ -28,22 +28,36 @@ static int category(int value) {
 }
 
 /// Counts the symbols of one block as T.81 F.1.2 codes it.
+///
+/// Nearly all coefficients are zero: they are passed over four at a time, and the others visited
+/// in coding order through a set of bits.
 static void count_block(const JCOEF *block, int previous_dc, statistics *counts) {
     int size = category(block[0] - previous_dc);
     if (size < DC_CATEGORIES) counts->dc[size]++;
-    int run = 0;
-    for (int index = 1; index < DCTSIZE2; index++) {
-        int value = block[zigzag[index]];
-        if (value == 0) {
-            run++;
-            continue;
+    uint64_t places = 0;
+    JCOEF in_order[DCTSIZE2];
+    for (int index = 0; index < DCTSIZE2; index += 4) {
+        uint64_t four;
+        memcpy(&four, block + index, sizeof four);
+        if (four == 0) continue;
+        for (int each = index; each < index + 4; each++) {
+            if (block[each] == 0) continue;
+            places |= (uint64_t)1 << coding_place[each];
+            in_order[coding_place[each]] = block[each];
         }
-        counts->ac[0xF0] += (uint32_t)(run >> 4);
-        size = category(value);
-        if (size < AC_CATEGORIES) counts->ac[(run & 15) << 4 | size]++;
-        run = 0;
     }
-    if (run > 0) counts->ac[0]++;
+    places &= ~(uint64_t)1;
+    int last = 0;
+    while (places != 0) {
+        int place = __builtin_ctzll(places);
+        places &= places - 1;
+        int run = place - last - 1;
+        last = place;
+        counts->ac[0xF0] += (uint32_t)(run >> 4);
+        size = category(in_order[place]);
+        if (size < AC_CATEGORIES) counts->ac[(run & 15) << 4 | size]++;
+    }
+    if (last < DCTSIZE2 - 1) counts->ac[0]++;
 }
 
 typedef struct {
@@ -108,15 +122,15 @@ static void make_table(const uint32_t *counts, const uint8_t *symbols, int count
     }
 }
 
-/// Every eighth row of blocks, more of a small image.
+/// About a dozen rows of blocks, spread over the image.
 ///
 /// Measured on 28 photographs of quality 88 written at 85, one core, all work included: standard
-/// tables 382 Mpixel/s at 0.954 of the source's size; these 349 at 0.918; optimal ones 0.916 at
+/// tables 382 Mpixel/s at 0.954 of the source's size; every eighth row 349 at 0.918; optimal ones 0.916 at
 /// three fifths of the first speed.
 static void sample_blocks(
     j_decompress_ptr source, int index, jvirt_barray_ptr coefficients, statistics *counts) {
     const jpeg_component_info *component = &source->comp_info[index];
-    JDIMENSION step = component->height_in_blocks >= 64 ? 8 : 1 + component->height_in_blocks / 16;
+    JDIMENSION step = 1 + component->height_in_blocks / 12;
     for (JDIMENSION row = step / 2; row < component->height_in_blocks; row += step) {
         JBLOCKARRAY blocks = source->mem->access_virt_barray(
             (j_common_ptr)source, coefficients, row, 1, FALSE);

@@ -29,7 +29,7 @@ typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
 
 static uint64_t now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 

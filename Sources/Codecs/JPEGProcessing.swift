@@ -92,8 +92,7 @@ struct JPEGProcessing {
         }
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         var pixels = ImageBytes(owning: decoded, count: result.length)
-        let clock = ContinuousClock()
-        let begin = clock.now
+        let begin = ThreadClock.now
         let (width, height) = try ImageBytes.upright(
             &pixels, width: result.width, height: result.height, channels: Int(result.channels),
             orientation: file.orientation)
@@ -121,7 +120,7 @@ struct JPEGProcessing {
             output: .encoded(output), format: .png, widthInPixels: Int(width),
             heightInPixels: Int(height),
             decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
-            encodeDuration: clock.now - begin)
+            encodeDuration: ThreadClock.now - begin)
     }
 
     private func image(_ output: ProcessedImage.Output, _ result: cjpeg_result) -> ProcessedImage {

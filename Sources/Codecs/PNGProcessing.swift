@@ -40,8 +40,7 @@ struct PNGProcessing {
     func rewritten(keepsLarger: Bool) throws(CodecError) -> ProcessedImage {
         var rows = try decoded(cpng_decode)
         defer { cpng_image_free(&rows) }
-        let clock = ContinuousClock()
-        let begin = clock.now
+        let begin = ThreadClock.now
         let kept = file.keptChunks(source, valid: rows.chunks, limits: limits)
         let stripped = file.stripped(source, kept: kept)
         let chunks = kept.flatMap { piece -> [UInt8] in
@@ -66,7 +65,7 @@ struct PNGProcessing {
         return ProcessedImage(
             output: output, format: .png, widthInPixels: header.widthInPixels,
             heightInPixels: header.heightInPixels, decodeDuration: PNGProcessing.duration(rows),
-            encodeDuration: clock.now - begin)
+            encodeDuration: ThreadClock.now - begin)
     }
 
     private func isSource(_ encoded: ImageBytes) -> Bool {
@@ -81,8 +80,7 @@ struct PNGProcessing {
         }
         var rows = try decoded(cpng_decode_opaque)
         defer { cpng_image_free(&rows) }
-        let clock = ContinuousClock()
-        let begin = clock.now
+        let begin = ThreadClock.now
         let channels = rows.color_type == 0 ? 1 : 3
         guard var pixels = ImageBytes(uninitialised: rows.row_bytes * Int(rows.height)) else {
             throw .outOfMemory("no memory for the pixels")
@@ -114,7 +112,7 @@ struct PNGProcessing {
         return ProcessedImage(
             output: .encoded(ImageBytes(owning: made, count: result.length)), format: .jpeg,
             widthInPixels: Int(width), heightInPixels: Int(height),
-            decodeDuration: PNGProcessing.duration(rows), encodeDuration: clock.now - begin)
+            decodeDuration: PNGProcessing.duration(rows), encodeDuration: ThreadClock.now - begin)
     }
 
     private static func duration(_ rows: cpng_image) -> Duration {

@@ -13,6 +13,7 @@ package struct ProcessedImage: Sendable {
     /// Of what is stored, so after the orientation where that was applied.
     package let widthInPixels: Int
     package let heightInPixels: Int
+    /// Processor time, as the encoding's.
     package let decodeDuration: Duration
     package let encodeDuration: Duration
 }

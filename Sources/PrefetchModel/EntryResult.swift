@@ -48,7 +48,8 @@ package struct EntryResult: Sendable {
     }
 }
 
-/// How long an entry spent where; nil for a stage it did not reach.
+/// How long an entry spent where; nil for a stage it did not reach. Queue and transfer are waiting
+/// time, decode and encode processor time.
 package struct StageDurations: Sendable {
     package var queue: Duration?
     package var transfer: Duration?
