@@ -43,9 +43,10 @@ extension RunCoordinator {
         let url = entry.url
         seen[entry.fingerprint] = identifier
         pending[identifier] = PendingEntry(
-            manifest: entry.manifest, line: entry.record.line, url: url, key: entry.key,
-            fingerprint: entry.fingerprint, priority: entry.record.priority, queuedAt: .now,
-            target: url)
+            manifest: entry.manifest, line: entry.record.line, url: url,
+            // One string for both where they are equal, which is nearly always.
+            key: entry.record.key == entry.record.url ? url : entry.key,
+            priority: entry.record.priority, queuedAt: .now)
         scheduler.push(
             identifier, priority: entry.record.priority, host: RequestTarget.origin(of: url))
     }
@@ -59,12 +60,7 @@ extension RunCoordinator {
         }
         finish(.duplicate) {
             var result = entry.result(.duplicate, cached: index[entry.fingerprint])
-            if let fate = fates[first] {
-                result.reason = fate.reason
-                result.message = fate.message
-                result.stored = fate.stored
-                result.expiresAt = fate.expiresAt
-            }
+            fates[first]?.describe(&result)
             return result
         }
     }
@@ -78,8 +74,7 @@ private struct RawEntry {
     let text: UnsafeRawBufferPointer
 
     var url: String { text.string(record.url) }
-    /// The same string as the URL where they are equal, which is nearly always.
-    var key: String { record.key == record.url ? url : text.string(record.key) }
+    var key: String { text.string(record.key) }
 
     func result(_ outcome: Outcome, cached: CacheIndex.Record?) -> EntryResult {
         EntryResult(

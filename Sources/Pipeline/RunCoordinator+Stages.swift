@@ -80,37 +80,37 @@ extension RunCoordinator {
     // MARK: What the stages report
 
     func transferred(_ completion: TransferCompletion) {
-        guard var entry = pending[completion.id], let host = entry.host else {
-            preconditionFailure("a transfer belongs to a pending entry")
+        guard let progress = pending[completion.id]?.progress, let host = progress.host else {
+            preconditionFailure("a transfer belongs to a started entry")
         }
         inFlight -= 1
         scheduler.finished(host)
-        entry.host = nil
-        entry.bytesReceived += completion.bytesReceived
+        progress.host = nil
+        progress.bytesReceived += completion.bytesReceived
         counters.bytesReceived += completion.bytesReceived
-        entry.stages.transfer = (entry.stages.transfer ?? .zero) + completion.elapsed
-        pending[completion.id] = entry
+        progress.stages.transfer = (progress.stages.transfer ?? .zero) + completion.elapsed
         switch completion.result {
         case .cancelled:
             finish(completion.id, .cancelled)
         case .failure(let failure):
-            pending[completion.id]?.httpStatus = failure.httpStatus
+            progress.httpStatus = failure.httpStatus
             let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
             finish(
                 completion.id, .failed, reason: failure.reason, message: failure.message + code)
         case .response(let response, let body):
-            pending[completion.id]?.httpStatus = response.status
-            received(response, body, for: completion.id)
+            progress.httpStatus = response.status
+            received(response, body, for: completion.id, progress)
         }
     }
 
-    private func received(_ response: Response, _ body: Body?, for identifier: Int) {
-        guard let entry = pending[identifier] else { return }
+    private func received(
+        _ response: Response, _ body: Body?, for identifier: Int, _ progress: PendingEntry.Progress
+    ) {
         switch (response.status, body) {
         case (200, let body?):
-            store(body, response, for: identifier, entry)
+            store(body, response, for: identifier, progress)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
-            follow(response.redirectURL, from: entry, identifier)
+            follow(response.redirectURL, for: identifier, progress)
         default:
             finish(
                 identifier, .failed, reason: .httpStatus, message: "HTTP \(response.status)")
@@ -118,7 +118,7 @@ extension RunCoordinator {
     }
 
     private func store(
-        _ body: Body, _ response: Response, for identifier: Int, _ entry: PendingEntry
+        _ body: Body, _ response: Response, for identifier: Int, _ progress: PendingEntry.Progress
     ) {
         let verdict = Freshness.verdict(
             fields: response.fields, requestedAt: response.requestedAt,
@@ -131,23 +131,25 @@ extension RunCoordinator {
             return
         }
         // After a fatal error nothing more is stored, after a signal what has arrived is.
-        guard fatal == nil, let stages else {
+        guard fatal == nil, let stages, let entry = pending[identifier] else {
             finish(identifier, .cancelled)
             return
         }
-        pending[identifier]?.expiresAt = expiresAt
+        progress.expiresAt = expiresAt
         decoding += 1
         stages.codecs.enqueue(
             CodecJob(
                 id: identifier, body: body,
                 origin: ResponseMetadata(
-                    key: entry.key, url: entry.url, finalURL: entry.target, response: response,
+                    key: entry.key, url: entry.url, finalURL: progress.target, response: response,
                     expiresAt: expiresAt),
                 hasFramedBody: response.hasFramedBody))
     }
 
     /// Sends an entry on to where a redirect points, under that host's limits.
-    private func follow(_ location: String?, from entry: PendingEntry, _ identifier: Int) {
+    private func follow(
+        _ location: String?, for identifier: Int, _ progress: PendingEntry.Progress
+    ) {
         func refuse(_ message: String) {
             finish(identifier, .failed, reason: .redirect, message: message)
         }
@@ -158,17 +160,19 @@ extension RunCoordinator {
         guard scheme == "http" || scheme == "https" else {
             return refuse("a redirect to the scheme of \(shown), which is not followed")
         }
-        guard scheme == "https" || RequestTarget.scheme(of: entry.target) == "http" else {
+        guard scheme == "https" || RequestTarget.scheme(of: progress.target) == "http" else {
             return refuse("a redirect from https to \(shown), which is not followed")
         }
-        guard !entry.visited.contains(target) else {
+        guard !progress.visited.contains(target) else {
             return refuse("a redirect loop, back to \(shown)")
         }
-        guard entry.visited.count <= configuration.maximumRedirects else {
+        guard progress.visited.count <= configuration.maximumRedirects else {
             return refuse("more than \(configuration.maximumRedirects) redirects")
         }
-        guard fatal == nil, stopSignal == nil else { return finish(identifier, .cancelled) }
-        pending[identifier]?.target = target
+        guard fatal == nil, stopSignal == nil, let entry = pending[identifier] else {
+            return finish(identifier, .cancelled)
+        }
+        progress.target = target
         scheduler.push(
             identifier, priority: entry.priority, host: RequestTarget.origin(of: target),
             standing: .next)
@@ -176,8 +180,11 @@ extension RunCoordinator {
 
     func processed(_ completion: CodecCompletion) {
         decoding -= 1
-        pending[completion.id]?.stages.decode = completion.decode
-        pending[completion.id]?.stages.encode = completion.encode
+        guard let progress = pending[completion.id]?.progress else {
+            preconditionFailure("a decoded image belongs to a started entry")
+        }
+        progress.stages.decode = completion.decode
+        progress.stages.encode = completion.encode
         switch completion.result {
         case .stored(let image):
             if let writerError {
@@ -187,7 +194,7 @@ extension RunCoordinator {
                 return
             }
             // The outcome follows with the commit: "done" means durable.
-            pending[completion.id]?.stored = image
+            progress.stored = image
             counters.bytesStored += image.size.bytes
         case .failed(let reason, let message):
             finish(completion.id, .failed, reason: reason, message: message)
@@ -203,7 +210,7 @@ extension RunCoordinator {
 
     func transfersFailed(_ error: FatalError) {
         fail(error)
-        for (identifier, entry) in pending where entry.host != nil {
+        for (identifier, entry) in pending where entry.progress?.host != nil {
             inFlight -= 1
             finish(identifier, .cancelled)
         }
@@ -212,7 +219,7 @@ extension RunCoordinator {
     func writerFailed(_ error: FatalError) {
         writerError = error
         fail(error)
-        for (identifier, entry) in pending where entry.stored != nil {
+        for (identifier, entry) in pending where entry.progress?.stored != nil {
             finish(identifier, .failed, reason: error.reason, message: error.message)
         }
     }

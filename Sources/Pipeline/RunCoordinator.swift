@@ -26,7 +26,7 @@ package final class RunCoordinator {
     var pending: [Int: PendingEntry] = [:]
     /// The entry of every key seen in this run; ``freshEntry`` for those that were warm.
     var seen: [KeyFingerprint: Int] = [:]
-    /// How entries ended that are no longer pending.
+    /// How entries ended that are no longer pending; kept only when results of duplicates are wanted.
     var fates: [Int: Fate] = [:]
     var nextID = 0
     var starts = 0
@@ -208,23 +208,28 @@ package final class RunCoordinator {
         while inFlight < configuration.jobs, decoding < RunCoordinator.decodingCapacity,
             let start = scheduler.popReady()
         {
-            guard var entry = pending[start.entry] else {
-                preconditionFailure("a queued entry is pending")
-            }
-            entry.host = start.host
-            if entry.start == nil {
-                starts += 1
-                entry.start = starts
-                entry.stages.queue = .now - entry.queuedAt
-            }
-            entry.visited.append(entry.target)
-            requests.append(TransferRequest(id: start.entry, url: entry.target))
-            pending[start.entry] = entry
+            let progress = progress(of: start.entry)
+            progress.host = start.host
+            progress.visited.append(progress.target)
+            requests.append(TransferRequest(id: start.entry, url: progress.target))
             inFlight += 1
             counters.requests += 1
         }
         guard !requests.isEmpty, let stages = runningStages() else { return }
         stages.transfers.start(requests)
+    }
+
+    /// The progress of an entry that starts, which begins with its first start.
+    private func progress(of identifier: Int) -> PendingEntry.Progress {
+        guard let entry = pending[identifier] else {
+            preconditionFailure("a queued entry is pending")
+        }
+        if let progress = entry.progress { return progress }
+        starts += 1
+        let progress = PendingEntry.Progress(
+            start: starts, target: entry.url, queued: .now - entry.queuedAt)
+        pending[identifier]?.progress = progress
+        return progress
     }
 
     // MARK: Outcomes
@@ -244,20 +249,17 @@ package final class RunCoordinator {
             preconditionFailure("an entry has one outcome")
         }
         let fate = Fate(
-            reason: reason, message: message, stored: entry.stored, expiresAt: entry.expiresAt)
+            reason: reason, stored: entry.progress?.stored, expiresAt: entry.progress?.expiresAt,
+            manifest: entry.manifest, line: entry.line)
         finish(outcome, reason: reason) {
             entry.result(outcome, reason: reason, message: message)
         }
         // What was cancelled has no fate to share: its duplicates were cancelled with it.
         let shared: Outcome = outcome == .cancelled ? .cancelled : .duplicate
         for duplicate in entry.duplicates {
-            finish(shared) {
-                var result = entry.result(of: duplicate, fate: fate)
-                result.outcome = shared
-                return result
-            }
+            finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
         }
-        fates[identifier] = fate
+        if wantedOutcomes.contains(.duplicate) { fates[identifier] = fate }
     }
 
     private func report(_ result: EntryResult) {
