@@ -382,16 +382,41 @@ static bool choose_tables(session *s, int quality, target_tables *targets) {
     return true;
 }
 
-/// Rounds to nearest: adding and subtracting 1.5·2²³ leaves a float without fraction, and vectorises
+/// Rounds to nearest, and returns all magnitudes or-ed together: adding and subtracting 1.5·2²³ leaves a float without fraction, and vectorises
 /// on every x86-64 and arm64, where a call of `lrintf` may not.
-static void requantise_row(JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
+static uint16_t requantise_row(
+    JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
     const float magic = 12582912.0f;
+    uint16_t magnitudes = 0;
     for (size_t block = 0; block < blocks; block++, coefficients += DCTSIZE2) {
         for (int position = 0; position < DCTSIZE2; position++) {
             float scaled = (float)coefficients[position] * ratio[position];
-            coefficients[position] = (JCOEF)(int)((scaled + magic) - magic);
+            JCOEF rounded = (JCOEF)(int)((scaled + magic) - magic);
+            coefficients[position] = rounded;
+            magnitudes |= (uint16_t)(rounded < 0 ? -rounded : rounded);
         }
     }
+    return magnitudes;
+}
+
+static uint16_t magnitudes_of_row(const JCOEF *coefficients, size_t blocks) {
+    uint16_t magnitudes = 0;
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        magnitudes |= (uint16_t)(coefficients[index] < 0 ? -coefficients[index] : coefficients[index]);
+    }
+    return magnitudes;
+}
+
+/// Whether every coefficient has a code in baseline JPEG of 8 bits (ITU-T T.81, tables F.1 and F.2):
+/// 10 bits, and 11 for the difference of two DC coefficients. A decoder takes up to 15, and the
+/// library's encoder does not look.
+static bool has_codes(const JCOEF *coefficients, size_t blocks) {
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        int value = coefficients[index];
+        int least = index % DCTSIZE2 == 0 ? -1024 : -1023;
+        if (value < least || value > 1023) return false;
+    }
+    return true;
 }
 
 static void requantise(
@@ -400,7 +425,7 @@ static void requantise(
     for (int index = 0; index < cinfo->num_components; index++) {
         jpeg_component_info *component = &cinfo->comp_info[index];
         int slot = component->quant_tbl_no;
-        if (!targets->is_coarser[slot]) continue;
+        bool is_coarser = targets->is_coarser[slot];
         if (component->quant_table == NULL) fail(s, CJPEG_CORRUPT, "no quantisation table");
         float ratio[DCTSIZE2];
         for (int position = 0; position < DCTSIZE2; position++) {
@@ -414,7 +439,13 @@ static void requantise(
             JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
                 (j_common_ptr)cinfo, coefficients[index], row, rows, TRUE);
             for (JDIMENSION line = 0; line < rows; line++) {
-                requantise_row(blocks[line][0], component->width_in_blocks, ratio);
+                JCOEF *row_start = blocks[line][0];
+                JDIMENSION width = component->width_in_blocks;
+                uint16_t magnitudes = is_coarser ? requantise_row(row_start, width, ratio)
+                                                 : magnitudes_of_row(row_start, width);
+                if (magnitudes > 1023 && !has_codes(row_start, width)) {
+                    fail(s, CJPEG_ENCODE_FAILED, "a coefficient too large for a baseline file");
+                }
             }
         }
     }
@@ -452,6 +483,10 @@ static cjpeg_status run_requantise(
     s->encode_begin = now();
     s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
+    // The library marks every CMYK file as Adobe's, which tells readers to invert it.
+    if (source->jpeg_color_space == JCS_CMYK) {
+        target->write_Adobe_marker = source->saw_Adobe_marker;
+    }
     requantise(s, coefficients, &tables);
     for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
         if (tables.is_coarser[slot]) {

@@ -155,6 +155,8 @@ package final class CacheDatabase: Sendable {
                 hint = "the database is damaged; move the cache directory away and run again"
             case .SQLITE_BUSY, .SQLITE_LOCKED:
                 hint = "another program holds the database"
+            case .SQLITE_FULL:
+                hint = "make room and run again; what is stored stays"
             case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
                 hint = "check the permissions of the cache directory"
             default:

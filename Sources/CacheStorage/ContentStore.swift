@@ -9,10 +9,10 @@ package final class ContentStore: Sendable {
     private let content: FileDescriptor
     private let temporary: FileDescriptor
     /// The 256 folders below `content`, opened when first needed.
-    private let shards = Mutex([FileDescriptor?](repeating: nil, count: 256))
+    private let shards = Monitor([FileDescriptor?](repeating: nil, count: 256))
     /// Digests whose file is in place and whose row is not committed yet, with the number of rows
     /// on their way: such a file must not be removed though no row names it.
-    private let pinned = Mutex([ContentDigest: Int]())
+    private let pinned = Monitor([ContentDigest: Int]())
     private let temporaryNames = Atomic(0)
 
     package init(directory: CacheDirectory) throws(StorageError) {

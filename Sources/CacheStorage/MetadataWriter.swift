@@ -1,7 +1,6 @@
 internal import Foundation
 internal import GRDB
 import PrefetchModel
-import Synchronization
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///
@@ -46,7 +45,7 @@ package final class MetadataWriter: Sendable {
     private let database: CacheDatabase
     private let content: ContentStore
     private let configuration: Configuration
-    private let state: WaitableState<State>
+    private let state: Monitor<State>
 
     package init(
         database: CacheDatabase, content: ContentStore, configuration: Configuration
@@ -54,7 +53,7 @@ package final class MetadataWriter: Sendable {
         self.database = database
         self.content = content
         self.configuration = configuration
-        state = WaitableState(State())
+        state = Monitor(State())
     }
 
     // MARK: From any thread
@@ -84,9 +83,11 @@ package final class MetadataWriter: Sendable {
         while true {
             let group = nextGroup(until: checkpointDue)
             if !group.items.isEmpty {
-                try commit(group.items)
+                let orphans = try commit(group.items)
                 if configuration.durability == .full { try checkpoint(truncates: false) }
                 delivered(group.items.map(\.token))
+                // After the report: the rows are there whether the old files go or not.
+                for orphan in orphans { try content.remove(orphan.digest, format: orphan.format) }
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
             if group.isFinished {
@@ -131,7 +132,8 @@ package final class MetadataWriter: Sendable {
         try database.checkpoint(truncates: truncates)
     }
 
-    private func commit(_ items: [Item]) throws(StorageError) {
+    /// Commits the rows and returns the images that no row names any more.
+    private func commit(_ items: [Item]) throws(StorageError) -> [StoredImage] {
         let orphans = try database.write("committing") { database in
             var replaced: [StoredImage] = []
             for item in items { replaced += try MetadataWriter.store(item.row, in: database) }
@@ -140,13 +142,17 @@ package final class MetadataWriter: Sendable {
             }
         }
         for item in items { content.unpin(item.row.image.digest) }
-        for orphan in orphans { try content.remove(orphan.digest, format: orphan.format) }
+        return orphans
     }
 
     // MARK: Statements
 
     /// Writes one row and returns the images of variants that it replaced or made obsolete.
     private static func store(_ row: ImageRow, in database: Database) throws -> [StoredImage] {
+        let sourceDigest = Data(row.sourceDigest.bytes)
+        let previous = try Data.fetchOne(
+            database.cachedStatement(sql: "SELECT source_sha256 FROM resource WHERE key = ?"),
+            arguments: [row.key])
         let resource = try database.cachedStatement(
             sql: """
                 INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
@@ -165,16 +171,17 @@ package final class MetadataWriter: Sendable {
                 row.key, row.url, row.finalURL, row.host, row.entityTag, row.lastModified,
                 row.cacheControl, row.vary, row.date?.milliseconds, row.fetchedAt.milliseconds,
                 row.expiresAt.milliseconds, row.sourceSize.bytes, row.sourceFormat.rawValue,
-                Data(row.sourceDigest.bytes), row.sourceWidthInPixels, row.sourceHeightInPixels,
+                sourceDigest, row.sourceWidthInPixels, row.sourceHeightInPixels,
             ])
         guard let identifier else { throw DatabaseError(message: "the resource has no identifier") }
-        // Variants of other recipes were made from the body that this one replaces.
+        // Variants of other recipes go when they were made from another body.
         let former = try Row.fetchAll(
             database.cachedStatement(
                 sql: """
-                    DELETE FROM variant WHERE resource_id = ?
+                    DELETE FROM variant WHERE resource_id = ?1 AND (recipe = ?2 OR ?3)
                     RETURNING sha256, format, width, height, bytes
-                    """), arguments: [identifier])
+                    """),
+            arguments: [identifier, row.recipe.canonicalText, previous != sourceDigest])
         let variant = try database.cachedStatement(
             sql: """
                 INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,

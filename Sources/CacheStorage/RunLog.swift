@@ -11,12 +11,15 @@ package struct RunLog: Sendable {
         self.content = content
     }
 
-    /// Whether the last run left no end: it was killed, or the machine went down.
-    package func lastRunWasInterrupted() throws(StorageError) -> Bool {
+    /// Whether the last run may have left content files without a row: it has no end, since it was
+    /// killed or the machine went down, or it ended because the disk or the database failed.
+    package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
             try Bool.fetchOne(
                 database,
-                sql: "SELECT ended_at IS NULL FROM run ORDER BY id DESC LIMIT 1") ?? false
+                sql: """
+                    SELECT ended_at IS NULL OR exit_status = 2 FROM run ORDER BY id DESC LIMIT 1
+                    """) ?? false
         }
     }
 

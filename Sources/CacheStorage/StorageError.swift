@@ -37,7 +37,21 @@ package struct StorageError: Error, CustomStringConvertible {
         let code = errno
         return StorageError(
             operation: operation, subject: subject, code: .system(code),
-            message: String(cString: strerror(code)), hint: hint)
+            message: String(cString: strerror(code)), hint: hint ?? StorageError.hint(for: code))
+    }
+
+    private static func hint(for code: Int32) -> String? {
+        switch code {
+        case ENOSPC, EDQUOT:
+            "make room and run again; what is stored stays, and --cache-dir names another place"
+        case EROFS: "the file system is read-only; --cache-dir names another place"
+        case EACCES, EPERM:
+            "check the owner and the permissions, or name another place with --cache-dir"
+        case EMFILE, ENFILE: "raise the limit of open files (ulimit -n), or lower --jobs"
+        case ENOTDIR, EEXIST:
+            "a file stands where a directory is wanted; --cache-dir names another place"
+        default: nil
+        }
     }
 
     static func refused(_ subject: String, _ message: String, hint: String? = nil) -> StorageError {

@@ -13,6 +13,10 @@ package struct CodecLimits: Hashable, Sendable {
     /// should the estimate be wrong. Zero for no limit.
     package var maximumLibraryBytes = 2 << 30
 
+    /// The most marker segments before a JPEG's first scan, or chunks of a PNG: each is noted in
+    /// memory before any budget is asked.
+    static let maximumPieces = 50_000
+
     package init() {}
 
     /// - Parameter maximumPixels: Width times height.

@@ -20,7 +20,7 @@ package struct ImageHeader: Hashable, Sendable {
 
     package var pixels: Int { widthInPixels * heightInPixels }
 
-    /// An upper estimate, in bytes, of what ``process(_:recipe:limits:)`` allocates for this image, the source itself not
+    /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:)`` allocates for this image, the source itself not
     /// counted: coefficients, pixels, and the output.
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
         // The libraries' own state and tables; libdeflate's compressor is most of it.

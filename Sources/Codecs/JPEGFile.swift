@@ -62,6 +62,9 @@ struct JPEGFile {
             let length = max(source.bigEndian16(at: start + 2), 2)
             guard length <= source.count - start - 2 else { break }
             let segment = Segment(marker: marker, range: start..<start + 2 + length)
+            guard segments.count < CodecLimits.maximumPieces else {
+                throw .limitExceeded("more than \(CodecLimits.maximumPieces) marker segments")
+            }
             segments.append(segment)
             offset = segment.range.upperBound
             if marker == 0xDA {

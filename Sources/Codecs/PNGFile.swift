@@ -48,6 +48,9 @@ struct PNGFile {
             guard length <= source.count - offset - 12 else { break }
             let type = UInt32(source.bigEndian32(at: offset + 4))
             let chunk = Chunk(type: type, range: offset..<offset + 12 + length)
+            guard chunks.count < CodecLimits.maximumPieces else {
+                throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
+            }
             chunks.append(chunk)
             offset = chunk.range.upperBound
             if type == .acTL { throw .unsupported("an animated PNG") }

@@ -26,9 +26,9 @@ package struct ProcessedImage: Sendable {
 /// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes, unless the
 /// recipe keeps it. Another format that was asked for is made at any size.
 package func process(
-    _ source: UnsafeRawBufferPointer, recipe: Recipe, limits: CodecLimits = CodecLimits()
+    _ source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe,
+    limits: CodecLimits = CodecLimits()
 ) throws(CodecError) -> ProcessedImage {
-    let header = try header(of: source, limits: limits)
     guard header.format == .jpeg else {
         let processing = try PNGProcessing(source: source, header: header, limits: limits)
         return switch recipe.encoding {

@@ -9,15 +9,19 @@ package enum HTTPDate {
     /// Uses the C library's `strptime`; the process never leaves the C locale, in which the names
     /// of days and months are the English ones that the standard asks for.
     package static func parse(_ text: some StringProtocol) -> Timestamp? {
-        let text = String(text)
         let formats = [
             "%a, %d %b %Y %H:%M:%S GMT", "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y",
         ]
-        for format in formats {
-            var fields = tm()
-            guard let rest = strptime(text, format, &fields), rest.pointee == 0 else { continue }
-            return Timestamp(seconds: Int64(timegm(&fields)))
+        // What strptime returns points into the text.
+        return String(text).withCString { text in
+            for format in formats {
+                var fields = tm()
+                guard let rest = strptime(text, format, &fields), rest.pointee == 0 else {
+                    continue
+                }
+                return Timestamp(seconds: Int64(timegm(&fields)))
+            }
+            return nil
         }
-        return nil
     }
 }

@@ -16,8 +16,8 @@ struct CodecJob: Sendable {
 /// What the coordinator hears of a job.
 struct CodecCompletion: Sendable {
     enum Result: Sendable {
-        /// The file is in place and the row is with the writer.
-        case stored(StoredImage)
+        /// The file is in place and pinned; the row is for the writer.
+        case stored(ImageRow)
         case failed(FailureReason, message: String)
         /// The cache cannot be written.
         case fatal(FatalError)
@@ -39,23 +39,20 @@ final class CodecStage: Sendable {
         var isFinished = false
     }
 
-    private let state = WaitableState(State())
+    private let state = Monitor(State())
     private let recipe: Recipe
     private let limits: CodecLimits
     private let pixels: MemoryBudget
     private let content: ContentStore
-    private let writer: MetadataWriter
     private let mailbox: Mailbox
 
     init(
-        configuration: RunConfiguration, content: ContentStore, writer: MetadataWriter,
-        mailbox: Mailbox
+        configuration: RunConfiguration, content: ContentStore, mailbox: Mailbox
     ) {
         recipe = configuration.recipe
         limits = CodecLimits(maximumPixels: configuration.maximumPixels)
         pixels = MemoryBudget(total: configuration.pixelBudget)
         self.content = content
-        self.writer = writer
         self.mailbox = mailbox
     }
 
@@ -80,7 +77,7 @@ final class CodecStage: Sendable {
     func work() {
         let hasher = SHA256Hasher()
         while true {
-            let job = state.wait { state, _ -> WaitableState<State>.Decision<CodecJob?> in
+            let job = state.wait { state, _ -> Monitor<State>.Decision<CodecJob?> in
                 if !state.jobs.isEmpty { return .ready(state.jobs.removeFirst()) }
                 return state.isFinished ? .ready(nil) : .wait(until: nil)
             }
@@ -120,7 +117,8 @@ final class CodecStage: Sendable {
         let need = header.decodeMemoryBytes(for: recipe)
         let result = pixels.withReservation(of: need) { () -> Result<ProcessedImage, CodecError> in
             do throws(CodecError) {
-                return .success(try Codecs.process(source, recipe: recipe, limits: limits))
+                return .success(
+                    try Codecs.process(source, header: header, recipe: recipe, limits: limits))
             } catch {
                 return .failure(error)
             }
@@ -132,11 +130,11 @@ final class CodecStage: Sendable {
         return try result.get()
     }
 
-    /// Puts the content file in place and hands its row to the writer.
+    /// Puts the content file in place and makes its row.
     private func store(
         _ image: ProcessedImage, _ job: CodecJob, _ source: UnsafeRawBufferPointer,
         _ header: ImageHeader, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> StoredImage {
+    ) throws(StorageError) -> ImageRow {
         let stored: StoredImage
         let sourceDigest: ContentDigest
         switch image.output {
@@ -149,11 +147,9 @@ final class CodecStage: Sendable {
             }
             sourceDigest = hasher.digest(of: source)
         }
-        writer.enqueue(
-            job.origin.row(
-                image: stored, recipe: recipe, header: header, sourceSize: source.count,
-                sourceDigest: sourceDigest), token: job.id)
-        return stored
+        return job.origin.row(
+            image: stored, recipe: recipe, header: header, sourceSize: source.count,
+            sourceDigest: sourceDigest)
     }
 
     private func store(

@@ -36,7 +36,7 @@ final class Mailbox: Sendable {
 
     /// Inputs that may wait: batches of about 4 096 entries each.
     private static let inputCapacity = 4
-    private let state = WaitableState(State())
+    private let state = Monitor(State())
 
     func put(_ event: Event) {
         state.update { $0.events.append(event) }
@@ -47,7 +47,7 @@ final class Mailbox: Sendable {
     /// - Returns: false when nobody wants inputs any more.
     func put(_ input: Input) -> Bool {
         // One reader: the room found is still there when it is used.
-        let isWanted = state.wait { state, _ -> WaitableState<State>.Decision<Bool> in
+        let isWanted = state.wait { state, _ -> Monitor<State>.Decision<Bool> in
             guard state.isReading else { return .ready(false) }
             return state.inputs.count < Mailbox.inputCapacity ? .ready(true) : .wait(until: nil)
         }
@@ -68,7 +68,7 @@ final class Mailbox: Sendable {
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
     ) -> (events: [Event], input: Input?) {
-        let taken = state.wait { state, now -> WaitableState<State>.Decision<([Event], Input?)> in
+        let taken = state.wait { state, now -> Monitor<State>.Decision<([Event], Input?)> in
             let hasInput = wantsInput && !state.inputs.isEmpty
             guard hasInput || !state.events.isEmpty else {
                 if let deadline, deadline <= now { return .ready(([], nil)) }

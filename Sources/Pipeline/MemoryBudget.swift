@@ -10,11 +10,11 @@ final class MemoryBudget: Sendable {
     }
 
     let total: ByteCount
-    private let state: WaitableState<State>
+    private let state: Monitor<State>
 
     init(total: ByteCount) {
         self.total = total
-        state = WaitableState(State(free: total.bytes))
+        state = Monitor(State(free: total.bytes))
     }
 
     /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
@@ -27,7 +27,7 @@ final class MemoryBudget: Sendable {
             return state.nextTicket
         }
         // In order: a large picture is not overtaken for ever by small ones.
-        state.wait { state, _ -> WaitableState<State>.Decision<Void> in
+        state.wait { state, _ -> Monitor<State>.Decision<Void> in
             guard state.serving == ticket, state.free >= need else { return .wait(until: nil) }
             state.free -= need
             state.serving += 1

@@ -27,6 +27,11 @@ final class OwnedThread {
         pthread_setname_np(identifier, name)
     }
 
+    /// Lets the thread go: its end is nobody's business. In place of ``join()``.
+    func detach() {
+        pthread_detach(identifier)
+    }
+
     /// Waits for the thread's end. Called once.
     func join() {
         pthread_join(identifier, nil)

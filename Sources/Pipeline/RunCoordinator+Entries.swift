@@ -30,6 +30,9 @@ extension RunCoordinator {
                 } else if let cached = index[fingerprint], cached.isFresh(at: now) {
                     seen[fingerprint] = RunCoordinator.freshEntry
                     finish(.fresh) { entry.result(.fresh, cached: cached) }
+                } else if isStopping {
+                    // A report that cannot be written ends the run in the middle of a batch.
+                    finish(.cancelled) { entry.result(.cancelled, cached: nil) }
                 } else {
                     enqueue(entry)
                 }

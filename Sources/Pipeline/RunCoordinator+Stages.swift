@@ -40,7 +40,7 @@ extension RunCoordinator {
         let writer = MetadataWriter(
             database: cache.database, content: cache.content, configuration: writing)
         let codecs = CodecStage(
-            configuration: configuration, content: cache.content, writer: writer, mailbox: mailbox)
+            configuration: configuration, content: cache.content, mailbox: mailbox)
         let started = RunningStages(
             transfers: transfers, codecs: codecs, writer: writer,
             transferThread: OwnedThread(name: "transfers") { [mailbox] in
@@ -131,7 +131,7 @@ extension RunCoordinator {
             return
         }
         // After a fatal error nothing more is stored, after a signal what has arrived is.
-        guard fatal == nil, let stages, let entry = pending[identifier] else {
+        guard !isCancelling, fatal == nil, let stages, let entry = pending[identifier] else {
             finish(identifier, .cancelled)
             return
         }
@@ -169,7 +169,7 @@ extension RunCoordinator {
         guard progress.visited.count <= configuration.maximumRedirects else {
             return refuse("more than \(configuration.maximumRedirects) redirects")
         }
-        guard fatal == nil, stopSignal == nil, let entry = pending[identifier] else {
+        guard !isStopping, let entry = pending[identifier] else {
             return finish(identifier, .cancelled)
         }
         progress.target = target
@@ -186,7 +186,7 @@ extension RunCoordinator {
         progress.stages.decode = completion.decode
         progress.stages.encode = completion.encode
         switch completion.result {
-        case .stored(let image):
+        case .stored(let row):
             if let writerError {
                 finish(
                     completion.id, .failed, reason: writerError.reason,
@@ -194,8 +194,9 @@ extension RunCoordinator {
                 return
             }
             // The outcome follows with the commit: "done" means durable.
-            progress.stored = image
-            counters.bytesStored += image.size.bytes
+            progress.stored = row.image
+            counters.bytesStored += row.image.size.bytes
+            stages?.writer.enqueue(row, token: completion.id)
         case .failed(let reason, let message):
             finish(completion.id, .failed, reason: reason, message: message)
         case .fatal(let error):

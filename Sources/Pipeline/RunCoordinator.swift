@@ -42,6 +42,8 @@ package final class RunCoordinator {
     var stopSignal: Int32?
     /// When what still runs is cancelled, after a signal or a fatal error.
     var cancelTime: ContinuousClock.Instant?
+    /// Whether that time has come: nothing more is decoded.
+    var isCancelling = false
     private var nextProgress: ContinuousClock.Instant
 
     static let freshEntry = -1
@@ -81,21 +83,22 @@ package final class RunCoordinator {
         let clockStart = ContinuousClock.now
         var logged: Int64?
         do throws(StorageError) {
-            let wasInterrupted = try cache.log.lastRunWasInterrupted()
-            try cache.log.collectStrays(scansContent: wasInterrupted)
+            try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
             logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
         } catch {
             fail(FatalError(error))
         }
         startReading(entries)
         while !isFinished {
-            if fatal == nil, stopSignal == nil, hasReadAll || !readsAheadOfStarts {
-                startTransfers()
-            }
+            if !isStopping, hasReadAll || !readsAheadOfStarts { startTransfers() }
             step(clockStart: clockStart)
         }
         mailbox.endReading()
         finishStages()
+        // The last checkpoint comes after the last commit, and may fail.
+        for case .writerFailed(let error) in mailbox.take(wantsInput: false, until: .now).events {
+            fail(error)
+        }
 
         var summary = RunSummary(
             counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
@@ -113,12 +116,13 @@ package final class RunCoordinator {
         summary.fatalMessage = fatal.map { fatal in
             fatal.message + (fatal.hint.map { "\nhint: \($0)" } ?? "")
         }
-        summary.stoppedBySignal = stopSignal
+        // What could not be completed says more than who stopped it.
+        summary.stoppedBySignal = fatal == nil ? stopSignal : nil
         return summary
     }
 
     private var isFinished: Bool {
-        pending.isEmpty && (hasReadAll || fatal != nil || stopSignal != nil)
+        pending.isEmpty && (hasReadAll || isStopping)
     }
 
     private var exitStatus: Int32 {
@@ -130,9 +134,9 @@ package final class RunCoordinator {
     }
 
     private func startReading(_ entries: some EntryReading) {
-        // Never joined: it may be blocked in a read of standard input when the run is stopped,
+        // Not waited for: it may be blocked in a read of standard input when the run is stopped,
         // and it owns nothing that the run needs.
-        _ = OwnedThread(name: "reader") { [mailbox] in
+        let thread = OwnedThread(name: "reader") { [mailbox] in
             var entries = entries
             do {
                 while let batch = try entries.nextBatch() {
@@ -144,6 +148,7 @@ package final class RunCoordinator {
                     .failed(FatalError(message: "\(error)", hint: nil, reason: .internal)))
             }
         }
+        thread.detach()
     }
 
     /// Waits for the next thing to happen and carries it out.
@@ -157,7 +162,7 @@ package final class RunCoordinator {
         for event in events { handle(event) }
         switch input {
         case .batch(let batch):
-            if fatal == nil, stopSignal == nil { read(batch) }
+            read(batch)
         case .ended:
             hasReadAll = true
         case .failed(let error):
@@ -169,7 +174,7 @@ package final class RunCoordinator {
         let now = ContinuousClock.now
         if let time = cancelTime, time <= now {
             cancelTime = nil
-            stages?.transfers.cancelAll()
+            cancelRunning()
         }
         if nextProgress <= now {
             nextProgress = now + RunCoordinator.progressInterval
@@ -179,9 +184,7 @@ package final class RunCoordinator {
                     elapsed: now - clockStart))
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
-        if hasReadAll || fatal != nil || stopSignal != nil,
-            scheduler.isEmpty, inFlight == 0, decoding == 0
-        {
+        if hasReadAll || isStopping, scheduler.isEmpty, inFlight == 0, decoding == 0 {
             stages?.writer.finish()
         }
     }
@@ -203,7 +206,9 @@ package final class RunCoordinator {
     // MARK: Starting
 
     private func startTransfers() {
-        guard scheduler.hasReady else { return }
+        guard scheduler.hasReady, inFlight < configuration.jobs,
+            decoding < RunCoordinator.decodingCapacity, let stages = runningStages()
+        else { return }
         var requests: [TransferRequest] = []
         while inFlight < configuration.jobs, decoding < RunCoordinator.decodingCapacity,
             let start = scheduler.popReady()
@@ -215,7 +220,6 @@ package final class RunCoordinator {
             inFlight += 1
             counters.requests += 1
         }
-        guard !requests.isEmpty, let stages = runningStages() else { return }
         stages.transfers.start(requests)
     }
 
@@ -282,11 +286,19 @@ package final class RunCoordinator {
         cancelTime = .now + RunCoordinator.finishingTime
         mailbox.endReading()
         for identifier in scheduler.removeAll() { finish(identifier, .cancelled) }
-        if fatal != nil, let stages {
-            for identifier in stages.codecs.dropWaiting() {
-                decoding -= 1
-                finish(identifier, .cancelled)
-            }
+    }
+
+    /// Cancels what runs, but for images that a worker has begun.
+    private func cancelRunning() {
+        isCancelling = true
+        guard let stages else { return }
+        stages.transfers.cancelAll()
+        for identifier in stages.codecs.dropWaiting() {
+            decoding -= 1
+            finish(identifier, .cancelled)
         }
     }
+
+    /// Whether entries that are not begun yet are to be left alone.
+    var isStopping: Bool { fatal != nil || stopSignal != nil }
 }

@@ -1,5 +1,4 @@
 package import PrefetchModel
-internal import Synchronization
 
 /// Tells of a run while it goes on and when it has ended: the report, the progress line, a line
 /// for each entry with `-v`, and the summary.
@@ -54,7 +53,7 @@ package final class RunReporter: RunObserving, Sendable {
     private let configuration: Configuration
     private let writesReport: Bool
     private let reportsToStandardOutput: Bool
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     /// No report is written when `report` is nil.
     package init(_ configuration: Configuration, report: consuming ReportWriter? = nil) {
@@ -65,7 +64,7 @@ package final class RunReporter: RunObserving, Sendable {
         var summary = SummaryText()
         summary.usesColor = configuration.usesColor
         summary.hasReport = isStandardOutput != nil
-        state = Mutex(
+        state = Monitor(
             State(
                 report: report, summary: summary,
                 diagnostics: OutputFile(

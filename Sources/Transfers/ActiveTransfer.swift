@@ -30,7 +30,10 @@ final class ActiveTransfer {
     /// Why ``receive(_:)`` ended the transfer itself.
     private var refusal: (reason: FailureReason, message: String)?
     /// Whether libcurl was told to wait because the budget is used up.
-    fileprivate(set) var isPaused = false
+    var isPaused: Bool { pausedAt != nil }
+    private var pausedAt: ContinuousClock.Instant?
+    /// How long it was paused, which is our waiting and not the origin's.
+    private var pausedTime: Duration = .zero
     /// Whether this transfer may take memory beyond the budget, so that the run goes on.
     var overdraws = false
 
@@ -69,7 +72,6 @@ final class ActiveTransfer {
             // A signal-based resolver time-out is not safe beside other threads.
             (CURLOPT_NOSIGNAL, 1),
             (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
-            (CURLOPT_TIMEOUT_MS, milliseconds(configuration.totalTimeout)),
             // Redirects come back to the pipeline, which knows loops, limits and hosts.
             (CURLOPT_FOLLOWLOCATION, 0),
             (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
@@ -98,7 +100,6 @@ final class ActiveTransfer {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try check(ccurl_easy_set_pointer(handle, CURLOPT_HEADERDATA, context), "header data")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_WRITEDATA, context), "write data")
-        try check(ccurl_easy_set_pointer(handle, CURLOPT_PRIVATE, context), "private data")
     }
 
     private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
@@ -120,7 +121,8 @@ final class ActiveTransfer {
         bodyStatus = nil
         announcedBodyBytes = nil
         refusal = nil
-        isPaused = false
+        pausedAt = nil
+        pausedTime = .zero
         overdraws = false
         errorText[0] = 0
         try check(ccurl_easy_set_string(handle, CURLOPT_URL, request.url), "URL")
@@ -139,10 +141,14 @@ final class ActiveTransfer {
 
     /// Tells libcurl to go on after a pause; ``receive(_:)`` may be called before this returns.
     func resume() {
-        isPaused = false
+        if let pausedAt { pausedTime += .now - pausedAt }
+        pausedAt = nil
         lastByteAt = .now
-        // A failure of the transfer comes back as its message from the multi handle.
-        _ = curl_easy_pause(handle, CURLPAUSE_CONT)
+        let code = curl_easy_pause(handle, CURLPAUSE_CONT)
+        if code != CURLE_OK, refusal == nil {
+            // libcurl has dropped the bytes that it kept: what came after them would leave a hole.
+            refusal = (.internal, "resuming failed: \(String(cString: curl_easy_strerror(code)))")
+        }
     }
 
     // MARK: Receiving
@@ -155,6 +161,7 @@ final class ActiveTransfer {
     ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         lastByteAt = .now
+        guard refusal == nil else { return 0 }
         if bodyStatus == nil { readHead() }
         guard bodyStatus == 200 else {
             bytesReceived += bytes.count
@@ -175,7 +182,7 @@ final class ActiveTransfer {
             bytesReceived += bytes.count
             return bytes.count
         case .overBudget:
-            isPaused = true
+            pausedAt = .now
             return Int(CURL_WRITEFUNC_PAUSE)
         case .outOfMemory:
             refusal = (.internal, "no memory for a body of \(ByteCount(size))")
@@ -197,16 +204,19 @@ final class ActiveTransfer {
     func complete(_ code: CURLcode, at time: Timestamp) -> TransferCompletion {
         let head = responseHead(at: time)
         let result: TransferCompletion.Result
-        if let head, let failure = framingFailure(head) {
+        if refusal != nil {
+            result = .failure(failure(code, status: head?.status))
+        } else if let refused = refusedResponse(head) {
+            result = .response(refused, nil)
+        } else if let head, let failure = framingFailure(head) {
             result = .failure(failure)
         } else if code == CURLE_OK, !isHeadComplete {
             result = .failure(
                 TransferFailure(
                     reason: .interrupted, curlCode: nil, httpStatus: head?.status,
                     message: "the connection was closed inside the header section"))
-        } else if let head, code == CURLE_OK || isDrained(code) {
-            // Bodies of other statuses are dropped with this transfer's next use.
-            result = .response(head, head.status == 200 ? body : nil)
+        } else if let head, code == CURLE_OK {
+            result = .response(head, body)
         } else {
             result = .failure(failure(code, status: head?.status))
         }
@@ -215,27 +225,45 @@ final class ActiveTransfer {
             elapsed: .now - startedAt)
     }
 
-    /// Whether the origin has sent nothing for the stall time-out since the request could be sent.
+    /// Whether a time-out other than that for connecting has passed, and how the transfer ends then.
     ///
-    /// Ours, since libcurl's own check averages over six seconds, which delays it by as much, and
-    /// counts in whole seconds. Before the connection stands, its time-out applies.
-    func isStalled(at now: ContinuousClock.Instant) -> Bool {
-        guard !isPaused else { return false }
-        if let lastByteAt { return now - lastByteAt >= configuration.stallTimeout }
-        var microseconds: curl_off_t = 0
-        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
-        guard microseconds > 0 else { return false }
-        let sentAt = startedAt + .microseconds(microseconds)
-        return now - sentAt >= configuration.stallTimeout
+    /// Both are ours: libcurl's total goes on while we make it wait for memory, and its check for
+    /// stalls averages over six seconds and counts whole ones.
+    func expired(
+        at now: ContinuousClock.Instant, wallClock: () -> Timestamp
+    ) -> TransferCompletion? {
+        guard !isPaused else { return nil }
+        let reason: FailureReason
+        let message: String
+        if now - startedAt - pausedTime >= configuration.totalTimeout {
+            reason = .timeout
+            message = "not complete after \(configuration.totalTimeout)"
+        } else if now - waitingSince(now) >= configuration.stallTimeout {
+            reason = .stalled
+            message = "no byte arrived for \(configuration.stallTimeout)"
+        } else {
+            return nil
+        }
+        let head = responseHead(at: wallClock())
+        let result: TransferCompletion.Result =
+            if let refused = refusedResponse(head) {
+                .response(refused, nil)
+            } else {
+                .failure(
+                    TransferFailure(
+                        reason: reason, curlCode: nil, httpStatus: head?.status, message: message))
+            }
+        return TransferCompletion(
+            id: request.id, result: result, bytesReceived: bytesReceived,
+            elapsed: .now - startedAt)
     }
 
-    func stalled(at time: Timestamp) -> TransferCompletion {
-        let failure = TransferFailure(
-            reason: .stalled, curlCode: nil, httpStatus: responseHead(at: time)?.status,
-            message: "no byte arrived for \(configuration.stallTimeout)")
-        return TransferCompletion(
-            id: request.id, result: .failure(failure), bytesReceived: bytesReceived,
-            elapsed: .now - startedAt)
+    /// Since when the origin owes a byte; `now` before the request could be sent.
+    private func waitingSince(_ now: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        if let lastByteAt { return lastByteAt }
+        var microseconds: curl_off_t = 0
+        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
+        return microseconds > 0 ? startedAt + .microseconds(microseconds) : now
     }
 
     func cancelled() -> TransferCompletion {
@@ -244,10 +272,10 @@ final class ActiveTransfer {
             elapsed: .now - startedAt)
     }
 
-    /// Whether we ended the transfer because its unwanted body was too long to read past.
-    private func isDrained(_ code: CURLcode) -> Bool {
-        guard let bodyStatus else { return false }
-        return code == CURLE_WRITE_ERROR && bodyStatus != 200 && refusal == nil
+    /// A response without a body to store: its status is the answer, however its body went.
+    private func refusedResponse(_ head: Response?) -> Response? {
+        guard let head, isHeadComplete, head.status >= 200, head.status != 200 else { return nil }
+        return head
     }
 
     private func responseHead(at time: Timestamp) -> Response? {
@@ -304,8 +332,7 @@ final class ActiveTransfer {
         ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &connectMicroseconds)
         return TransferFailure(
             reason: TransferFailure.reason(
-                curlCode: code, isConnected: connectMicroseconds > 0, elapsed: .now - startedAt,
-                configuration: configuration),
+                curlCode: code, isConnected: connectMicroseconds > 0),
             curlCode: Int32(code.rawValue), httpStatus: status, message: message)
     }
 }
@@ -325,6 +352,7 @@ private func receiveBodyBytes(
 /// libcurl's header function, called with each line of a header section, its end included.
 ///
 /// A status line begins a section of its own: interim responses have one before the final one.
+/// Trailers after a chunked body come here, too.
 private func receiveHeaderLine(
     _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
     _ context: UnsafeMutableRawPointer?
@@ -333,6 +361,10 @@ private func receiveHeaderLine(
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     let line = UnsafeRawBufferPointer(start: data, count: size * count)
     transfer.lastByteAt = .now
-    transfer.isHeadComplete = line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
+    if line.starts(with: "HTTP/".utf8) {
+        transfer.isHeadComplete = false
+    } else if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
+        transfer.isHeadComplete = true
+    }
     return line.count
 }

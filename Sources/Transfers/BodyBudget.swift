@@ -1,4 +1,4 @@
-import Synchronization
+import PrefetchModel
 
 /// Counts the bytes that bodies hold in memory, from the first byte that arrives to the moment a
 /// codec worker lets go of the body.
@@ -13,7 +13,7 @@ final class BodyBudget: Sendable {
     }
 
     private let capacity: Int
-    private let state = Mutex(State())
+    private let state = Monitor(State())
     /// Called on the releasing thread when a waiting transfer may try again.
     private let released: @Sendable () -> Void
 

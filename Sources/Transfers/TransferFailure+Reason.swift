@@ -4,12 +4,8 @@ import PrefetchModel
 extension TransferFailure {
     /// The reason that a code of libcurl stands for.
     ///
-    /// `isConnected` tells whether the request had begun to be sent; `elapsed` counts from the
-    /// moment the transfer was handed to libcurl.
-    static func reason(
-        curlCode: CURLcode, isConnected: Bool, elapsed: Duration,
-        configuration: TransferConfiguration
-    ) -> FailureReason {
+    /// `isConnected` tells whether the request had begun to be sent.
+    static func reason(curlCode: CURLcode, isConnected: Bool) -> FailureReason {
         switch curlCode {
         case CURLE_UNSUPPORTED_PROTOCOL:
             .unsupportedScheme
@@ -20,8 +16,8 @@ extension TransferFailure {
         case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED:
             .connect
         case CURLE_OPERATION_TIMEDOUT:
-            // One code for two clocks, of which that for connecting is over once it is connected.
-            isConnected || elapsed >= configuration.totalTimeout ? .timeout : .connect
+            // Only the time-out for connecting is libcurl's.
+            isConnected ? .timeout : .connect
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ENGINE_NOTFOUND,
             CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED, CURLE_SSL_CRL_BADFILE,

@@ -1,6 +1,5 @@
 internal import CCurl
 package import PrefetchModel
-import Synchronization
 
 /// Owns libcurl's multi handle and every easy handle; turns requests into completions.
 ///
@@ -68,10 +67,10 @@ package final class TransferLoop: Sendable {
         let multi = self.multi.pointer
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
         var idle: [ActiveTransfer] = []
-        // A tenth of the time-out late at most.
-        let stallInterval = min(
-            max(configuration.stallTimeout / 10, .milliseconds(10)), .seconds(1))
-        var nextStallCheck = ContinuousClock.now + stallInterval
+        // A time-out is seen a tenth of it late at most.
+        let shortest = min(configuration.stallTimeout, configuration.totalTimeout)
+        let checkInterval = min(max(shortest / 10, .milliseconds(10)), .seconds(1))
+        var nextCheck = ContinuousClock.now + checkInterval
 
         func cancelActive() {
             for transfer in active.values {
@@ -125,10 +124,12 @@ package final class TransferLoop: Sendable {
                 deliver(completion)
             }
             let now = ContinuousClock.now
-            if nextStallCheck <= now {
-                nextStallCheck = now + stallInterval
-                for transfer in active.values where transfer.isStalled(at: now) {
-                    let completion = transfer.stalled(at: wallClock())
+            if nextCheck <= now {
+                nextCheck = now + checkInterval
+                for transfer in active.values {
+                    guard let completion = transfer.expired(at: now, wallClock: wallClock) else {
+                        continue
+                    }
                     curl_multi_remove_handle(multi, transfer.handle)
                     active[transfer.handle] = nil
                     transfer.reset()
@@ -138,7 +139,7 @@ package final class TransferLoop: Sendable {
             }
             resumePaused(active.values, isBudgetReleased: received.resumes)
             // A wake-up, a socket or libcurl's own timers end the wait.
-            let wait = active.isEmpty ? 60_000 : Int32(clamping: stallInterval.wholeMilliseconds)
+            let wait = active.isEmpty ? 60_000 : Int32(clamping: checkInterval.wholeMilliseconds)
             try check(curl_multi_poll(multi, nil, 0, wait, nil), "waiting")
         }
     }
@@ -180,7 +181,7 @@ private final class Inbox: Sendable {
         var stops = false
     }
 
-    private let contents = Mutex(Contents())
+    private let contents = Monitor(Contents())
     private let multi: MultiHandle
 
     init(multi: MultiHandle) {

@@ -19,7 +19,13 @@ struct ManifestSequence: EntryReading {
         do {
             readers = try paths.map { try ManifestReader(path: $0, options: options) }
         } catch let error as ManifestError {
-            throw CommandFailure.unusable(error.description)
+            let isURL = error.path.hasPrefix("http://") || error.path.hasPrefix("https://")
+            throw CommandFailure.unusable(
+                error.description,
+                hint: isURL
+                    ? "a manifest is a file; for single URLs: echo URL | prefetch -"
+                    : error.message == "is a directory"
+                        ? "name a file in it, or pass its list on standard input with -" : nil)
         }
         isRegularFiles = readers.allSatisfy(\.isRegularFile)
     }

@@ -2,12 +2,13 @@ import ArgumentParser
 import Pipeline
 import PrefetchModel
 
-/// A duration as flags take it: `500ms`, `30s`, `5m`, `2h`, `7d`, or a number with a fraction.
+/// A duration as flags take it: `500ms`, `30s`, `5m`, `2h`, `7d`, with a fraction if need be; a bare
+/// number counts seconds, as with curl.
 struct DurationArgument: ExpressibleByArgument {
     let duration: Duration
 
     private static let units: [(suffix: String, seconds: Double)] = [
-        ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
+        ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
     ]
 
     init(_ duration: Duration) {
@@ -27,7 +28,7 @@ struct DurationArgument: ExpressibleByArgument {
 
     var defaultValueDescription: String {
         let milliseconds = duration.wholeMilliseconds
-        for (suffix, seconds) in DurationArgument.units.reversed() {
+        for (suffix, seconds) in DurationArgument.units.reversed() where !suffix.isEmpty {
             let unit = Int64(seconds * 1000)
             if milliseconds >= unit, milliseconds % unit == 0 {
                 return "\(milliseconds / unit)\(suffix)"

@@ -28,8 +28,8 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "What is shown") var showing: ShowingOptions
 
     func run() throws {
-        let control = RunControl()
-        let signals = SignalWatcher { control.stop(signal: $0) }
+        let signals = SignalWatcher()
+        let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
         let path = try cache.path()
         guard let opened = try openCache(path) else {
             if limits.lock == .skip { return }
@@ -37,8 +37,8 @@ struct RunCommand: ParsableCommand {
                 exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
                 hint: "--lock wait waits for it, --lock skip ends quietly")
         }
-        let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
-        let reporter = try showing.reporter()
+        let reporter = try showing.reporter(manifests: manifests)
+        let control = RunControl()
         let coordinator: RunCoordinator
         do throws(StorageError) {
             coordinator = try RunCoordinator(
@@ -47,6 +47,7 @@ struct RunCommand: ParsableCommand {
         } catch {
             throw CommandFailure(error)
         }
+        signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
             reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
         if summary.counters.entriesRead == 0, summary.exitStatus == 0 {

@@ -119,6 +119,14 @@ struct LimitOptions: ParsableArguments {
         for (name, value) in durations where value.duration <= .zero {
             throw ValidationError("\(name) is more than 0")
         }
+        if let baseURL {
+            do throws(EntryBatch.Problem) {
+                _ = try URLNormalizer(baseURL: baseURL)
+            } catch {
+                throw ValidationError(
+                    "--base-url takes an absolute http or https URL, like https://example.com/a/")
+            }
+        }
         guard !userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
             throw ValidationError("--user-agent has no control characters")
         }
@@ -205,7 +213,13 @@ struct ShowingOptions: ParsableArguments {
         if quiet, verbose { throw ValidationError("-q and -v exclude each other") }
     }
 
-    func reporter() throws -> RunReporter {
+    /// - Throws: when the report cannot be opened, or would overwrite one of the manifests.
+    func reporter(manifests: [String]) throws -> RunReporter {
+        if let report, let manifest = manifests.first(where: { isSameFile($0, report) }) {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "\(report): --report would overwrite this manifest",
+                hint: "\(manifest) is being read; name another file")
+        }
         var configuration = RunReporter.Configuration()
         configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
         if progress.isOn(automatically: StandardError.isTerminal), !quiet {
@@ -223,5 +237,14 @@ struct ShowingOptions: ParsableArguments {
         } catch {
             throw CommandFailure.unusable(error.description)
         }
+    }
+
+    private func isSameFile(_ first: String, _ second: String) -> Bool {
+        guard first != "-", second != "-" else { return false }
+        var statuses = (stat(), stat())
+        guard stat(first, &statuses.0) == 0, stat(second, &statuses.1) == 0 else { return false }
+        // Two names of a device or a pipe are no danger to each other.
+        return statuses.0.st_mode & S_IFMT == S_IFREG && statuses.0.st_dev == statuses.1.st_dev
+            && statuses.0.st_ino == statuses.1.st_ino
     }
 }

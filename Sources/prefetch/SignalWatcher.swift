@@ -1,28 +1,27 @@
 import Glibc
-import Synchronization
+import PrefetchModel
 
-/// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own; the second one ends the process.
+/// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own.
 ///
-/// The signals are blocked in every other thread, which are all started later and inherit the
-/// mask, so nothing runs inside a signal handler.
+/// Until somebody takes them over, and from the second one on, they end the process at once. The
+/// signals are blocked in every other thread, which are all started later and inherit the mask,
+/// so nothing runs inside a signal handler. A signal that is ignored when the program starts, as
+/// SIGHUP is under nohup, stays ignored.
 final class SignalWatcher: Sendable {
-    private static let watched = [SIGINT, SIGTERM, SIGHUP]
+    typealias Handler = @Sendable (Int32) -> Void
 
-    private final class Context: Sendable {
-        let received: @Sendable (Int32) -> Void
-        init(_ received: @escaping @Sendable (Int32) -> Void) { self.received = received }
-    }
+    private let handler = Monitor<Handler?>(nil)
+    private let signals: [Int32]
 
-    /// - Parameter received: called on the watcher's thread with the first signal.
-    init(_ received: @escaping @Sendable (Int32) -> Void) {
-        var set = SignalWatcher.signalSet()
+    init() {
+        signals = [SIGINT, SIGTERM, SIGHUP].filter { !SignalWatcher.isIgnored($0) }
+        var set = SignalWatcher.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        let context = Unmanaged.passRetained(Context(received)).toOpaque()
+        let context = Unmanaged.passRetained(self).toOpaque()
         let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
             { context in
                 if let context {
-                    let context = Unmanaged<Context>.fromOpaque(context).takeRetainedValue()
-                    SignalWatcher.watch(context.received)
+                    Unmanaged<SignalWatcher>.fromOpaque(context).takeRetainedValue().watch()
                 }
                 return nil
             }
@@ -33,37 +32,45 @@ final class SignalWatcher: Sendable {
         pthread_detach(thread)
     }
 
-    private static func watch(_ received: (Int32) -> Void) {
-        var set = signalSet()
+    /// Gives the next signal, and only that one, to `handler`, on the watcher's thread.
+    func hand(to handler: @escaping Handler) {
+        self.handler.withLock { $0 = handler }
+    }
+
+    private func watch() {
+        var set = SignalWatcher.set(of: signals)
         var signal: Int32 = 0
-        var isFirst = true
         while sigwait(&set, &signal) == 0 {
-            guard isFirst else { die(of: signal) }
-            isFirst = false
-            received(signal)
+            let handler = self.handler.withLock { handler in
+                defer { handler = nil }
+                return handler
+            }
+            guard let handler else { die(of: signal) }
+            handler(signal)
         }
     }
 
     /// Ends the process by the signal, so that whoever started it sees why.
     func die(of signal: Int32) -> Never {
-        SignalWatcher.die(of: signal)
-    }
-
-    private static func die(of signal: Int32) -> Never {
         Glibc.signal(signal, SIG_DFL)
-        var set = sigset_t()
-        sigemptyset(&set)
-        sigaddset(&set, signal)
+        var set = SignalWatcher.set(of: [signal])
         kill(getpid(), signal)
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
         // The signal is on its way to this thread or another one; it ends them all.
         while true { pause() }
     }
 
-    private static func signalSet() -> sigset_t {
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
+    private static func set(of signals: [Int32]) -> sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for signal in watched { sigaddset(&set, signal) }
+        for signal in signals { sigaddset(&set, signal) }
         return set
     }
 }

@@ -250,16 +250,16 @@ struct CacheStorageTests {
             try cache.content.store($0, as: stray.row.image, originURL: "http://a/2")
         }
         _ = FileManager.default.createFile(atPath: path + "/tmp/3", contents: Data([3]))
-        #expect(try cache.log.lastRunWasInterrupted() == false)
+        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
         let run = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
-        #expect(try cache.log.lastRunWasInterrupted())
+        #expect(try cache.log.lastRunMayHaveLeftStrays())
         #expect(try cache.log.collectStrays(scansContent: false) == 0)
         #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/tmp") == [])
         #expect(try cache.log.collectStrays(scansContent: true) == 1)
         #expect(try contentFiles().count == 1)
         try cache.log.end(
             run, at: Timestamp(milliseconds: 2), exitStatus: 0, counters: RunCounters())
-        #expect(try cache.log.lastRunWasInterrupted() == false)
+        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 
     @Test func hashesAsTheStandardSays() {

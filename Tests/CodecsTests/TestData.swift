@@ -76,7 +76,8 @@ func stored(
     // The standard library's `withUnsafeBytes` rethrows without the error's type.
     let outcome = source.withUnsafeBytes { bytes in
         Result { () throws(CodecError) in
-            try process(bytes, recipe: recipe, limits: limits)
+            try process(
+                bytes, header: header(of: bytes, limits: limits), recipe: recipe, limits: limits)
         }
     }
     let image = try outcome.get()

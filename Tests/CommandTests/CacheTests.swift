@@ -19,6 +19,39 @@ struct CacheTests {
         }
     }
 
+    @Test func twoRecipesLiveBesideEachOther() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(try Fixtures.file("larger.jpg")))
+            try await withWorkspace { workspace in
+                for outcome in ["downloaded", "fresh"] {
+                    for quality in ["30", "70"] {
+                        let run = try await workspace.prefetch(
+                            [origin.url("/a")], "--quality", quality)
+                        #expect(run.summary.outcomes == [outcome: 1], "\(run.result)")
+                    }
+                }
+                #expect(try await workspace.judge() == 2)
+            }
+        }
+    }
+
+    /// The trailer comes through libcurl's header function, after the body.
+    @Test func trailersAfterAChunkedBodyAreNoFault() async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 9, height: 9)
+            let size = String(picture.count, radix: 16)
+            var response = Response(
+                body: Array("\(size)\r\n".utf8) + picture + Array("\r\n0\r\nX-Sum: 1\r\n\r\n".utf8))
+            response.rawHead =
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+            origin.serve("/a", response)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([origin.url("/a")])
+                #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            }
+        }
+    }
+
     @Test func storedPicturesShowWhatTheOriginSent() async throws {
         try await withOrigin { origin in
             var pictures: [(name: String, bytes: [UInt8])] = Fixtures.PNGKind.allCases.map {

@@ -33,6 +33,13 @@ extension FailureCase {
     static let statuses: [FailureCase] = [
         FailureCase("404", .notFound, [], "http-status"),
         FailureCase("404 with a picture", Response(404, body: picture), [], "http-status"),
+        FailureCase(
+            "404 whose body breaks off", Response(404, body: picture, framing: .lyingLength(9999)),
+            [], "http-status"),
+        FailureCase(
+            "404 whose body stalls",
+            Response(404, body: picture, ending: .stalledAfter(bodyBytes: 5)),
+            ["--stall-timeout", "300ms"], "http-status"),
         FailureCase("403", Response(403), [], "http-status"),
         FailureCase("410", Response(410), [], "http-status"),
         FailureCase("500", Response(500), [], "http-status"),

@@ -47,6 +47,45 @@ struct InterruptionTests {
         }
     }
 
+    /// Nothing is taken over yet, so the first one ends the process.
+    @Test func anInterruptEndsTheWaitForTheLock() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                let holder = try await startMidway(workspace, origin, lines)
+                let waiting = try workspace.prefetchCommand(lines, ["--lock", "wait"]).start()
+                try await eventually("the second run hears signals itself") {
+                    waiting.blocks(SIGINT)
+                }
+                waiting.signal(SIGINT)
+                #expect(await waiting.wait().signal == SIGINT)
+                gate.open()
+                #expect(await holder.wait().status == 0)
+            }
+        }
+    }
+
+    @Test func nohupKeepsTheRunAlive() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let gate = Gate()
+                let lines = serve(origin, gate)
+                var command = try workspace.prefetchCommand(lines, ["-j", "4"])
+                command.arguments = [command.executable] + command.arguments
+                command.executable = "/usr/bin/nohup"
+                let running = try command.start()
+                try await origin.wait(for: "four held") { $0.inFlight == 4 && $0.answered == 4 }
+                running.signal(SIGHUP)
+                try await running.waitUntilTaken(SIGHUP)
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 0, "\(result)")
+                #expect(try await workspace.judge() == 12)
+            }
+        }
+    }
+
     @Test func aSecondInterruptEndsAtOnce() async throws {
         try await withOrigin { origin in
             try await withWorkspace { workspace in

@@ -34,6 +34,34 @@ struct OutputTests {
         }
     }
 
+    /// More bad lines than a report buffers stand before what would be fetched.
+    @Test func aReportThatCannotBeWrittenEndsTheRun() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(40)
+            try await withWorkspace { workspace in
+                try workspace.manifest(Array(repeating: "nonsense", count: 2000) + urls)
+                let result = try await workspace.run(
+                    "manifest.txt", "--report", "/dev/full", "--summary", "json")
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("/dev/full"), "\(result)")
+                let summary = try Report.Summary(json: result.output)
+                #expect(summary.outcomes.values.reduce(0, +) == 2040, "\(result)")
+                try await workspace.judge()
+            }
+        }
+    }
+
+    @Test func theReportNeverOverwritesAManifest() async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest(["http://127.0.0.1:1/a.png"])
+            let result = try await workspace.run("manifest.txt", "--report", "./manifest.txt")
+            #expect(result.status == 64, "\(result)")
+            let text = try String(
+                contentsOfFile: "\(workspace.folder)/manifest.txt", encoding: .utf8)
+            #expect(text == "http://127.0.0.1:1/a.png\n")
+        }
+    }
+
     @Test func noSummaryMeansSilence() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)

@@ -1,6 +1,5 @@
 import Foundation
 import PrefetchModel
-import Synchronization
 import Testing
 
 @testable import Pipeline
@@ -44,7 +43,7 @@ struct MemoryBudgetTests {
 
     @Test func neverGivesMoreThanItHas() {
         let budget = MemoryBudget(total: ByteCount(10))
-        let use = Mutex((now: 0, peak: 0))
+        let use = Monitor((now: 0, peak: 0))
         DispatchQueue.concurrentPerform(iterations: 64) { number in
             let need = number % 5 + 3
             _ = budget.withReservation(of: need) {

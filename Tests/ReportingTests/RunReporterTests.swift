@@ -94,7 +94,7 @@ struct RunReporterTests {
     }
 
     @Test func messagesStandAboveTheProgressLine() throws {
-        let clock = Mutex(ContinuousClock.now)
+        let clock = Monitor(ContinuousClock.now)
         let captured = try Samples.captured { output, error in
             var configuration = configuration(output, error)
             configuration.terminalWidth = { 40 }

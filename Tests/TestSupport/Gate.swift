@@ -1,4 +1,4 @@
-import Synchronization
+import PrefetchModel
 
 /// Holds answers until the test lets them go; may be used by any number of answers and from any thread.
 package final class Gate: Sendable {
@@ -8,7 +8,7 @@ package final class Gate: Sendable {
         var waiting: [@Sendable () -> Void] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Monitor(State())
 
     package init() {}
 

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
+import PrefetchModel
 
 /// An HTTP/1.1 server on 127.0.0.1 that answers as the test scripts it, faults included, and records
 /// what it was asked.
@@ -65,7 +65,7 @@ package final class Origin: Sendable {
         var channels: [Int: any Channel] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Monitor(State())
     private let listener: any Channel
     package let port: Int
 
@@ -231,7 +231,7 @@ extension Origin {
 
 /// Lets the initializer of accepted connections find an origin that is made after its port is known.
 private final class Owner: Sendable {
-    let origin = Mutex<Origin?>(nil)
+    let origin = Monitor<Origin?>(nil)
 }
 
 /// Runs `body` with an origin of its own and closes that and its connections afterwards.

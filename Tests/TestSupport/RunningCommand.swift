@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 package import Glibc
-import Synchronization
+import PrefetchModel
 
 /// A program that was started and may still run.
 package final class RunningCommand: Sendable {
@@ -22,7 +22,7 @@ package final class RunningCommand: Sendable {
     private let command: Command
     private let startedAt: ContinuousClock.Instant
     private let memoryBefore: Int
-    private let state: Mutex<State>
+    private let state: Monitor<State>
     package let process: pid_t
 
     init(
@@ -35,7 +35,7 @@ package final class RunningCommand: Sendable {
         self.memoryBefore = memoryBefore
         var initial = State()
         initial.input = input
-        state = Mutex(initial)
+        state = Monitor(initial)
         Thread.detachNewThread { self.drain(output, into: \.output) }
         Thread.detachNewThread { self.drain(error, into: \.error) }
         Thread.detachNewThread { self.collect() }
@@ -70,6 +70,13 @@ package final class RunningCommand: Sendable {
                 return pending & (1 << UInt64(number - 1)) != 0
             }
         }
+    }
+
+    /// Whether the program's first thread blocks the signal.
+    package func blocks(_ number: Int32) -> Bool {
+        let blocked = RunningCommand.status(of: "\(process)")["SigBlk"]
+        let mask = blocked.flatMap { UInt64($0, radix: 16) } ?? 0
+        return mask & (1 << UInt64(number - 1)) != 0
     }
 
     /// Writes to standard input; does nothing once the program does not read it any more.

@@ -1,4 +1,4 @@
-import Synchronization
+import PrefetchModel
 
 /// So many may be in use at once; who comes later waits in order.
 final class Slots: Sendable {
@@ -7,10 +7,10 @@ final class Slots: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let state: Mutex<State>
+    private let state: Monitor<State>
 
     init(_ count: Int) {
-        state = Mutex(State(free: count))
+        state = Monitor(State(free: count))
     }
 
     func take() async {

@@ -1,13 +1,13 @@
 import Foundation
 import Glibc
-import Synchronization
+import PrefetchModel
 
 /// A folder of a test's own in which `prefetch` runs with an environment of its own.
 ///
 /// The cache is `cache` in it, by the environment variable `PREFETCH_CACHE_DIR`.
 package final class Workspace: Sendable {
     package let folder: String
-    private let runs = Mutex(0)
+    private let runs = Monitor(0)
 
     package var cache: String { folder + "/cache" }
 

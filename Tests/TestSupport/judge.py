@@ -15,6 +15,7 @@ import io
 import os
 import sqlite3
 import stat
+import subprocess
 import sys
 
 from PIL import Image, ImageChops, ImageFile, ImageStat
@@ -46,6 +47,14 @@ def decoded(data, name):
         return None
 
 
+def check_jpeg(path, name):
+    """Pillow hides what libjpeg says of data it had to guess; djpeg prints it."""
+    result = subprocess.run(
+        ["djpeg", "-outfile", "/dev/null", path], stdin=subprocess.DEVNULL, capture_output=True)
+    if result.returncode != 0 or result.stderr:
+        problem(f"{name}: djpeg: {result.stderr.decode(errors='replace').strip()}")
+
+
 def check_end(data, kind, name):
     if kind == "png" and data[-12:] != b"\0\0\0\0IEND\xaeB`\x82":
         problem(f"{name}: does not end with the end chunk")
@@ -70,6 +79,8 @@ def check_row(directory, row, files, pictures):
         if hashlib.sha256(data).hexdigest() != digest:
             problem(f"{path}: its SHA-256 is another")
         check_end(data, kind, path)
+        if kind == "jpeg":
+            check_jpeg(os.path.join(directory, path), path)
         picture = decoded(data, path)
         pictures[path] = (data, picture)
     if len(data) != size:

@@ -1,6 +1,5 @@
 import Foundation
 import PrefetchModel
-import Synchronization
 import TestSupport
 import Testing
 
@@ -22,7 +21,7 @@ struct TransferLoopTests {
         let loop = try TransferLoop(configuration: configuration) {
             Timestamp(milliseconds: 1_000)
         }
-        let received = Mutex([Int: TransferCompletion]())
+        let received = Monitor([Int: TransferCompletion]())
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let thread = Thread {
             do {

@@ -13,10 +13,6 @@ static inline CURLcode ccurl_easy_set_long(CURL *handle, CURLoption option, long
     return curl_easy_setopt(handle, option, value);
 }
 
-static inline CURLcode ccurl_easy_set_offset(CURL *handle, CURLoption option, curl_off_t value) {
-    return curl_easy_setopt(handle, option, value);
-}
-
 /// The string is copied by libcurl.
 static inline CURLcode ccurl_easy_set_string(CURL *handle, CURLoption option,
                                              const char *_Nullable value) {
@@ -59,11 +55,6 @@ static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_o
 /// The string belongs to the handle and lives until its next transfer.
 static inline CURLcode ccurl_easy_get_string(CURL *handle, CURLINFO info,
                                              const char *_Nullable *_Nonnull value) {
-    return curl_easy_getinfo(handle, info, value);
-}
-
-static inline CURLcode ccurl_easy_get_pointer(CURL *handle, CURLINFO info,
-                                              void *_Nullable *_Nonnull value) {
     return curl_easy_getinfo(handle, info, value);
 }
 

@@ -1,12 +1,14 @@
 import Glibc
 
-/// A value behind a mutex whose changes wake whoever waits for them: what the bounded queues
-/// between stages are made of.
+/// A value behind a mutex, and the wait for its changes: what the queues between stages are made
+/// of.
 ///
-/// `Mutex` has no condition variable; this is one, with deadlines by the monotonic clock. A wait
-/// blocks its thread, so it has no place on the cooperative pool.
+/// `Synchronization.Mutex` has no condition variable, and the thread sanitizer does not see it on
+/// Linux (Swift 6.3), so that every use of it is reported as a race. A wait blocks its thread, so
+/// it has no place on the cooperative pool; its deadlines are by the monotonic clock.
+///
 /// `@unchecked Sendable`: `value` is touched with the mutex held only.
-package final class WaitableState<Value>: @unchecked Sendable {
+package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     package enum Decision<Result> {
         case ready(Result)
         /// Nil waits for a change however long it takes.
@@ -17,7 +19,7 @@ package final class WaitableState<Value>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    package init(_ value: Value) {
+    package init(_ value: consuming sending Value) {
         self.value = value
         mutex.initialize(to: pthread_mutex_t())
         pthread_mutex_init(mutex, nil)
@@ -37,10 +39,19 @@ package final class WaitableState<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    /// Looks at the value, or changes it in a way that nobody waits for.
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+
     /// Changes the value and wakes those who wait, unless `wakes` says that the new value can be
     /// of use to none of them: a wake-up costs two switches of context.
     package func update<Result>(
-        wakes: (Value) -> Bool = { _ in true }, _ change: (inout Value) -> Result
+        wakes: (borrowing Value) -> Bool = { _ in true }, _ change: (inout Value) -> Result
     ) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

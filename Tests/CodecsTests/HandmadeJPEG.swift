@@ -1,0 +1,155 @@
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// JPEGs that no encoder writes and decoders accept, put together bit by bit (ITU-T T.81).
+enum HandmadeJPEG {
+    /// Appends codes of 16 bits, one for each symbol by its place in a table, and magnitudes.
+    private struct Bits {
+        private(set) var bytes: [UInt8] = []
+        private var pending: [Bool] = []
+
+        mutating func append(_ value: Int, count: Int) {
+            for shift in stride(from: count - 1, through: 0, by: -1) {
+                pending.append(value >> shift & 1 == 1)
+                if pending.count == 8 { flush() }
+            }
+        }
+
+        /// A coefficient's bits below its category (F.1.2.1).
+        mutating func appendMagnitude(_ value: Int, category: Int) {
+            append(value > 0 ? value : value + (1 << category) - 1, count: category)
+        }
+
+        mutating func finish() {
+            while !pending.isEmpty { append(1, count: 1) }
+        }
+
+        private mutating func flush() {
+            let byte = pending.reduce(UInt8(0)) { $0 << 1 | ($1 ? 1 : 0) }
+            pending = []
+            bytes.append(byte)
+            if byte == 0xFF { bytes.append(0) }
+        }
+    }
+
+    private static func segment(_ marker: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        let length = payload.count + 2
+        return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload
+    }
+
+    private static func head(side: Int, components: Int, dc: [UInt8], ac: [UInt8]) -> [UInt8] {
+        func table(_ kind: UInt8, _ symbols: [UInt8]) -> [UInt8] {
+            segment(
+                0xC4,
+                [kind << 4] + [UInt8](repeating: 0, count: 15) + [UInt8(symbols.count)] + symbols)
+        }
+        let identifiers = (1...components).map(UInt8.init)
+        let size = [UInt8(side >> 8), UInt8(side & 255)]
+        return [0xFF, 0xD8] + segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
+            + segment(
+                0xC0,
+                [8] + size + size + [UInt8(components)] + identifiers.flatMap { [$0, 0x11, 0] })
+            + table(0, dc) + table(1, ac)
+            + segment(
+                0xDA, [UInt8(components)] + identifiers.flatMap { [$0, 0] } + [0, 63, 0])
+    }
+
+    /// Grey, with a coefficient of 13 bits in every block: more than a baseline file may hold.
+    static func withHugeCoefficients(side: Int = 64) -> [UInt8] {
+        let ac: [UInt8] = [0x00, 0x0D, 0x01]
+        var bits = Bits()
+        for block in 0..<(side / 8 * side / 8) {
+            bits.append(0, count: 16)
+            bits.append(1, count: 16)
+            bits.appendMagnitude(block % 2 == 0 ? 5000 + block : -6000 - block, category: 13)
+            for place in 0..<30 {
+                bits.append(2, count: 16)
+                bits.appendMagnitude(place % 2 == 0 ? 1 : -1, category: 1)
+            }
+            bits.append(0, count: 16)
+        }
+        bits.finish()
+        return head(side: side, components: 1, dc: [0], ac: ac) + bits.bytes + [0xFF, 0xD9]
+    }
+
+    /// Four components and no marker of Adobe's: plain CMYK, not inverted.
+    static func plainCMYK(side: Int = 64) -> [UInt8] {
+        let dc = (0..<12).map(UInt8.init)
+        var bits = Bits()
+        let levels = [200, 120, 40, 30].map { ($0 - 128) * 8 }
+        for block in 0..<(side / 8 * side / 8) {
+            for component in 0..<4 {
+                let difference = block == 0 ? levels[component] : 0
+                let category = Int.bitWidth - abs(difference).leadingZeroBitCount
+                bits.append(category, count: 16)
+                if category > 0 { bits.appendMagnitude(difference, category: category) }
+                for place in 0..<20 {
+                    bits.append(1, count: 16)
+                    bits.appendMagnitude((block + place) % 2 == 0 ? 1 : -1, category: 1)
+                }
+                bits.append(0, count: 16)
+            }
+        }
+        bits.finish()
+        return head(side: side, components: 4, dc: dc, ac: [0x00, 0x01]) + bits.bytes
+            + [0xFF, 0xD9]
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct HandmadeJPEGTests {
+    private func bytes(
+        _ image: ProcessedImage, of source: [UInt8]
+    ) -> [UInt8] {
+        switch image.output {
+        case .source: source
+        case .encoded(let bytes): bytes.withUnsafeBytes { Array($0) }
+        }
+    }
+
+    private func processed(_ source: [UInt8], _ recipe: Recipe) throws -> ProcessedImage {
+        try source.withUnsafeBytes {
+            try process($0, header: header(of: $0), recipe: recipe)
+        }
+    }
+
+    /// Such coefficients have no code in the tables that we write; the encoder does not look.
+    @Test(arguments: [1, 50, 85, 100])
+    func coefficientsWithoutACodeAreNeverWritten(quality: Int) throws {
+        let source = HandmadeJPEG.withHugeCoefficients()
+        let recipe = Recipe(quality: quality)
+        let stored = bytes(try processed(source, recipe), of: source)
+        // Whatever is stored decodes to its end, and again to the same pixels as the source where
+        // it is the source's own data.
+        let again = try processed(stored, Recipe(encoding: .original))
+        #expect(again.widthInPixels == 64)
+        if quality == 100 { #expect(stored == source) }
+    }
+
+    @Test func plainCMYKStaysPlain() throws {
+        let source = HandmadeJPEG.plainCMYK()
+        let stored = bytes(
+            try processed(source, Recipe(quality: 50, keepsLarger: true)), of: source)
+        #expect(stored != source)
+        // 0xFFEE is the marker by which readers invert.
+        #expect(
+            !stored.indices.dropLast().contains { stored[$0] == 0xFF && stored[$0 + 1] == 0xEE })
+        let before = try Pixels(jpeg: source)
+        #expect(before.peakSignalToNoise(try Pixels(jpeg: stored)) > 28)
+    }
+
+    @Test func endlessMarkersAreALimit() throws {
+        let piece: [UInt8] = [0xFF, 0xE1, 0x00, 0x02]
+        let source =
+            [0xFF, 0xD8]
+            + Array(repeatElement(piece, count: CodecLimits.maximumPieces + 1).joined())
+        #expect {
+            try source.withUnsafeBytes { try header(of: $0) }
+        } throws: { error in
+            guard case .limitExceeded? = error as? CodecError else { return false }
+            return true
+        }
+    }
+}
