@@ -30,6 +30,15 @@ package struct StorageError: Error, CustomStringConvertible {
         self.hint = hint
     }
 
+    /// Whether there was no room: nothing is damaged, and removing files helps.
+    package var isDiskFull: Bool {
+        switch code {
+        case .system(let code): code == ENOSPC || code == EDQUOT
+        case .database(let code): code & 0xFF == 13  // SQLITE_FULL
+        case .refused: false
+        }
+    }
+
     /// Takes the present `errno`.
     static func system(
         _ operation: String, _ subject: String, hint: String? = nil

@@ -190,6 +190,8 @@ extension CodecError {
 
 extension FatalError {
     init(_ error: StorageError) {
-        self.init(message: error.description, hint: error.hint, reason: .disk)
+        self.init(
+            message: error.description, hint: error.hint, reason: .disk,
+            isDiskFull: error.isDiskFull)
     }
 }

@@ -89,4 +89,6 @@ struct FatalError: Error, Sendable {
     let hint: String?
     /// What the entries that it caught on their way are reported with.
     let reason: FailureReason
+    /// Whether the disk is full.
+    var isDiskFull = false
 }

@@ -100,6 +100,8 @@ package final class RunCoordinator {
             fail(error)
         }
 
+        if fatal?.isDiskFull == true { makeRoom() }
+
         var summary = RunSummary(
             counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
             cacheDirectory: cache.directory.path)
@@ -119,6 +121,16 @@ package final class RunCoordinator {
         // What could not be completed says more than who stopped it.
         summary.stoppedBySignal = fatal == nil ? stopSignal : nil
         return summary
+    }
+
+    /// Removes the files of this run whose rows found no room, so that a full disk is not left
+    /// fuller than it need be.
+    private func makeRoom() {
+        do throws(StorageError) {
+            try cache.log.collectStrays(scansContent: true)
+        } catch {
+            // The next run tries again: this one ends with status 2.
+        }
     }
 
     private var isFinished: Bool {

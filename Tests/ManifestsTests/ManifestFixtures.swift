@@ -130,13 +130,6 @@ func gzipped(_ bytes: [UInt8]) -> [UInt8] {
     return Array(output[..<status.1])
 }
 
-/// The most memory that this process has held, in KiB.
-func peakMemoryInKibibytes() -> Int {
-    var usage = rusage()
-    getrusage(RUSAGE_SELF.rawValue, &usage)
-    return usage.ru_maxrss
-}
-
 /// SplitMix64, so that a failing case can be had again from its seed.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64

@@ -159,3 +159,9 @@ package enum SharedData {
 
     package static var isAvailable: Bool { folder != nil }
 }
+
+/// Whether the tests and the program are built with a sanitizer; `Scripts/check` says so.
+package enum Sanitizer {
+    package static let isActive =
+        ProcessInfo.processInfo.environment["PREFETCH_SANITIZER"] != nil
+}
