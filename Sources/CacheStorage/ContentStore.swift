@@ -148,7 +148,7 @@ package final class ContentStore: Sendable {
     }
 
     /// Removes content files that no row names: what a run left that ended between a file's
-    /// rename and its row's commit. Only for the holder of the lock, before anything is stored.
+    /// rename and its row's commit. Only for the holder of the lock, while nothing is being stored.
     ///
     /// Files whose names are not of our form are left alone. `isNamed` tells whether a row names
     /// the digest; the result is the number of files removed.

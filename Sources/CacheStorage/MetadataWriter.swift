@@ -77,28 +77,44 @@ package final class MetadataWriter: Sendable {
     /// Commits rows until ``finish()``.
     ///
     /// - Parameter delivered: called on this thread with the tokens of rows that are committed.
-    /// - Throws: when the database or the disk fails. Rows not delivered by then are not stored.
+    /// - Throws: when the database or the disk fails. Rows not delivered by then count as not
+    ///   stored, even where only their synchronisation failed.
     package func run(delivered: ([Int]) -> Void) throws(StorageError) {
         var checkpointDue: ContinuousClock.Instant?
+        // Images that lost their last row wait for the checkpoint: a power cut before it may bring
+        // the row back.
+        var orphans: [StoredImage] = []
         while true {
             let group = nextGroup(until: checkpointDue)
             if !group.items.isEmpty {
-                let orphans = try commit(group.items)
+                orphans += try commit(group.items)
                 if configuration.durability == .full { try checkpoint(truncates: false) }
                 delivered(group.items.map(\.token))
-                // After the report: the rows are there whether the old files go or not.
-                for orphan in orphans { try content.remove(orphan.digest, format: orphan.format) }
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
             if group.isFinished {
-                if checkpointDue != nil { try checkpoint(truncates: true) }
+                if checkpointDue != nil {
+                    try checkpoint(truncates: true)
+                    try remove(orphans)
+                }
                 return
             }
             if let due = checkpointDue, due <= .now {
                 try checkpoint(truncates: false)
+                try remove(orphans)
+                orphans = []
                 checkpointDue = nil
             }
         }
+    }
+
+    /// Removes the files of images that still no row names.
+    private func remove(_ orphans: [StoredImage]) throws(StorageError) {
+        guard !orphans.isEmpty else { return }
+        let unnamed = try database.read("looking for names") { database in
+            try orphans.filter { try !MetadataWriter.isNamed($0.digest, in: database) }
+        }
+        for orphan in unnamed { try content.remove(orphan.digest, format: orphan.format) }
     }
 
     /// Waits for a whole group, the first row's delay, the end, or `deadline`.
@@ -132,17 +148,13 @@ package final class MetadataWriter: Sendable {
         try database.checkpoint(truncates: truncates)
     }
 
-    /// Commits the rows and returns the images that no row names any more.
+    /// Commits the rows and returns the images that they replace.
     private func commit(_ items: [Item]) throws(StorageError) -> [StoredImage] {
-        let orphans = try database.write("committing") { database in
-            var replaced: [StoredImage] = []
-            for item in items { replaced += try MetadataWriter.store(item.row, in: database) }
-            return try replaced.filter { image in
-                try !MetadataWriter.isNamed(image.digest, in: database)
-            }
+        let replaced = try database.write("committing") { database in
+            try items.flatMap { try MetadataWriter.store($0.row, in: database) }
         }
         for item in items { content.unpin(item.row.image.digest) }
-        return orphans
+        return replaced
     }
 
     // MARK: Statements

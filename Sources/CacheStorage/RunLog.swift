@@ -23,8 +23,8 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// Removes what an interrupted run left behind. Only for the holder of the lock, before
-    /// anything is stored.
+    /// Removes what an interrupted run left behind. Only for the holder of the lock, while
+    /// nothing is being stored.
     ///
     /// With `scansContent` content files without a row are looked for, which reads every folder;
     /// that is needed only after an interrupted run. The result is the number of files removed.
@@ -57,7 +57,6 @@ package struct RunLog: Sendable {
     }
 
     /// Notes that a run has ended.
-    ///
     package func end(
         _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
     ) throws(StorageError) {

@@ -43,7 +43,6 @@ struct JPEGProcessing {
     func requantised(_ recipe: Recipe) throws(CodecError) -> ProcessedImage {
         let segments = keptSegments
         let maximum = recipe.keepsLarger ? Int.max / 4 : source.count
-        var failure: CodecError?
         var result = cjpeg_result()
         do throws(CodecError) {
             result = try called { limits, result, message in
@@ -51,16 +50,15 @@ struct JPEGProcessing {
                     bytes, source.count, limits, Int32(recipe.quality), segments, segments.count,
                     maximum, result, message)
             }
-        } catch .encodingFailed(let text) {
+        } catch .encodingFailed {
             // Readable, but with coefficients or tables beyond what may be written: its own data
             // is as good as before. It was decoded to its end, or this could not have begun.
-            failure = .encodingFailed(text)
             result = try called { limits, result, message in
                 cjpeg_verify(bytes, source.count, limits, result, message)
             }
         }
         let stripped = file.stripped(source, end: result.source_end, limits: limits)
-        if failure == nil, let made = result.bytes {
+        if let made = result.bytes {
             let encoded = ImageBytes(owning: made, count: result.length)
             if recipe.keepsLarger || encoded.count < stripped.byteCount {
                 return image(.encoded(encoded), result)

@@ -78,7 +78,7 @@ final class Mailbox: Sendable {
             return .ready((state.events, hasInput ? state.inputs.removeFirst() : nil))
         }
         // The reader may have waited for the room.
-        if taken.1 != nil { state.update { _ in } }
+        if taken.1 != nil { state.wakeAll() }
         return taken
     }
 }

@@ -33,7 +33,7 @@ final class MemoryBudget: Sendable {
             state.serving += 1
             return .ready(())
         }
-        state.update { _ in }
+        state.wakeAll()
         defer { state.update { $0.free += need } }
         return work()
     }

@@ -50,12 +50,16 @@ struct PendingEntry {
     func result(
         _ outcome: Outcome, reason: FailureReason? = nil, message: String? = nil
     ) -> EntryResult {
-        EntryResult(
+        // What was on its way to the cache and did not get there is nobody's business.
+        let isStored = outcome == .downloaded
+        return EntryResult(
             manifest: manifest, line: line, url: url, key: key, outcome: outcome, reason: reason,
             message: message, httpStatus: progress?.httpStatus,
             attempts: progress == nil ? 0 : 1, start: progress?.start,
-            bytesReceived: progress?.bytesReceived ?? 0, stored: progress?.stored,
-            expiresAt: progress?.expiresAt, stages: progress?.stages ?? StageDurations())
+            bytesReceived: progress?.bytesReceived ?? 0,
+            stored: isStored ? progress?.stored : nil,
+            expiresAt: isStored ? progress?.expiresAt : nil,
+            stages: progress?.stages ?? StageDurations())
     }
 
     func result(of duplicate: Duplicate, _ outcome: Outcome, fate: Fate) -> EntryResult {

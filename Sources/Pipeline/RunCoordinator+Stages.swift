@@ -195,7 +195,6 @@ extension RunCoordinator {
             }
             // The outcome follows with the commit: "done" means durable.
             progress.stored = row.image
-            counters.bytesStored += row.image.size.bytes
             stages?.writer.enqueue(row, token: completion.id)
         case .failed(let reason, let message):
             finish(completion.id, .failed, reason: reason, message: message)
@@ -206,7 +205,10 @@ extension RunCoordinator {
     }
 
     func committed(_ identifiers: [Int]) {
-        for identifier in identifiers { finish(identifier, .downloaded) }
+        for identifier in identifiers {
+            counters.bytesStored += pending[identifier]?.progress?.stored?.size.bytes ?? 0
+            finish(identifier, .downloaded)
+        }
     }
 
     func transfersFailed(_ error: FatalError) {

@@ -95,9 +95,13 @@ package final class RunCoordinator {
         }
         mailbox.endReading()
         finishStages()
-        // The last checkpoint comes after the last commit, and may fail.
-        for case .writerFailed(let error) in mailbox.take(wantsInput: false, until: .now).events {
-            fail(error)
+        // The last checkpoint comes after the last commit, and may fail or be interrupted.
+        for event in mailbox.take(wantsInput: false, until: .now).events {
+            switch event {
+            case .writerFailed(let error): fail(error)
+            case .stop(let signal): stopSignal = signal
+            default: break
+            }
         }
 
         if fatal?.isDiskFull == true { makeRoom() }
@@ -264,12 +268,11 @@ package final class RunCoordinator {
         guard let entry = pending.removeValue(forKey: identifier) else {
             preconditionFailure("an entry has one outcome")
         }
+        let result = entry.result(outcome, reason: reason, message: message)
         let fate = Fate(
-            reason: reason, stored: entry.progress?.stored, expiresAt: entry.progress?.expiresAt,
+            reason: reason, stored: result.stored, expiresAt: result.expiresAt,
             manifest: entry.manifest, line: entry.line)
-        finish(outcome, reason: reason) {
-            entry.result(outcome, reason: reason, message: message)
-        }
+        finish(outcome, reason: reason) { result }
         // What was cancelled has no fate to share: its duplicates were cancelled with it.
         let shared: Outcome = outcome == .cancelled ? .cancelled : .duplicate
         for duplicate in entry.duplicates {
@@ -295,7 +298,8 @@ package final class RunCoordinator {
     }
 
     private func stopStarting() {
-        cancelTime = .now + RunCoordinator.finishingTime
+        let time = ContinuousClock.now + RunCoordinator.finishingTime
+        cancelTime = min(cancelTime ?? time, time)
         mailbox.endReading()
         for identifier in scheduler.removeAll() { finish(identifier, .cancelled) }
     }

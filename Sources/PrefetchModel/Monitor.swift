@@ -60,6 +60,13 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         return result
     }
 
+    /// Lets everybody who waits look again, after a change that ``wait(_:)`` made itself.
+    package func wakeAll() {
+        pthread_mutex_lock(mutex)
+        pthread_cond_broadcast(changed)
+        pthread_mutex_unlock(mutex)
+    }
+
     /// Asks `decide` at once, after every change and at every deadline it gives, until it is ready.
     package func wait<Result>(
         _ decide: (inout Value, ContinuousClock.Instant) -> Decision<Result>

@@ -31,6 +31,8 @@ final class ActiveTransfer {
     private var refusal: (reason: FailureReason, message: String)?
     /// Whether libcurl was told to wait because the budget is used up.
     var isPaused: Bool { pausedAt != nil }
+    /// Whether it has waited for memory longer than bodies are usually held.
+    var hasLongBeenPaused: Bool { pausedAt.map { .now - $0 > .seconds(5) } ?? false }
     private var pausedAt: ContinuousClock.Instant?
     /// How long it was paused, which is our waiting and not the origin's.
     private var pausedTime: Duration = .zero
@@ -233,6 +235,12 @@ final class ActiveTransfer {
         at now: ContinuousClock.Instant, wallClock: () -> Timestamp
     ) -> TransferCompletion? {
         guard !isPaused else { return nil }
+        if refusal != nil {
+            // Raised while resuming; no further byte may come that libcurl would be told with.
+            return TransferCompletion(
+                id: request.id, result: .failure(failure(CURLE_WRITE_ERROR, status: nil)),
+                bytesReceived: bytesReceived, elapsed: .now - startedAt)
+        }
         let reason: FailureReason
         let message: String
         if now - startedAt - pausedTime >= configuration.totalTimeout {
@@ -296,12 +304,28 @@ final class ActiveTransfer {
         let isFramed =
             version >= Int(CURL_HTTP_VERSION_2_0) || fields.first("content-length") != nil
             || fields.first("transfer-encoding") != nil
-        var target: UnsafePointer<CChar>?
-        ccurl_easy_get_string(handle, CURLINFO_REDIRECT_URL, &target)
+        let location = (300..<400).contains(status) ? fields.first("location") : nil
         return Response(
             status: status, fields: fields, hasFramedBody: isFramed,
-            redirectURL: target.map { String(cString: $0) }, requestedAt: requestedAt,
+            redirectURL: location.flatMap(resolved), requestedAt: requestedAt,
             receivedAt: time)
+    }
+
+    /// `Location` as libcurl's URL parser reads it against the request's URL; nil where it cannot.
+    ///
+    /// libcurl's own answer (CURLINFO_REDIRECT_URL) is there only after a body that ended well.
+    private func resolved(_ location: String) -> String? {
+        guard let parser = curl_url() else { return nil }
+        defer { curl_url_cleanup(parser) }
+        // A redirect leads to any scheme; which are followed is the caller's decision.
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
+        var text: UnsafeMutablePointer<CChar>?
+        guard curl_url_set(parser, CURLUPART_URL, request.url, 0) == CURLUE_OK,
+            curl_url_set(parser, CURLUPART_URL, location, flags) == CURLUE_OK,
+            curl_url_get(parser, CURLUPART_URL, &text, 0) == CURLUE_OK, let text
+        else { return nil }
+        defer { curl_free(text) }
+        return String(cString: text)
     }
 
     /// Refuses a response whose length is told in two ways that may differ, which libcurl accepts:

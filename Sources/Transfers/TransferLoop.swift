@@ -6,7 +6,6 @@ package import PrefetchModel
 /// One thread calls ``run(deliver:)`` and nothing else touches the handles. Other threads put
 /// requests into an inbox and wake the loop. Connections, DNS answers and TLS sessions live in
 /// the multi handle and are reused.
-///
 package final class TransferLoop: Sendable {
     private let multi: MultiHandle
     private let configuration: TransferConfiguration
@@ -139,15 +138,17 @@ package final class TransferLoop: Sendable {
             }
             resumePaused(active.values, isBudgetReleased: received.resumes)
             // A wake-up, a socket or libcurl's own timers end the wait.
-            let wait = active.isEmpty ? 60_000 : Int32(clamping: checkInterval.wholeMilliseconds)
+            let untilCheck = max(.milliseconds(1), nextCheck - .now).wholeMilliseconds
+            let wait = active.isEmpty ? 60_000 : Int32(clamping: untilCheck)
             try check(curl_multi_poll(multi, nil, 0, wait, nil), "waiting")
         }
     }
 
     /// Lets transfers that wait for memory try again, the oldest first, when some was released.
     ///
-    /// When nobody else holds a body, no release would ever come: then the oldest of them may
-    /// exceed the budget, and it alone, so that the overdraft is at most one body.
+    /// When nobody else holds a body, no release would ever come, and small bodies could overtake a
+    /// large one for ever: then the oldest of them may exceed the budget, and it alone, so that the
+    /// overdraft is at most one body.
     private func resumePaused(
         _ active: some Collection<ActiveTransfer>, isBudgetReleased: Bool
     ) {
@@ -155,7 +156,8 @@ package final class TransferLoop: Sendable {
         guard !paused.isEmpty else { return }
         paused.sort { $0.request.id < $1.request.id }
         let heldHere = active.reduce(0) { $0 + $1.body.reserved }
-        if heldHere >= budget.used, !active.contains(where: \.overdraws) {
+        let isStuck = heldHere >= budget.used || paused[0].hasLongBeenPaused
+        if isStuck, !active.contains(where: \.overdraws) {
             paused[0].overdraws = true
             paused[0].resume()
         }

@@ -54,6 +54,16 @@ extension FailureCase {
         FailureCase("twelve redirects", .redirect(to: "/f/redirect/11/x.png"), [], "redirect"),
         FailureCase("redirect to ftp", .redirect(to: "ftp://127.0.0.1/x.png"), [], "redirect"),
         FailureCase("redirect to a file", .redirect(to: "file:///etc/hostname"), [], "redirect"),
+        FailureCase(
+            "redirect to 404 whose body breaks off",
+            Response(
+                302, headers: [("Location", "/nowhere")], body: picture,
+                framing: .lyingLength(9999)), [], "http-status"),
+        FailureCase(
+            "redirect to 404 with a large body",
+            Response(
+                302, headers: [("Location", "/nowhere")],
+                body: [UInt8](repeating: 0x20, count: 200_000)), [], "http-status"),
         FailureCase("redirect to 404", .redirect(to: "/nowhere"), [], "http-status"),
     ]
 

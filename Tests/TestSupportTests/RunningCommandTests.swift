@@ -78,7 +78,8 @@ struct RunningCommandTests {
         #expect(result.error == "yes\r\n")
     }
 
-    @Test func measuresThePeakMemoryOfTheProgramAndNotOfTheTests() async throws {
+    @Test(.enabled(if: !Sanitizer.isActive, "memory is not measured under a sanitizer"))
+    func measuresThePeakMemoryOfTheProgramAndNotOfTheTests() async throws {
         let script = "import os; data = bytearray(os.urandom(1 << 20)) * 160; print(len(data))"
         var command = shell("")
         command.executable = "/usr/bin/python3"

@@ -52,12 +52,6 @@ static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_o
     return curl_easy_getinfo(handle, info, value);
 }
 
-/// The string belongs to the handle and lives until its next transfer.
-static inline CURLcode ccurl_easy_get_string(CURL *handle, CURLINFO info,
-                                             const char *_Nullable *_Nonnull value) {
-    return curl_easy_getinfo(handle, info, value);
-}
-
 /// curl_multi_setopt is variadic.
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
