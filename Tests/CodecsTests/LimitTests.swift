@@ -2,7 +2,7 @@ import Codecs
 import PrefetchModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LimitTests {
+@Suite(.timeLimit(.minutes(5))) struct LimitTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesMorePixelsThanAllowed(source: [UInt8]) throws {
         let pixels = try imageHeader(source).pixels

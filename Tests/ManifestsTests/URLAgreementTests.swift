@@ -5,7 +5,7 @@ import Testing
 @testable import Manifests
 
 /// The byte-wise check and libcurl agree on every text, and a second normalisation changes nothing.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct URLAgreementTests {
     /// Counts what was compared, so that a generator that produces rubbish only is noticed.
     struct Tally {

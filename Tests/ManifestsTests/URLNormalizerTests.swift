@@ -4,7 +4,7 @@ import Testing
 
 @testable import Manifests
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct URLNormalizerTests {
     @Test(arguments: [
         ("HTTP://EXAMPLE.com", "http://example.com/"),

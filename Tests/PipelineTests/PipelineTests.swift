@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pipeline
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestTargetTests {
     @Test(arguments: [
         ("http://h/a", "http://h"),
@@ -32,7 +32,7 @@ struct RequestTargetTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MemoryBudgetTests {
     @Test func refusesAtOnceWhatCanNeverFit() {
         let budget = MemoryBudget(total: ByteCount(10))
@@ -61,7 +61,7 @@ struct MemoryBudgetTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FailureToleranceTests {
     @Test func countsOrShares() {
         #expect(FailureTolerance.count(2).accepts(failures: 2, of: 3))
@@ -72,7 +72,7 @@ struct FailureToleranceTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MailboxTests {
     @Test func theReaderWaitsForRoomAndLosesNothing() {
         let mailbox = Mailbox()

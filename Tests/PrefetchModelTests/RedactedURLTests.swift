@@ -2,7 +2,7 @@ import Testing
 
 @testable import PrefetchModel
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RedactedURLTests {
     @Test(arguments: [
         "https://example.org/a/b.jpg?x=1&y=2",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JSONObjectTests {
     private func parsed(_ object: JSONObject) throws -> [String: Any] {
         try #require(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ReportWriterTests {
     @Test func writesEveryMemberOfAResult() throws {
         try Samples.withTemporaryPath { path in

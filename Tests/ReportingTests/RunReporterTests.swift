@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RunReporterTests {
     private func configuration(_ output: Int32, _ error: Int32) -> RunReporter.Configuration {
         var configuration = RunReporter.Configuration()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reporting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SummaryTextTests {
     @Test func listsTheFirstTenFailures() throws {
         var text = SummaryText()

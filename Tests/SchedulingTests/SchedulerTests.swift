@@ -2,7 +2,7 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SchedulerTests {
     private func drained(_ scheduler: inout Scheduler<Int>) -> [Int] {
         var order: [Int] = []

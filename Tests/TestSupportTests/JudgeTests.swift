@@ -55,7 +55,7 @@ private struct HandmadeCache {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JudgeTests {
     @Test func acceptsASoundCacheWithEveryKindOfFixture() async throws {
         var pictures = Fixtures.PNGKind.allCases.enumerated().map { index, kind in

@@ -17,7 +17,7 @@ private let summary = """
 
     """
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ReportTests {
     @Test func acceptsWhatAddsUp() throws {
         let report = try Report(

@@ -9,7 +9,7 @@ import Testing
 typealias Response = TestSupport.Response
 
 /// The transfer loop against a real origin on loopback.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TransferLoopTests {
     /// Runs requests through a loop on a thread of its own and returns what it delivered, by ID.
     ///
