@@ -6,7 +6,7 @@ package struct NeverHappened: Error, CustomStringConvertible {
 ///
 /// - Throws: ``NeverHappened`` when it does not hold within `limit`.
 package func eventually(
-    _ description: String, within limit: Duration = .seconds(20), _ condition: () -> Bool
+    _ description: String, within limit: Duration = .seconds(60), _ condition: () -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit
     while !condition() {

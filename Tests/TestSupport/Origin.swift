@@ -132,7 +132,7 @@ package final class Origin: Sendable {
     ///
     /// - Throws: ``WaitTimedOut`` when it does not hold in time.
     package func wait(
-        for description: String, within limit: Duration = .seconds(20),
+        for description: String, within limit: Duration = .seconds(60),
         until isMet: @escaping @Sendable (Snapshot) -> Bool
     ) async throws {
         let (seconds, attoseconds) = limit.components
