@@ -12,7 +12,7 @@ package struct Command: Sendable {
     /// Whether standard error is a terminal, 120 columns wide.
     package var hasTerminal = false
     /// The program is killed when it runs longer.
-    package var timeLimit: Duration = .seconds(50)
+    package var timeLimit: Duration = .seconds(120)
 
     package enum Input: Sendable {
         /// `/dev/null`.
