@@ -1,0 +1,210 @@
+#include "cjpeg_session.h"
+
+#include <string.h>
+
+#include "cjpeg_huffman.h"
+
+// MARK: - Requantisation
+
+/// The quantisation tables to write, by slot, and whether a slot becomes coarser.
+typedef struct {
+    JQUANT_TBL tables[NUM_QUANT_TBLS];
+    bool is_coarser[NUM_QUANT_TBLS];
+    bool is_any_coarser;
+} target_tables;
+
+/// Libjpeg's two tables at a quality, in natural order as `jpeg_add_quant_table` scales them.
+static void standard_tables(cjpeg_session *s, int quality, UINT16 luma[64], UINT16 chroma[64]) {
+    struct jpeg_compress_struct *cinfo = &s->compress;
+    jpeg_set_quality(cinfo, quality, TRUE);
+    memcpy(luma, cinfo->quant_tbl_ptrs[0]->quantval, 64 * sizeof(UINT16));
+    memcpy(chroma, cinfo->quant_tbl_ptrs[1]->quantval, 64 * sizeof(UINT16));
+}
+
+static bool is_chroma(const j_decompress_ptr cinfo, int index) {
+    return (cinfo->jpeg_color_space == JCS_YCbCr || cinfo->jpeg_color_space == JCS_YCCK)
+        && (index == 1 || index == 2);
+}
+
+static bool choose_tables(cjpeg_session *s, int quality, target_tables *targets) {
+    j_decompress_ptr cinfo = &s->decompress;
+    UINT16 luma[64], chroma[64];
+    memset(targets, 0, sizeof *targets);
+    standard_tables(s, quality, luma, chroma);
+    bool is_used[NUM_QUANT_TBLS] = {false};
+    for (int index = 0; index < cinfo->num_components; index++) {
+        int slot = cinfo->comp_info[index].quant_tbl_no;
+        if (slot < 0 || slot >= NUM_QUANT_TBLS || cinfo->quant_tbl_ptrs[slot] == NULL) {
+            return false;  // Defined later, if at all: the library finds out.
+        }
+        const UINT16 *wanted = is_chroma(cinfo, index) ? chroma : luma;
+        UINT16 *values = targets->tables[slot].quantval;
+        for (int position = 0; position < 64; position++) {
+            // Components that share a table get the finer of their targets.
+            if (!is_used[slot] || wanted[position] < values[position]) {
+                values[position] = wanted[position];
+            }
+        }
+        is_used[slot] = true;
+    }
+    for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
+        if (!is_used[slot]) continue;
+        const UINT16 *source = cinfo->quant_tbl_ptrs[slot]->quantval;
+        UINT16 *values = targets->tables[slot].quantval;
+        for (int position = 0; position < 64; position++) {
+            if (values[position] > source[position]) {
+                targets->is_coarser[slot] = true;
+                targets->is_any_coarser = true;
+            } else {
+                values[position] = source[position];
+            }
+        }
+    }
+    return true;
+}
+
+// Wider registers halve the time of these passes; arm64 has but one kind. The clones are chosen
+// before a sanitizer is set up, which the thread sanitizer does not survive.
+#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+/// Whether a coefficient may be too large for a code; `has_codes` looks closely.
+FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t blocks) {
+    JCOEF low = 0, high = 0;
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        JCOEF value = coefficients[index];
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+    }
+    return low < -1023 || high > 1023;
+}
+
+/// Rounds to nearest: adding and subtracting 1.5·2²³ leaves a float without fraction, and vectorises
+/// on every x86-64 and arm64, where a call of `lrintf` may not.
+FOR_EACH_PROCESSOR static void requantise_row(
+    JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
+    const float magic = 12582912.0f;
+    for (size_t block = 0; block < blocks; block++, coefficients += DCTSIZE2) {
+        for (int position = 0; position < DCTSIZE2; position++) {
+            float scaled = (float)coefficients[position] * ratio[position];
+            coefficients[position] = (JCOEF)(int)((scaled + magic) - magic);
+        }
+    }
+}
+
+/// Whether every coefficient has a code in baseline JPEG of 8 bits (ITU-T T.81, tables F.1 and F.2):
+/// 10 bits, and 11 for the difference of two DC coefficients. A decoder takes up to 15, and the
+/// library's encoder does not look.
+static bool has_codes(const JCOEF *coefficients, size_t blocks) {
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        int value = coefficients[index];
+        int least = index % DCTSIZE2 == 0 ? -1024 : -1023;
+        if (value < least || value > 1023) return false;
+    }
+    return true;
+}
+
+static void requantise(
+    cjpeg_session *s, jvirt_barray_ptr *coefficients, const target_tables *targets) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        jpeg_component_info *component = &cinfo->comp_info[index];
+        int slot = component->quant_tbl_no;
+        bool is_coarser = targets->is_coarser[slot];
+        if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+        float ratio[DCTSIZE2];
+        for (int position = 0; is_coarser && position < DCTSIZE2; position++) {
+            ratio[position] = (float)component->quant_table->quantval[position]
+                / (float)targets->tables[slot].quantval[position];
+        }
+        JDIMENSION height = component->height_in_blocks;
+        JDIMENSION step = (JDIMENSION)component->v_samp_factor;
+        for (JDIMENSION row = 0; row < height; row += step) {
+            JDIMENSION rows = step < height - row ? step : height - row;
+            JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
+                (j_common_ptr)cinfo, coefficients[index], row, rows, TRUE);
+            for (JDIMENSION line = 0; line < rows; line++) {
+                JCOEF *row_start = blocks[line][0];
+                JDIMENSION width = component->width_in_blocks;
+                if (is_coarser) requantise_row(row_start, width, ratio);
+                if (is_suspicious(row_start, width) && !has_codes(row_start, width)) {
+                    cjpeg_fail(s, CJPEG_ENCODE_FAILED, "a coefficient too large for a baseline file");
+                }
+            }
+        }
+    }
+}
+
+static cjpeg_status run_requantise(
+    cjpeg_session *s, int quality, const uint8_t *segments, size_t segments_length,
+    cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    j_decompress_ptr source = &s->decompress;
+    j_compress_ptr target = &s->compress;
+    cjpeg_open_destination(s);
+    // Tables are needed to choose; the parameters proper are copied below.
+    target->in_color_space = JCS_YCbCr;
+    target->input_components = 3;
+    jpeg_set_defaults(target);
+    target_tables tables;
+    bool is_known = choose_tables(s, quality, &tables);
+    if (is_known && !tables.is_any_coarser && !jpeg_has_multiple_scans(source)) {
+        cjpeg_drain_single_scan(s);
+        cjpeg_note_source(s, result);
+        result->decode_nanoseconds = cjpeg_now() - begin;
+        return CJPEG_OK;
+    }
+    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
+    cjpeg_require_all_components(s);
+    cjpeg_note_source(s, result);
+    // A multi-scan file may define its tables between scans.
+    is_known = choose_tables(s, quality, &tables);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    if (!is_known || !tables.is_any_coarser) return CJPEG_OK;
+
+    s->encode_begin = cjpeg_now();
+    s->is_encoding = true;
+    jpeg_copy_critical_parameters(source, target);
+    // The library marks every CMYK file as Adobe's, which tells readers to invert it.
+    if (source->jpeg_color_space == JCS_CMYK) {
+        target->write_Adobe_marker = source->saw_Adobe_marker;
+    }
+    requantise(s, coefficients, &tables);
+    for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
+        if (tables.is_coarser[slot]) {
+            memcpy(
+                target->quant_tbl_ptrs[slot]->quantval, tables.tables[slot].quantval,
+                sizeof tables.tables[slot].quantval);
+        }
+    }
+    // Baseline also for progressive sources, whose ten scans would cost as many passes; where
+    // baseline is not smaller, the source's own scans stay.
+    cjpeg_choose_huffman_tables(source, target, coefficients);
+    jpeg_write_coefficients(target, coefficients);
+    cjpeg_write_segments(s, segments, segments_length);
+    jpeg_finish_compress(target);
+    cjpeg_take_output(s, result);
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_requantise(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, int quality,
+    const uint8_t *segments, size_t segments_length, size_t maximum_output,
+    cjpeg_result *result, char *message) {
+    cjpeg_session s;
+    cjpeg_begin(&s, limits, message);
+    memset(result, 0, sizeof *result);
+    s.input = source;
+    s.input_length = length;
+    s.maximum_output = maximum_output;
+    cjpeg_status status = run_requantise(&s, quality, segments, segments_length, result);
+    // Also when the output was given up.
+    if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
+    cjpeg_end(&s);
+    return status;
+}

@@ -1,0 +1,289 @@
+#include "cjpeg_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jerror.h>
+
+uint64_t cjpeg_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text) {
+    s->status = status;
+    snprintf(s->message, CJPEG_MESSAGE_BYTES, "%s", text);
+    longjmp(s->jump, 1);
+}
+
+static _Noreturn void fail_with_library_message(j_common_ptr cinfo, cjpeg_status status) {
+    cjpeg_session *s = cinfo->client_data;
+    char text[JMSG_LENGTH_MAX];
+    cinfo->err->format_message(cinfo, text);
+    cjpeg_fail(s, status, text);
+}
+
+static _Noreturn void error_exit(j_common_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    cjpeg_status status;
+    switch (cinfo->err->msg_code) {
+    case JERR_OUT_OF_MEMORY:
+    case JERR_NO_BACKING_STORE:
+        status = CJPEG_OUT_OF_MEMORY;
+        break;
+    case JERR_INPUT_EMPTY:
+    case JERR_INPUT_EOF:
+        status = CJPEG_TRUNCATED;
+        break;
+    case JERR_IMAGE_TOO_BIG:
+    case JERR_WIDTH_OVERFLOW:
+        status = CJPEG_LIMIT;
+        break;
+    case JERR_SOF_UNSUPPORTED:
+    case JERR_BAD_PRECISION:
+    case JERR_ARITH_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_NOTIMPL:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_CCIR601_NOTIMPL:
+        status = CJPEG_UNSUPPORTED;
+        break;
+    default:
+        status = CJPEG_CORRUPT;
+    }
+    if (s->is_encoding && status != CJPEG_OUT_OF_MEMORY) status = CJPEG_ENCODE_FAILED;
+    fail_with_library_message(cinfo, status);
+}
+
+/// Whether the bytes that the library skipped before a marker are all zero: padding, which some
+/// cameras write, and not the remains of data that was decoded wrongly.
+static bool skipped_only_zeros(const cjpeg_session *s, int count) {
+    size_t position = s->input_length - s->source.bytes_in_buffer;
+    if (count < 0 || (size_t)count > position) return false;
+    for (size_t index = position - (size_t)count; index < position; index++) {
+        if (s->input[index] != 0) return false;
+    }
+    return true;
+}
+
+static void emit_message(j_common_ptr cinfo, int level) {
+    if (level >= 0) return;
+    cjpeg_session *s = cinfo->client_data;
+    bool is_harmless = false;
+    switch (cinfo->err->msg_code) {
+    case JWRN_ADOBE_XFORM:  // An unknown colour transform code; the library's guess is the usual one.
+    case JWRN_JFIF_MAJOR:  // The revision number is all that is odd.
+    case JWRN_NOT_SEQUENTIAL:  // Spectral selection in a sequential scan, where it has no meaning.
+        is_harmless = true;
+        break;
+    case JWRN_EXTRANEOUS_DATA:
+        // Between the header's segments nothing is lost. After entropy-coded data, left-over bytes
+        // are how a flipped bit shows that still gave valid codes.
+        is_harmless =
+            !s->has_seen_scan || skipped_only_zeros(s, cinfo->err->msg_parm.i[0]);
+        break;
+    default:
+        // JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE, JWRN_ARITH_BAD_CODE, JWRN_MUST_RESYNC,
+        // JWRN_BOGUS_PROGRESSION: coefficients are missing or wrong. JWRN_JPEG_EOF cannot come,
+        // since the source manager ends the decode first. Unknown ones are not trusted.
+        break;
+    }
+    if (!is_harmless) {
+        fail_with_library_message(cinfo, s->is_encoding ? CJPEG_ENCODE_FAILED : CJPEG_CORRUPT);
+    }
+    cinfo->err->num_warnings++;
+    if (s->limits != NULL && cinfo->err->num_warnings > s->limits->maximum_warnings) {
+        cjpeg_fail(s, CJPEG_LIMIT, "too many warnings");
+    }
+}
+
+static void output_message(j_common_ptr cinfo) { (void)cinfo; }
+
+static void source_nothing(j_decompress_ptr cinfo) { (void)cinfo; }
+
+static boolean source_fill(j_decompress_ptr cinfo) {
+    cjpeg_fail(cinfo->client_data, CJPEG_TRUNCATED, "the data ends before the image does");
+}
+
+static void source_skip(j_decompress_ptr cinfo, long count) {
+    struct jpeg_source_mgr *source = cinfo->src;
+    if (count <= 0) return;
+    if ((size_t)count > source->bytes_in_buffer) source_fill(cinfo);
+    source->next_input_byte += count;
+    source->bytes_in_buffer -= (size_t)count;
+}
+
+static void note_scan(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->comps_in_scan; index++) {
+        s->components_seen |= 1u << cinfo->cur_comp_info[index]->component_index;
+    }
+    if (cinfo->input_scan_number > s->limits->maximum_scans) {
+        cjpeg_fail(s, CJPEG_LIMIT, "more scans than allowed");
+    }
+}
+
+/// Called at least once in every scan of a multi-scan file.
+static void progress_monitor(j_common_ptr cinfo) {
+    if (cinfo->is_decompressor) note_scan(cinfo->client_data);
+}
+
+static void destination_start(j_compress_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    s->destination.next_output_byte = s->output;
+    s->destination.free_in_buffer = s->output_capacity;
+}
+
+static boolean destination_full(j_compress_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    size_t used = s->output_capacity;
+    if (used >= s->maximum_output) {
+        cjpeg_fail(s, CJPEG_OK, "");
+    }
+    size_t capacity = used > s->maximum_output / 2 ? s->maximum_output : used * 2;
+    uint8_t *output = realloc(s->output, capacity);
+    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    s->output = output;
+    s->output_capacity = capacity;
+    s->destination.next_output_byte = output + used;
+    s->destination.free_in_buffer = capacity - used;
+    return TRUE;
+}
+
+static void destination_end(j_compress_ptr cinfo) { (void)cinfo; }
+
+void cjpeg_begin(cjpeg_session *s, const cjpeg_limits *limits, char *message) {
+    memset(s, 0, sizeof *s);
+    s->limits = limits;
+    s->message = message;
+    message[0] = 0;
+    jpeg_std_error(&s->errors);
+    s->errors.error_exit = error_exit;
+    s->errors.emit_message = emit_message;
+    s->errors.output_message = output_message;
+}
+
+void cjpeg_end(cjpeg_session *s) {
+    // Both are no-ops on a zeroed struct.
+    jpeg_destroy_decompress(&s->decompress);
+    jpeg_destroy_compress(&s->compress);
+    free(s->output);
+    free(s->pixels);
+    free(s->row);
+}
+
+// The functions below run under a jump target.
+
+void cjpeg_open_source(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cinfo->err = &s->errors;
+    cinfo->client_data = s;
+    jpeg_create_decompress(cinfo);
+    if (s->limits->maximum_memory_bytes > 0) {
+        cinfo->mem->max_memory_to_use = s->limits->maximum_memory_bytes > INT64_MAX
+            ? INT64_MAX : (long)s->limits->maximum_memory_bytes;
+    }
+    s->progress.progress_monitor = progress_monitor;
+    cinfo->progress = &s->progress;
+    s->source.next_input_byte = s->input;
+    s->source.bytes_in_buffer = s->input_length;
+    s->source.init_source = source_nothing;
+    s->source.fill_input_buffer = source_fill;
+    s->source.skip_input_data = source_skip;
+    s->source.resync_to_restart = jpeg_resync_to_restart;
+    s->source.term_source = source_nothing;
+    cinfo->src = &s->source;
+    jpeg_read_header(cinfo, TRUE);
+    s->has_seen_scan = true;
+    uint64_t pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
+    if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CJPEG_LIMIT, "more pixels than allowed");
+    if (cinfo->jpeg_color_space == JCS_UNKNOWN) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "unknown colour space");
+    }
+    for (int index = 0; index < cinfo->num_components; index++) {
+        // What the library's decoder to pixels cannot do is not stored either.
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        if (cinfo->max_h_samp_factor % component->h_samp_factor != 0
+            || cinfo->max_v_samp_factor % component->v_samp_factor != 0) {
+            cjpeg_fail(s, CJPEG_UNSUPPORTED, "fractional sampling factors");
+        }
+    }
+    note_scan(s);
+}
+
+void cjpeg_require_all_components(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        bool is_missing = (s->components_seen & 1u << index) == 0
+            || (cinfo->progressive_mode && cinfo->coef_bits != NULL
+                && cinfo->coef_bits[index][0] < 0);
+        if (is_missing) cjpeg_fail(s, CJPEG_CORRUPT, "a colour component has no data");
+    }
+}
+
+void cjpeg_drain_single_scan(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = 8;
+    cinfo->out_color_space = cinfo->jpeg_color_space;
+    cinfo->do_fancy_upsampling = FALSE;
+    jpeg_start_decompress(cinfo);
+    size_t row_bytes = (size_t)cinfo->output_width * (size_t)cinfo->output_components;
+    s->row = malloc(row_bytes);
+    if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
+    JSAMPROW rows[1] = {s->row};
+    while (cinfo->output_scanline < cinfo->output_height) jpeg_read_scanlines(cinfo, rows, 1);
+    jpeg_finish_decompress(cinfo);
+}
+
+void cjpeg_read_all(cjpeg_session *s) {
+    if (jpeg_has_multiple_scans(&s->decompress)) {
+        jpeg_read_coefficients(&s->decompress);
+        cjpeg_require_all_components(s);
+    } else {
+        cjpeg_drain_single_scan(s);
+    }
+}
+
+void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result) {
+    result->source_end = s->input_length - s->source.bytes_in_buffer;
+    result->width = s->decompress.image_width;
+    result->height = s->decompress.image_height;
+}
+
+void cjpeg_open_destination(cjpeg_session *s) {
+    j_compress_ptr cinfo = &s->compress;
+    s->output_capacity = 65536 < s->maximum_output ? 65536 : s->maximum_output;
+    s->output = malloc(s->output_capacity > 0 ? s->output_capacity : 1);
+    if (s->output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    cinfo->err = &s->errors;
+    cinfo->client_data = s;
+    jpeg_create_compress(cinfo);
+    s->destination.init_destination = destination_start;
+    s->destination.empty_output_buffer = destination_full;
+    s->destination.term_destination = destination_end;
+    cinfo->dest = &s->destination;
+}
+
+void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length) {
+    size_t offset = 0;
+    while (length - offset >= 4) {
+        unsigned size = (unsigned)segments[offset + 2] << 8 | segments[offset + 3];
+        if (size < 2 || size > length - offset - 2) break;
+        jpeg_write_marker(
+            &s->compress, segments[offset + 1], segments + offset + 4, size - 2);
+        offset += 2 + size;
+    }
+}
+
+void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result) {
+    size_t length = s->output_capacity - s->destination.free_in_buffer;
+    if (length >= s->maximum_output) return;
+    uint8_t *bytes = realloc(s->output, length);
+    result->bytes = bytes != NULL ? bytes : s->output;
+    result->length = length;
+    s->output = NULL;
+}

@@ -1,0 +1,78 @@
+#ifndef CJPEG_SESSION_H
+#define CJPEG_SESSION_H
+
+// What every entry of this target shares: one call's state, its errors, its source and its output.
+// A function that takes a session may jump; its caller has called `setjmp` on it.
+
+#include "cjpeg.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+/// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
+/// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
+typedef struct {
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_destination_mgr destination;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_decompress_struct decompress;
+    struct jpeg_compress_struct compress;
+    jmp_buf jump;
+    cjpeg_status status;
+    char *message;
+    const cjpeg_limits *limits;
+    const uint8_t *input;
+    size_t input_length;
+    uint8_t *output;
+    size_t output_capacity;
+    size_t maximum_output;
+    bool is_encoding;
+    uint64_t encode_begin;
+    bool has_seen_scan;
+    /// Bit n: component n was in a scan.
+    unsigned components_seen;
+    uint8_t *pixels;
+    uint8_t *row;
+} cjpeg_session;
+
+/// Processor time of the calling thread, in nanoseconds.
+uint64_t cjpeg_now(void);
+
+/// Ends the call with a status and a text.
+_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
+
+/// Makes an empty session; to be ended by `cjpeg_end` however the call goes. Neither jumps.
+void cjpeg_begin(cjpeg_session *s, const cjpeg_limits *limits, char *message);
+
+void cjpeg_end(cjpeg_session *s);
+
+/// Reads the header of `input` and checks it against the limits.
+void cjpeg_open_source(cjpeg_session *s);
+
+/// Every component must have been in some scan, and its DC coefficients too.
+void cjpeg_require_all_components(cjpeg_session *s);
+
+/// Decodes a single-scan file at an eighth of its size: all codes are read, nothing large is kept.
+void cjpeg_drain_single_scan(cjpeg_session *s);
+
+/// Decodes all that the file says, keeping nothing.
+void cjpeg_read_all(cjpeg_session *s);
+
+/// Where the image's data ends, and its size.
+void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result);
+
+/// Readies the compressor to write into memory, up to `maximum_output`.
+void cjpeg_open_destination(cjpeg_session *s);
+
+/// Writes whole marker segments after the library's own.
+void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length);
+
+/// Hands the written bytes to the result.
+void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result);
+
+#endif
