@@ -19,10 +19,7 @@ cjpeg_status cjpeg_verify(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message) {
     cjpeg_session s;
-    cjpeg_begin(&s, limits, message);
-    memset(result, 0, sizeof *result);
-    s.input = source;
-    s.input_length = length;
+    cjpeg_begin(&s, source, length, limits, result, message);
     cjpeg_status status = run_verify(&s, result);
     cjpeg_end(&s);
     return status;
@@ -101,10 +98,7 @@ cjpeg_status cjpeg_decode(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message) {
     cjpeg_session s;
-    cjpeg_begin(&s, limits, message);
-    memset(result, 0, sizeof *result);
-    s.input = source;
-    s.input_length = length;
+    cjpeg_begin(&s, source, length, limits, result, message);
     cjpeg_status status = run_decode(&s, result);
     cjpeg_end(&s);
     return status;
@@ -146,8 +140,7 @@ cjpeg_status cjpeg_encode(
     const uint8_t *segments, size_t segments_length, size_t maximum_output,
     cjpeg_result *result, char *message) {
     cjpeg_session s;
-    cjpeg_begin(&s, NULL, message);
-    memset(result, 0, sizeof *result);
+    cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
     cjpeg_status status = run_encode(
         &s, pixels, width, height, channels, quality, segments, segments_length, result);

@@ -197,10 +197,7 @@ cjpeg_status cjpeg_requantise(
     const uint8_t *segments, size_t segments_length, size_t maximum_output,
     cjpeg_result *result, char *message) {
     cjpeg_session s;
-    cjpeg_begin(&s, limits, message);
-    memset(result, 0, sizeof *result);
-    s.input = source;
-    s.input_length = length;
+    cjpeg_begin(&s, source, length, limits, result, message);
     s.maximum_output = maximum_output;
     cjpeg_status status = run_requantise(&s, quality, segments, segments_length, result);
     // Also when the output was given up.

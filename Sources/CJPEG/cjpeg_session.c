@@ -155,8 +155,13 @@ static boolean destination_full(j_compress_ptr cinfo) {
 
 static void destination_end(j_compress_ptr cinfo) { (void)cinfo; }
 
-void cjpeg_begin(cjpeg_session *s, const cjpeg_limits *limits, char *message) {
+void cjpeg_begin(
+    cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,
+    cjpeg_result *result, char *message) {
     memset(s, 0, sizeof *s);
+    memset(result, 0, sizeof *result);
+    s->input = input;
+    s->input_length = length;
     s->limits = limits;
     s->message = message;
     message[0] = 0;

@@ -46,8 +46,11 @@ uint64_t cjpeg_now(void);
 /// Ends the call with a status and a text.
 _Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
 
-/// Makes an empty session; to be ended by `cjpeg_end` however the call goes. Neither jumps.
-void cjpeg_begin(cjpeg_session *s, const cjpeg_limits *limits, char *message);
+/// Makes a session and an empty result; to be ended by `cjpeg_end` however the call goes. Neither
+/// jumps. Without a source to read, `input` and `limits` are NULL.
+void cjpeg_begin(
+    cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,
+    cjpeg_result *result, char *message);
 
 void cjpeg_end(cjpeg_session *s);
 

@@ -2,7 +2,7 @@ internal import CLinux
 import Glibc
 
 /// A thread of our own for work that blocks, which the cooperative pool has no room for.
-final class OwnedThread {
+package final class OwnedThread {
     private var identifier = pthread_t()
 
     private final class Work {
@@ -13,7 +13,7 @@ final class OwnedThread {
     /// The name has at most 15 bytes; debuggers and `top -H` show it.
     ///
     /// - Precondition: the system has room for another thread.
-    init(name: String, _ body: @escaping @Sendable () -> Void) {
+    package init(name: String, _ body: @escaping @Sendable () -> Void) {
         let context = Unmanaged.passRetained(Work(body)).toOpaque()
         let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
             { context in
@@ -28,12 +28,12 @@ final class OwnedThread {
     }
 
     /// Lets the thread go: its end is nobody's business. In place of ``join()``.
-    func detach() {
+    package func detach() {
         pthread_detach(identifier)
     }
 
     /// Waits for the thread's end. Called once.
-    func join() {
+    package func join() {
         pthread_join(identifier, nil)
     }
 }

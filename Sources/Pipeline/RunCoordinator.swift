@@ -119,9 +119,8 @@ package final class RunCoordinator {
                 summary.exitStatus = exitStatus
             }
         }
-        summary.fatalMessage = fatal.map { fatal in
-            fatal.message + (fatal.hint.map { "\nhint: \($0)" } ?? "")
-        }
+        summary.fatalMessage = fatal?.message
+        summary.fatalHint = fatal?.hint
         // What could not be completed says more than who stopped it.
         summary.stoppedBySignal = fatal == nil ? stopSignal : nil
         return summary

@@ -36,6 +36,8 @@ package struct RunSummary: Sendable {
     package var cacheDirectory: String
     /// Why the run could not be completed, with the subject; nil when it was.
     package var fatalMessage: String?
+    /// What the user can do about it, where something can be done.
+    package var fatalHint: String?
     /// The signal that stopped the run, when one did.
     package var stoppedBySignal: Int32?
 

@@ -104,7 +104,7 @@ package struct SummaryText: Sendable {
     }
 
     private func hints(_ summary: RunSummary) -> [String] {
-        var lines: [String] = []
+        var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
         if summary.counters[.failed] > failures.count, !hasReport {
             lines.append("hint: --report FILE writes one line for each entry")
         }

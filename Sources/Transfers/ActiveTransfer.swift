@@ -222,9 +222,7 @@ final class ActiveTransfer {
         } else {
             result = .failure(failure(code, status: head?.status))
         }
-        return TransferCompletion(
-            id: request.id, result: result, bytesReceived: bytesReceived,
-            elapsed: .now - startedAt)
+        return completion(result)
     }
 
     /// Whether a time-out other than that for connecting has passed, and how the transfer ends then.
@@ -237,9 +235,7 @@ final class ActiveTransfer {
         guard !isPaused else { return nil }
         if refusal != nil {
             // Raised while resuming; no further byte may come that libcurl would be told with.
-            return TransferCompletion(
-                id: request.id, result: .failure(failure(CURLE_WRITE_ERROR, status: nil)),
-                bytesReceived: bytesReceived, elapsed: .now - startedAt)
+            return completion(.failure(failure(CURLE_WRITE_ERROR, status: nil)))
         }
         let reason: FailureReason
         let message: String
@@ -253,17 +249,11 @@ final class ActiveTransfer {
             return nil
         }
         let head = responseHead(at: wallClock())
-        let result: TransferCompletion.Result =
-            if let refused = refusedResponse(head) {
-                .response(refused, nil)
-            } else {
-                .failure(
-                    TransferFailure(
-                        reason: reason, curlCode: nil, httpStatus: head?.status, message: message))
-            }
-        return TransferCompletion(
-            id: request.id, result: result, bytesReceived: bytesReceived,
-            elapsed: .now - startedAt)
+        if let refused = refusedResponse(head) { return completion(.response(refused, nil)) }
+        return completion(
+            .failure(
+                TransferFailure(
+                    reason: reason, curlCode: nil, httpStatus: head?.status, message: message)))
     }
 
     /// Since when the origin owes a byte; `now` before the request could be sent.
@@ -274,9 +264,11 @@ final class ActiveTransfer {
         return microseconds > 0 ? startedAt + .microseconds(microseconds) : now
     }
 
-    func cancelled() -> TransferCompletion {
+    func cancelled() -> TransferCompletion { completion(.cancelled) }
+
+    private func completion(_ result: TransferCompletion.Result) -> TransferCompletion {
         TransferCompletion(
-            id: request.id, result: .cancelled, bytesReceived: bytesReceived,
+            id: request.id, result: result, bytesReceived: bytesReceived,
             elapsed: .now - startedAt)
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Manifests
 import PrefetchModel
 
@@ -19,15 +20,18 @@ struct ManifestSequence: EntryReading {
         do {
             readers = try paths.map { try ManifestReader(path: $0, options: options) }
         } catch let error as ManifestError {
-            let isURL = error.path.hasPrefix("http://") || error.path.hasPrefix("https://")
             throw CommandFailure.unusable(
-                error.description,
-                hint: isURL
-                    ? "a manifest is a file; for single URLs: echo URL | prefetch -"
-                    : error.message == "is a directory"
-                        ? "name a file in it, or pass its list on standard input with -" : nil)
+                error.description, hint: ManifestSequence.hint(for: error))
         }
         isRegularFiles = readers.allSatisfy(\.isRegularFile)
+    }
+
+    private static func hint(for error: ManifestError) -> String? {
+        if error.path.hasPrefix("http://") || error.path.hasPrefix("https://") {
+            return "a manifest is a file; for single URLs: echo URL | prefetch -"
+        }
+        return error.code == EISDIR
+            ? "name a file in it, or pass its list on standard input with -" : nil
     }
 
     mutating func nextBatch() throws -> EntryBatch? {

@@ -1,4 +1,5 @@
 import Glibc
+import Pipeline
 import PrefetchModel
 
 /// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own.
@@ -17,19 +18,7 @@ final class SignalWatcher: Sendable {
         signals = [SIGINT, SIGTERM, SIGHUP].filter { !SignalWatcher.isIgnored($0) }
         var set = SignalWatcher.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        let context = Unmanaged.passRetained(self).toOpaque()
-        let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
-            { context in
-                if let context {
-                    Unmanaged<SignalWatcher>.fromOpaque(context).takeRetainedValue().watch()
-                }
-                return nil
-            }
-        var thread = pthread_t()
-        guard pthread_create(&thread, nil, start, context) == 0 else {
-            preconditionFailure("no thread for signals")
-        }
-        pthread_detach(thread)
+        OwnedThread(name: "signals") { self.watch() }.detach()
     }
 
     /// Gives the next signal, and only that one, to `handler`, on the watcher's thread.

@@ -74,6 +74,15 @@ struct SummaryTextTests {
                 """)
     }
 
+    @Test func theHintOfAFatalErrorIsALineOfItsOwn() {
+        var summary = Samples.summary()
+        summary.fatalMessage = "/c: write: No space left on device"
+        summary.fatalHint = "make room and run again"
+        let lines = SummaryText().render(summary).split(separator: "\n")
+        #expect(lines.first == "prefetch: /c: write: No space left on device")
+        #expect(lines.contains("hint: make room and run again"))
+    }
+
     @Test func coloursOnlyAddToTheWords() {
         var coloured = SummaryText()
         coloured.usesColor = true
