@@ -1,0 +1,260 @@
+import PrefetchModel
+import Scheduling
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct FailurePolicyTests {
+    // MARK: The table
+
+    /// The words of the report, so that the table is read as the user knows it.
+    private static let expectedByReason: [String: FailureClass] = [
+        "unsupported-scheme": .permanent, "redirect": .permanent, "too-large": .permanent,
+        "not-an-image": .permanent, "corrupt-image": .permanent, "too-many-pixels": .permanent,
+        "unsupported-image": .permanent, "uncacheable": .permanent,
+        "dns": .transient, "connect": .transient, "tls": .transient, "timeout": .transient,
+        "stalled": .transient, "interrupted": .transient,
+        "invalid-entry": .ours, "refused-address": .ours, "disk": .ours, "internal": .ours,
+    ]
+
+    private static let statuses: [Int?] =
+        [nil, .min, -1, 0, 99, 600, 999, .max] + Array(100...599)
+
+    private static func expected(ofStatus status: Int?) -> FailureClass {
+        guard let status else { return .ours }
+        if [401, 403, 407].contains(status) { return .ours }
+        if [408, 421, 425, 429].contains(status) { return .transient }
+        return status / 100 == 4 ? .permanent : .transient
+    }
+
+    @Test(arguments: FailureReason.allCases)
+    func classifiesEveryReasonWithEveryStatus(reason: FailureReason) throws {
+        var different: [Int?] = []
+        for status in FailurePolicyTests.statuses {
+            let expected =
+                reason == .httpStatus
+                ? FailurePolicyTests.expected(ofStatus: status)
+                : try #require(FailurePolicyTests.expectedByReason[reason.rawValue])
+            if FailurePolicy.failureClass(of: reason, httpStatus: status) != expected {
+                different.append(status)
+            }
+        }
+        #expect(different.isEmpty)
+    }
+
+    @Test(arguments: [
+        (400, FailureClass.permanent), (404, .permanent), (405, .permanent), (410, .permanent),
+        (414, .permanent), (418, .permanent), (451, .permanent), (499, .permanent),
+        (500, .transient), (501, .transient), (503, .transient), (511, .transient),
+        (599, .transient), (101, .transient), (202, .transient), (204, .transient),
+        (206, .transient), (300, .transient), (304, .transient), (305, .transient),
+    ])
+    func classifiesStatusesOfWhichTheDesignSpeaks(status: Int, expected: FailureClass) {
+        #expect(FailurePolicy.failureClass(of: .httpStatus, httpStatus: status) == expected)
+    }
+
+    // MARK: Blocks
+
+    @Test(arguments: [
+        (Int.min, nil), (-1, nil), (0, nil), (1, 1), (2, 6), (3, 24), (4, 7 * 24), (5, 30 * 24),
+        (6, 30 * 24), (100, 30 * 24), (Int.max, 30 * 24),
+    ])
+    func blocksLongerWithEveryConfirmation(confirmations: Int, hours: Int?) {
+        #expect(
+            FailurePolicy.blockDuration(confirmations: confirmations)
+                == hours.map { .seconds($0 * 3600) })
+    }
+
+    @Test(arguments: [
+        (FailureClass.permanent, Int.min, 0), (.permanent, 0, 0), (.permanent, 1, 1),
+        (.permanent, 7, 7), (.permanent, .max, .max),
+        (.transient, .min, 0), (.transient, 0, 0), (.transient, 1, 0), (.transient, 4, 0),
+        (.transient, 5, 1), (.transient, 6, 2), (.transient, .max, .max - 4),
+        (.ours, 0, 0), (.ours, 1, 0), (.ours, .max, 0),
+    ])
+    func countsConfirmationsByClass(failureClass: FailureClass, runs: Int, expected: Int) {
+        for reason in FailureReason.allCases where reason != .uncacheable {
+            let confirmations = FailurePolicy.confirmations(
+                failureClass, reason: reason, runsInARow: runs)
+            #expect(confirmations == expected, "\(reason)")
+        }
+    }
+
+    @Test(arguments: [(0, 0), (1, 0), (2, 1), (3, 2), (Int.min, 0), (.max, .max - 1)])
+    func noStoreBlocksFromTheSecondRunOn(runs: Int, expected: Int) {
+        let confirmations = FailurePolicy.confirmations(
+            .permanent, reason: .uncacheable, runsInARow: runs)
+        #expect(confirmations == expected)
+    }
+
+    @Test(
+        arguments: [
+            (nil, FailureClass.permanent, 1), (nil, .transient, 1), (nil, .ours, 0),
+            (1, .permanent, 2), (9, .permanent, 10), (.max, .permanent, .max),
+            (0, .permanent, 1), (-5, .permanent, 1), (.min, .permanent, 1),
+            (9, .transient, 1), (9, .ours, 0),
+        ] as [(Int?, FailureClass, Int)])
+    func countsRunsAfterPermanentOnes(runs: Int?, now: FailureClass, expected: Int) {
+        let previous = runs.map { (class: FailureClass.permanent, runs: $0) }
+        #expect(FailurePolicy.nextRunsInARow(previous: previous, now: now) == expected)
+    }
+
+    @Test(arguments: FailureClass.allCases, FailureClass.allCases)
+    func countsOnlyRunsOfTheSameClass(previous: FailureClass, now: FailureClass) {
+        let expected = now == .ours ? 0 : previous == now ? 4 : 1
+        #expect(FailurePolicy.nextRunsInARow(previous: (previous, 3), now: now) == expected)
+    }
+
+    private static let day = 24 * 60 * 60_000
+    private static let minute = 60_000
+
+    /// Milliseconds from now; nil for no block.
+    @Test(
+        arguments: [
+            (nil, 0, false),
+            // The end itself is free again.
+            (-1, -60_000, false), (0, -60_000, false), (1, -60_000, true),
+            // The clock was up to 65 minutes ahead when the row was written, or more.
+            (66 * minute, 65 * minute, true), (66 * minute, 65 * minute + 1, false),
+            (10 * day, 9 * day, false),
+            // At most 30 days from now.
+            (30 * day, 0, true), (30 * day + 1, 0, false), (30 * day, -10 * day, true),
+            (30 * day + 1, -10 * day, false), (3650 * day, -1, false),
+            // A block of full length from a clock that was an hour ahead still holds.
+            (30 * day + 60 * minute, 60 * minute, true),
+            (30 * day + 60 * minute + 1, 60 * minute, false),
+            (30 * day + 66 * minute, 66 * minute, false),
+        ] as [(Int?, Int, Bool)])
+    func believesBlocksThatAClockCanHaveWritten(until: Int?, failed: Int, isBlocking: Bool) {
+        let now = Timestamp(seconds: 1_795_000_000)
+        func instant(_ offset: Int) -> Timestamp { now.advanced(by: .milliseconds(offset)) }
+        #expect(
+            FailurePolicy.isBlocking(
+                blockedUntil: until.map(instant), lastFailedAt: instant(failed), at: now)
+                == isBlocking)
+    }
+
+    @Test(arguments: [
+        (Timestamp.distantFuture, Timestamp(seconds: 0), Timestamp(seconds: 0)),
+        (.distantFuture, .distantFuture, Timestamp(seconds: 0)),
+        (.distantFuture, .distantPast, .distantPast),
+        (.distantPast, .distantFuture, .distantPast),
+        (.distantFuture, .distantFuture, .distantFuture),
+        (Timestamp(seconds: 0), .distantPast, .distantFuture),
+    ])
+    func believesNoBlockOfExtremeInstants(until: Timestamp, failed: Timestamp, now: Timestamp) {
+        #expect(!FailurePolicy.isBlocking(blockedUntil: until, lastFailedAt: failed, at: now))
+    }
+
+    // MARK: Over weeks
+
+    /// One URL's row and what a run does with it.
+    private struct URLHistory {
+        /// How a run that asks the URL ends.
+        enum End {
+            case success
+            case failure(FailureReason, Int?)
+
+            static let gone = End.failure(.httpStatus, 404)
+            static let down = End.failure(.httpStatus, 503)
+            static let locked = End.failure(.httpStatus, 403)
+        }
+
+        private struct Row {
+            let failureClass: FailureClass
+            let runs: Int
+            let lastFailedAt: Timestamp
+            let blockedUntil: Timestamp?
+        }
+
+        private var row: Row?
+
+        /// Returns whether the URL was asked.
+        mutating func run(hour: Int, _ end: End) -> Bool {
+            let now = Timestamp(seconds: 1_795_000_000 + Int64(hour) * 3600)
+            if let row,
+                FailurePolicy.isBlocking(
+                    blockedUntil: row.blockedUntil, lastFailedAt: row.lastFailedAt, at: now)
+            {
+                return false
+            }
+            guard case .failure(let reason, let status) = end else {
+                row = nil
+                return true
+            }
+            let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: status)
+            guard failureClass != .ours else { return true }
+            let runs = FailurePolicy.nextRunsInARow(
+                previous: row.map { ($0.failureClass, $0.runs) }, now: failureClass)
+            let confirmations = FailurePolicy.confirmations(
+                failureClass, reason: reason, runsInARow: runs)
+            row = Row(
+                failureClass: failureClass, runs: runs, lastFailedAt: now,
+                blockedUntil: FailurePolicy.blockDuration(confirmations: confirmations)
+                    .map(now.advanced(by:)))
+            return true
+        }
+
+        /// The hours, of a run each hour, at which the URL was asked; the n-th time asked ends as
+        /// the n-th of `ends`, and later ones as its last.
+        static func hoursAsked(_ ends: [End], weeks: Int) -> [Int] {
+            var history = URLHistory()
+            var asked: [Int] = []
+            for hour in 0..<weeks * 7 * 24
+            where history.run(hour: hour, ends[min(asked.count, ends.count - 1)]) {
+                asked.append(hour)
+            }
+            return asked
+        }
+    }
+
+    @Test func asksAGoneURLEverMoreSeldom() {
+        let asked = URLHistory.hoursAsked([.gone], weeks: 14)
+        #expect(asked == [0, 1, 7, 31, 199, 919, 1639])
+    }
+
+    @Test func asksATransientlyFailingURLInFiveRunsBeforeItIsBlocked() {
+        let asked = URLHistory.hoursAsked([.down], weeks: 10)
+        #expect(asked == [0, 1, 2, 3, 4, 5, 11, 35, 203, 923, 1643])
+        // The block of the fifth run ends after an hour, so only runs within the hour show it.
+        var history = URLHistory()
+        let hours = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5]
+        let isAsked = zip(hours, 0...).map { hour, run in
+            history.run(hour: hour, run % 2 == 0 ? .down : .locked)
+        }
+        #expect(isAsked == Array(repeating: true, count: 9) + [false, true])
+    }
+
+    @Test func beginsAnewWhenTheClassChanges() {
+        // Two permanent failures block for 6 hours; the transient ones then begin at 1, and so
+        // does the permanent one after them, though five runs in a row failed by then.
+        let asked = URLHistory.hoursAsked([.gone, .gone, .down, .down, .gone], weeks: 1)
+        #expect(asked == [0, 1, 7, 8, 9, 10, 16, 40])
+    }
+
+    @Test func countsDifferentReasonsOfOneClassTogether() {
+        let ends: [URLHistory.End] = [
+            .failure(.dns, nil), .failure(.tls, nil), .down, .failure(.stalled, 200),
+            .failure(.interrupted, 200), .failure(.connect, nil), .down,
+        ]
+        #expect(URLHistory.hoursAsked(ends, weeks: 1) == [0, 1, 2, 3, 4, 5, 11, 35])
+    }
+
+    @Test func beginsAnewAfterASuccess() {
+        let gone = URLHistory.hoursAsked([.gone, .gone, .gone, .success, .gone], weeks: 1)
+        #expect(gone == [0, 1, 7, 31, 32, 33, 39, 63])
+        // Asked in every hour until the fifth failure since the success, at hour 9, and on.
+        let down = URLHistory.hoursAsked(
+            [.down, .down, .down, .down, .success, .down], weeks: 1)
+        #expect(down == Array(0...10) + [16, 40])
+    }
+
+    @Test func remembersNothingOfFailuresThatAreOurs() {
+        let locked = URLHistory.hoursAsked([.locked], weeks: 2)
+        #expect(locked == Array(0..<14 * 24))
+        // They neither count nor break a row of runs: the fifth transient failure is at hour 6.
+        let ends: [URLHistory.End] = [
+            .down, .down, .locked, .down, .failure(.disk, nil), .down, .down,
+        ]
+        #expect(URLHistory.hoursAsked(ends, weeks: 1) == [0, 1, 2, 3, 4, 5, 6, 7, 13, 37])
+    }
+}
