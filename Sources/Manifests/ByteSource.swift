@@ -14,6 +14,8 @@ final class ByteSource {
     /// As the user gave it, for errors.
     let name: String
     let isRegularFile: Bool
+    /// Of a regular file when it was opened, compressed or not; nil for anything else.
+    let sizeInBytes: Int?
     private let descriptor: Int32
     private let closesDescriptor: Bool
     private let readBytes: Int
@@ -63,6 +65,7 @@ final class ByteSource {
         var status = stat()
         let result = fstat(descriptor, &status)
         isRegularFile = result == 0 && status.st_mode & S_IFMT == S_IFREG
+        sizeInBytes = isRegularFile ? Int(status.st_size) : nil
         // From here on `deinit` runs, and closes, also on a throw.
         guard result == 0 else {
             throw ManifestError(path: name, operation: .open, errorNumber: errno)

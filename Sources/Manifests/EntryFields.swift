@@ -3,18 +3,34 @@ import PrefetchModel
 /// The fields behind the URL of a text line: `key=value`, separated by spaces or tabs.
 ///
 /// - `priority`: `high`, `normal`, `low`, or an integer within -100…100;
-/// - `key`: the cache key, 1…2048 bytes of UTF-8 without control characters.
+/// - `key`: the cache key, 1…2048 bytes of UTF-8 without control characters;
+/// - `ttl`: how long the image is fresh, as flags take durations: `500ms 30s 5m 2h 7d`, a bare
+///   number counts seconds, at most 36500d and 32 bytes of text; `0` is always stale;
+/// - `attr.NAME`: an extended attribute. The value is the rest of the field byte for byte: it may
+///   be empty, hold `=`, and need not be UTF-8, since the cache keeps it as bytes. ``EntryAttribute``
+///   has the limits of both. At most 64 an entry.
 ///
-/// Each may stand once. The other fields of the design are refused by name until they do something.
+/// Each may stand once, with `attr.` for each NAME. The other fields of the design are refused by name until they do something.
 struct EntryFields {
     private(set) var priority: Priority?
     /// Where the value of `key` lies in the line.
     private(set) var key: Range<Int>?
+    private var timeToLive: Duration?
+    private var attributes: [EntryAttribute] = []
 
+    /// What the record does not hold itself; nil without `ttl` and attributes.
+    var extras: EntryExtras? {
+        guard timeToLive != nil || !attributes.isEmpty else { return nil }
+        return EntryExtras(timeToLive: timeToLive, attributes: attributes)
+    }
+
+    private static let attributePrefix = "attr."
+    /// More than any sensible number has; 64 KiB of digits would take milliseconds to read.
+    private static let maximumTimeToLiveBytes = 32
     private static let maximumKeyBytes = 2048
     /// Names longer than this are not repeated in a message.
     private static let maximumShownBytes = 64
-    private static let laterFields: Set<String> = ["ttl", "header", "resize", "encode", "quality"]
+    private static let laterFields: Set<String> = ["header", "resize", "encode", "quality"]
 
     /// Reads the fields from `first` on, where the text behind the URL begins.
     ///
@@ -46,9 +62,48 @@ struct EntryFields {
             guard key == nil else { throw EntryFields.problem("the field 'key' twice") }
             try EntryFields.checkKey(UnsafeBufferPointer(rebasing: line[value]))
             key = value
+        } else if name.elementsEqual("ttl".utf8) {
+            guard timeToLive == nil else { throw EntryFields.problem("the field 'ttl' twice") }
+            timeToLive = try EntryFields.timeToLive(line[value])
+        } else if name.starts(with: EntryFields.attributePrefix.utf8) {
+            try addAttribute(name, line[value])
         } else {
             throw EntryFields.problemOfUnknown(name)
         }
+    }
+
+    private mutating func addAttribute(
+        _ field: Slice<UnsafeBufferPointer<UInt8>>, _ value: Slice<UnsafeBufferPointer<UInt8>>
+    ) throws(EntryBatch.Problem) {
+        let nameBytes = field.dropFirst(EntryFields.attributePrefix.utf8.count)
+        guard let name = String(validating: nameBytes, as: UTF8.self) else {
+            throw EntryFields.problem("an attribute's name is not UTF-8")
+        }
+        let attribute: EntryAttribute
+        do throws(EntryAttribute.Problem) {
+            attribute = try EntryAttribute(name: name, value: Array(value))
+        } catch {
+            throw EntryFields.problem(error.message)
+        }
+        guard !attributes.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
+            let shown = EntryFields.shown(field).map { "the field '\($0)'" }
+            throw EntryFields.problem("\(shown ?? "an attribute") twice")
+        }
+        guard attributes.count < EntryExtras.maximumAttributes else {
+            throw EntryFields.problem("more than \(EntryExtras.maximumAttributes) attributes")
+        }
+        attributes.append(attribute)
+    }
+
+    private static func timeToLive(
+        _ value: Slice<UnsafeBufferPointer<UInt8>>
+    ) throws(EntryBatch.Problem) -> Duration {
+        guard value.count <= maximumTimeToLiveBytes,
+            let duration = Duration(quantity: String(decoding: value, as: UTF8.self))
+        else {
+            throw problem("the ttl is not a duration like 500ms, 30s, 5m, 2h or 7d up to 36500d")
+        }
+        return duration
     }
 
     private static func priority(
@@ -84,19 +139,22 @@ struct EntryFields {
     private static func problemOfUnknown(
         _ name: Slice<UnsafeBufferPointer<UInt8>>
     ) -> EntryBatch.Problem {
+        guard let text = shown(name) else {
+            return problem("an unknown field behind the URL")
+        }
+        if laterFields.contains(text) { return problem("field '\(text)' is not supported yet") }
+        return problem("unknown field '\(text)'")
+    }
+
+    /// The name as a message may repeat it; nil for a long one, and for one with other bytes than
+    /// letters, digits and `-_.`, which may be half a URL with a password.
+    private static func shown(_ name: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
         let isPlain = name.allSatisfy {
             $0.isLetter || $0.isDecimalDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
                 || $0 == UInt8(ascii: ".")
         }
-        // A name with other bytes may be half a URL with a password.
-        guard isPlain, (1...maximumShownBytes).contains(name.count) else {
-            return problem("an unknown field behind the URL")
-        }
-        let text = String(decoding: name, as: UTF8.self)
-        if laterFields.contains(text) || (text.hasPrefix("attr.") && text.utf8.count > 5) {
-            return problem("field '\(text)' is not supported yet")
-        }
-        return problem("unknown field '\(text)'")
+        guard isPlain, (1...maximumShownBytes).contains(name.count) else { return nil }
+        return String(decoding: name, as: UTF8.self)
     }
 
     private static func problem(_ message: String) -> EntryBatch.Problem {

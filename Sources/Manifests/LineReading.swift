@@ -20,9 +20,12 @@ final class LineReading: @unchecked Sendable {
     /// Whether the rest of a line that was too long is being skipped.
     private var isSkipping = false
     private var hasEnded = false
+    /// About the memory of the batch's extras, which count towards its bound as its text does.
+    private var extrasBytes = 0
     private var failure: ManifestError?
 
     var isRegularFile: Bool { source.isRegularFile }
+    var sizeInBytes: Int? { source.sizeInBytes }
 
     init(_ source: ByteSource, _ normalizer: URLNormalizer, options: ManifestOptions) {
         self.source = source
@@ -39,6 +42,7 @@ final class LineReading: @unchecked Sendable {
     func nextBatch() throws(ManifestError) -> EntryBatch? {
         if let failure { throw failure }
         var batch = EntryBatch(manifest: source.name)
+        extrasBytes = 0
         do throws(ManifestError) {
             try collect(&batch)
         } catch {
@@ -52,7 +56,7 @@ final class LineReading: @unchecked Sendable {
     /// Adds entries until the batch is full, the source would block, or ends.
     private func collect(_ batch: inout EntryBatch) throws(ManifestError) {
         while batch.records.count < options.maximumBatchEntries,
-            batch.text.count < options.maximumBatchBytes
+            batch.text.count + extrasBytes < options.maximumBatchBytes
         {
             if let end = nextLineEnd() {
                 try take(unread.lowerBound..<end, to: &batch)
@@ -177,9 +181,16 @@ final class LineReading: @unchecked Sendable {
             batch.text.append(contentsOf: bytes[key])
             keyRange = urlRange.upperBound..<batch.text.count
         }
+        var extrasIndex = -1
+        if let extras = fields.extras {
+            extrasIndex = batch.extras.count
+            batch.extras.append(extras)
+            extrasBytes += extras.approximateBytes
+        }
         batch.records.append(
             EntryBatch.Record(
-                line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal))
+                line: line, url: urlRange, key: keyRange, priority: fields.priority ?? .normal,
+                extras: extrasIndex))
     }
 
     private func withoutByteOrderMark(
@@ -192,5 +203,16 @@ final class LineReading: @unchecked Sendable {
         }
         guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
         return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))
+    }
+}
+
+extension EntryExtras {
+    /// About the memory it takes, with the heads of the blocks that it lies in.
+    fileprivate var approximateBytes: Int {
+        let blockHead = 32
+        return attributes.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
+            $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
+                + blockHead
+        }
     }
 }

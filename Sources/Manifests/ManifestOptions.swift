@@ -17,7 +17,9 @@ package struct ManifestOptions: Sendable {
     package var maximumLineBytes: Int
     /// The most entries in a batch. Default 4096; at least 1.
     package var maximumBatchEntries: Int
-    /// The text of a batch after which it is given although it has few entries. Default 1 MiB.
+    /// The text and extras of a batch after which it is given although it has few entries. Default
+    /// 1 MiB; at least 1 and at most 1 GiB, so that with one more entry it stays within the 32 bits
+    /// of a record.
     package var maximumBatchBytes: Int
     /// The most bytes asked of the source, or of its decompression, at once. Default 128 KiB; at
     /// least 1.
@@ -32,7 +34,7 @@ package struct ManifestOptions: Sendable {
         self.baseURL = baseURL
         self.maximumLineBytes = max(1, maximumLineBytes)
         self.maximumBatchEntries = max(1, maximumBatchEntries)
-        self.maximumBatchBytes = max(1, maximumBatchBytes)
+        self.maximumBatchBytes = min(max(1, maximumBatchBytes), 1 << 30)
         self.readBytes = max(1, readBytes)
     }
 }

@@ -7,8 +7,9 @@ package import PrefetchModel
 /// - Spaces and tabs around a line do not count. A line that begins with `#` is a comment, an empty
 ///   one is skipped; both count as lines.
 /// - The URL ends at the first space or tab; ``URLNormalizer`` says which are good.
-/// - Fields `name=value` follow, separated by spaces or tabs: `priority` and `key`. No other name
-///   is known, and none may stand twice.
+/// - Fields `name=value` follow, separated by spaces or tabs: `priority`, `key`, `ttl` and
+///   `attr.NAME`; ``EntryFields`` says what they take. No other name is known, and none may stand
+///   twice.
 /// - A line with control bytes other than tabs is bad, as is one longer than
 ///   ``ManifestOptions/maximumLineBytes``, comments excepted.
 ///
@@ -20,6 +21,8 @@ package struct ManifestReader: EntryReading {
 
     /// Whether the source is a regular file, whose end is known to come.
     package var isRegularFile: Bool { reading.isRegularFile }
+    /// The source's size when it was opened, compressed or not; nil when it is no regular file.
+    package var sizeInBytes: Int? { reading.sizeInBytes }
 
     /// Opens a manifest; `-` is standard input.
     ///

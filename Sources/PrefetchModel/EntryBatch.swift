@@ -7,24 +7,42 @@ package struct EntryBatch: Sendable {
     package struct Record: Sendable {
         /// 1 for the first line of the manifest.
         package let line: Int
-        /// The URL to request, without fragment and normalised, in ``EntryBatch/text``; for a bad line the
-        /// line's own beginning (see ``problem``).
-        package let url: Range<Int>
+        // Many records wait in queues: they take 32 bytes each, where `Int` would make it 64.
+        private let urlStart: Int32
+        private let urlEnd: Int32
+        private let keyStart: Int32
+        private let keyEnd: Int32
+        /// Of the problem if ``isBad``, else of the extras; -1 for none.
+        private let index: Int32
+        package let priority: Priority
+        private let isBad: Bool
+
+        /// The URL to request, without fragment and normalised, in ``EntryBatch/text``; for a bad
+        /// line the line's own beginning (see ``problem``).
+        package var url: Range<Int> { Int(urlStart)..<Int(urlEnd) }
         /// The cache key in ``EntryBatch/text``: the URL without user information, or what the
         /// entry's field `key` says.
-        package let key: Range<Int>
-        package let priority: Priority
+        package var key: Range<Int> { Int(keyStart)..<Int(keyEnd) }
         /// Index into ``EntryBatch/problems``, or -1 for a good entry.
-        package let problem: Int
+        package var problem: Int { isBad ? Int(index) : -1 }
+        /// Index into ``EntryBatch/extras``, or -1 for an entry without any.
+        package var extras: Int { isBad ? -1 : Int(index) }
 
+        /// - Precondition: the ranges and indices are within `Int32`, and there is a problem or
+        ///   there are extras, not both.
         package init(
-            line: Int, url: Range<Int>, key: Range<Int>, priority: Priority, problem: Int = -1
+            line: Int, url: Range<Int>, key: Range<Int>, priority: Priority, problem: Int = -1,
+            extras: Int = -1
         ) {
+            precondition(problem < 0 || extras < 0, "a bad entry has no extras")
             self.line = line
-            self.url = url
-            self.key = key
+            urlStart = Int32(url.lowerBound)
+            urlEnd = Int32(url.upperBound)
+            keyStart = Int32(key.lowerBound)
+            keyEnd = Int32(key.upperBound)
+            isBad = problem >= 0
+            index = Int32(isBad ? problem : extras)
             self.priority = priority
-            self.problem = problem
         }
     }
 
@@ -43,18 +61,27 @@ package struct EntryBatch: Sendable {
 
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
-    /// UTF-8 (URLs are ASCII); the ranges of the records lie in it.
+    /// UTF-8 (URLs are ASCII) of less than 2 GiB; the ranges of the records lie in it.
     package var text: [UInt8]
     package var records: [Record]
     package var problems: [Problem]
+    /// Of the entries that have any, in their order.
+    package var extras: [EntryExtras]
 
     package init(
-        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = []
+        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = [],
+        extras: [EntryExtras] = []
     ) {
         self.manifest = manifest
         self.text = text
         self.records = records
         self.problems = problems
+        self.extras = extras
+    }
+
+    /// The extras of one of the batch's records, or nil where it has none.
+    package func extras(of record: Record) -> EntryExtras? {
+        record.extras < 0 ? nil : extras[record.extras]
     }
 }
 
@@ -90,4 +117,8 @@ package protocol EntryReading: Sendable {
     ///
     /// - Throws: when the source cannot be read on; what was given before stays valid.
     mutating func nextBatch() throws -> EntryBatch?
+
+    /// The size of all that there is to read, as far as it is known at the beginning: a hint of how
+    /// many entries will come.
+    var sizeInBytes: Int? { get }
 }

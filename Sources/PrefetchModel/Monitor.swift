@@ -1,4 +1,7 @@
 import Glibc
+// The compiler (6.3) takes the fields of `timespec` for this module's when it has seen certain
+// other files before this one, and for Glibc's else.
+import SwiftOverlayShims
 
 /// A value behind a mutex, and the wait for its changes: what the queues between stages are made
 /// of.

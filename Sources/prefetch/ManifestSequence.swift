@@ -11,6 +11,7 @@ struct ManifestSequence: EntryReading {
 
     /// Whether every manifest is a file whose end is known to come.
     let isRegularFiles: Bool
+    let sizeInBytes: Int?
 
     init(paths: [String], options: ManifestOptions) throws {
         if paths.filter({ $0 == "-" }).count > 1 {
@@ -24,6 +25,7 @@ struct ManifestSequence: EntryReading {
                 error.description, hint: ManifestSequence.hint(for: error))
         }
         isRegularFiles = readers.allSatisfy(\.isRegularFile)
+        sizeInBytes = readers.compactMap(\.sizeInBytes).reduce(0, +)
     }
 
     private static func hint(for error: ManifestError) -> String? {

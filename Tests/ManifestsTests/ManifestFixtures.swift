@@ -11,14 +11,18 @@ struct ReadEntry: Equatable, CustomStringConvertible {
     var key: String
     var priority: Int
     var problem: String?
+    var extras: EntryExtras?
 
-    init(_ line: Int, _ url: String, key: String? = nil, priority: Int = 0, problem: String? = nil)
-    {
+    init(
+        _ line: Int, _ url: String, key: String? = nil, priority: Int = 0, problem: String? = nil,
+        extras: EntryExtras? = nil
+    ) {
         self.line = line
         self.url = url
         self.key = key ?? url
         self.priority = priority
         self.problem = problem
+        self.extras = extras
     }
 
     init(_ record: EntryBatch.Record, of batch: EntryBatch) {
@@ -27,13 +31,27 @@ struct ReadEntry: Equatable, CustomStringConvertible {
         key = String(decoding: batch.text[record.key], as: UTF8.self)
         priority = Int(record.priority.value)
         problem = record.problem < 0 ? nil : batch.problems[record.problem].message
+        extras = record.extras < 0 ? nil : batch.extras[record.extras]
     }
 
-    var description: String { "\(line): \(url) [\(key)] \(priority) \(problem ?? "")" }
+    var description: String {
+        "\(line): \(url) [\(key)] \(priority) \(problem ?? "") \(extras.map { "\($0)" } ?? "")"
+    }
 }
 
 extension EntryBatch {
     var entries: [ReadEntry] { records.map { ReadEntry($0, of: self) } }
+}
+
+extension EntryExtras {
+    /// Extras with the attributes in the order given.
+    init(_ timeToLive: Duration?, _ attributes: KeyValuePairs<String, String> = [:]) throws {
+        self.init(
+            timeToLive: timeToLive,
+            attributes: try attributes.map {
+                try EntryAttribute(name: $0.key, value: Array($0.value.utf8))
+            })
+    }
 }
 
 extension ManifestReader {

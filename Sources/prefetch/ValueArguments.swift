@@ -2,40 +2,20 @@ import ArgumentParser
 import Pipeline
 import PrefetchModel
 
-/// A duration as flags take it: `500ms`, `30s`, `5m`, `2h`, `7d`, with a fraction if need be; a bare
-/// number counts seconds, as with curl.
+/// A duration as flags and manifests take it; see `Duration.init(quantity:)`.
 struct DurationArgument: ExpressibleByArgument {
     let duration: Duration
-
-    private static let units: [(suffix: String, seconds: Double)] = [
-        ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
-    ]
 
     init(_ duration: Duration) {
         self.duration = duration
     }
 
     init?(argument: String) {
-        let digits = argument.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-        let suffix = argument[digits.endIndex...]
-        guard let number = Double(digits),
-            let unit = DurationArgument.units.first(where: { $0.suffix == suffix }),
-            // A century is beyond every use, and within every type on the way.
-            number * unit.seconds <= 100 * 365 * 86400
-        else { return nil }
-        duration = .milliseconds(Int64((number * unit.seconds * 1000).rounded()))
+        guard let duration = Duration(quantity: argument) else { return nil }
+        self.duration = duration
     }
 
-    var defaultValueDescription: String {
-        let milliseconds = duration.wholeMilliseconds
-        for (suffix, seconds) in DurationArgument.units.reversed() where !suffix.isEmpty {
-            let unit = Int64(seconds * 1000)
-            if milliseconds >= unit, milliseconds % unit == 0 {
-                return "\(milliseconds / unit)\(suffix)"
-            }
-        }
-        return "0s"
-    }
+    var defaultValueDescription: String { duration.quantityDescription }
 }
 
 /// A size as flags take it: bytes, or with a decimal (`kB MB GB`) or binary (`KiB MiB GiB`) unit.

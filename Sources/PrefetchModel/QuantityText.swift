@@ -1,0 +1,34 @@
+/// The text form of durations in flags and manifests: `500ms`, `30s`, `5m`, `2h`, `7d`, with a
+/// fraction if need be; a bare number counts seconds, as with curl.
+extension Duration {
+    private static let quantityUnits: [(suffix: String, seconds: Double)] = [
+        ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
+    ]
+
+    /// Reads the text form, rounded to milliseconds.
+    ///
+    /// Returns nil for anything else: signs, white space, exponents, other units, and more than
+    /// 36 500 days.
+    package init?(quantity text: String) {
+        let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        let suffix = text[digits.endIndex...]
+        guard let number = Double(digits),
+            let unit = Duration.quantityUnits.first(where: { $0.suffix == suffix }),
+            // A century is beyond every use, and within every type on the way.
+            number * unit.seconds <= 100 * 365 * 86400
+        else { return nil }
+        self = .milliseconds(Int64((number * unit.seconds * 1000).rounded()))
+    }
+
+    /// The text form in the largest unit that divides the duration; `0s` below a millisecond.
+    package var quantityDescription: String {
+        let milliseconds = wholeMilliseconds
+        for (suffix, seconds) in Duration.quantityUnits.reversed() where !suffix.isEmpty {
+            let unit = Int64(seconds * 1000)
+            if milliseconds >= unit, milliseconds % unit == 0 {
+                return "\(milliseconds / unit)\(suffix)"
+            }
+        }
+        return "0s"
+    }
+}

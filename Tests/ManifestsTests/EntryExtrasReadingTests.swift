@@ -1,0 +1,192 @@
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+/// The fields `ttl` and `attr.NAME` of text lines.
+@Suite(.timeLimit(.minutes(5)))
+struct EntryExtrasReadingTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func batch(
+        _ bytes: some Sequence<UInt8>, _ options: ManifestOptions = ManifestOptions()
+    ) throws -> EntryBatch {
+        var reader = try ManifestReader(path: folder.file("list", bytes), options: options)
+        return try #require(try reader.nextBatch())
+    }
+
+    func entry(
+        fields: some Sequence<UInt8>, _ options: ManifestOptions = ManifestOptions()
+    ) throws -> ReadEntry {
+        let entries = try batch(Array("http://a.b/ ".utf8) + fields, options).entries
+        #expect(entries.count == 1)
+        return try #require(entries.first)
+    }
+
+    @Test(
+        arguments: [
+            ("0", .zero), ("0s", .zero), ("90", .seconds(90)), ("1.5", .milliseconds(1500)),
+            ("500ms", .milliseconds(500)), ("30s", .seconds(30)), ("5m", .seconds(300)),
+            ("2h", .seconds(7200)), ("7d", .seconds(604_800)),
+            ("36500d", .seconds(36_500 * 86_400)),
+            (String(repeating: "0", count: 31) + "1", .seconds(1)),
+        ] as [(String, Duration)])
+    func readsTimeToLive(text: String, expected: Duration) throws {
+        let entry = try entry(fields: "ttl=\(text)".utf8)
+        #expect(entry == ReadEntry(1, "http://a.b/", extras: try EntryExtras(expected)))
+    }
+
+    @Test(arguments: [
+        ("a=b", "a", "b"), ("a=", "a", ""), ("a==", "a", "="), ("a=b=c==", "a", "b=c=="),
+        ("a=#%20\"'\\", "a", "#%20\"'\\"), ("a.b/c:d=1", "a.b/c:d", "1"), ("ä€=ü", "ä€", "ü"),
+        ("prefetch=1", "prefetch", "1"), ("Prefetch.a=1", "Prefetch.a", "1"),
+        ("attr.a=1", "attr.a", "1"), ("ttl=1", "ttl", "1"),
+        (String(repeating: "n", count: 255) + "=v", String(repeating: "n", count: 255), "v"),
+        (String(repeating: "é", count: 127) + "=v", String(repeating: "é", count: 127), "v"),
+    ])
+    func readsAttribute(field: String, name: String, value: String) throws {
+        let entry = try entry(fields: "attr.\(field)".utf8)
+        let extras = try EntryExtras(nil, [name: value])
+        #expect(entry == ReadEntry(1, "http://a.b/", extras: extras))
+        // `==` of strings overlooks how a character is composed.
+        #expect(entry.extras?.attributes.first.map { Array($0.name.utf8) } == Array(name.utf8))
+    }
+
+    @Test func valueMayBeAnyBytes() throws {
+        let value = Array(UInt8(0x21)...0x7E) + Array(UInt8(0x80)...0xFF)
+        let entry = try entry(fields: Array("attr.a=".utf8) + value)
+        #expect(entry.problem == nil)
+        #expect(entry.extras?.attributes.map(\.value) == [value])
+    }
+
+    @Test func valueEndsAtSpaceOrTab() throws {
+        let entry = try entry(fields: "attr.a=1\tattr.b=2  ttl=3\r\n".utf8)
+        #expect(entry.extras == (try EntryExtras(.seconds(3), ["a": "1", "b": "2"])))
+    }
+
+    static let durationMessage =
+        "the ttl is not a duration like 500ms, 30s, 5m, 2h or 7d up to 36500d"
+    static let reservedMessage =
+        "an attribute's name begins with 'prefetch.', which is reserved"
+
+    @Test(arguments: [
+        ("ttl=", durationMessage), ("ttl=-1", durationMessage), ("ttl=+1", durationMessage),
+        ("ttl=1w", durationMessage), ("ttl=1H", durationMessage), ("ttl=h", durationMessage),
+        ("ttl=1e3", durationMessage), ("ttl=inf", durationMessage), ("ttl=1.2.3", durationMessage),
+        ("ttl=36500.1d", durationMessage), ("ttl=٣s", durationMessage),
+        ("ttl=" + String(repeating: "0", count: 32) + "1", durationMessage),
+        ("ttl=1 ttl=1", "the field 'ttl' twice"),
+        ("ttl=1 priority=1 ttl=2", "the field 'ttl' twice"),
+        ("attr.a=1 attr.a=1", "the field 'attr.a' twice"),
+        ("attr.a=1 attr.b=1 ttl=1 attr.a=2", "the field 'attr.a' twice"),
+        ("attr.ä=1 attr.ä=2", "an attribute twice"),
+        ("attr.http://u:p@h/=1 attr.http://u:p@h/=2", "an attribute twice"),
+        ("attr.=b", "an attribute's name is not 1 to 255 bytes long"),
+        (
+            "attr.\(String(repeating: "n", count: 256))=",
+            "an attribute's name is not 1 to 255 bytes long"
+        ),
+        (
+            "attr.\(String(repeating: "é", count: 128))=",
+            "an attribute's name is not 1 to 255 bytes long"
+        ),
+        ("attr.a\u{80}=b", "an attribute's name has a control character"),
+        ("attr.a\u{9F}=b", "an attribute's name has a control character"),
+        ("attr.prefetch.a=b", reservedMessage), ("attr.prefetch.=b", reservedMessage),
+        ("attr.a", "text without '=' behind the URL"),
+        ("attr.a=\u{1}", "a control character in the line"),
+        ("attr.a=\u{7F}", "a control character in the line"),
+    ])
+    func refusesFields(fields: String, message: String) throws {
+        let batch = try batch("http://a.b/ \(fields)\nhttp://a.b/2 ttl=1".utf8)
+        #expect(batch.entries.map(\.problem) == [message, nil])
+        #expect(batch.entries.map(\.extras) == [nil, try EntryExtras(.seconds(1))])
+        #expect(batch.extras.count == 1)
+    }
+
+    @Test func refusesNameThatIsNotUTF8() throws {
+        let entry = try entry(fields: Array("attr.a".utf8) + [0xFF] + Array("=b".utf8))
+        #expect(entry.problem == "an attribute's name is not UTF-8")
+    }
+
+    @Test func namesCompareByteByByte() throws {
+        let entry = try entry(fields: "attr.\u{E9}=1 attr.e\u{301}=2 attr.A=3 attr.a=4".utf8)
+        #expect(
+            entry.extras?.attributes.map { Array($0.value) } == [[0x31], [0x32], [0x33], [0x34]])
+    }
+
+    @Test(arguments: [(65536, nil), (65537, "an attribute's value is longer than 65536 bytes")])
+    func boundsValues(count: Int, problem: String?) throws {
+        let value = [UInt8](repeating: UInt8(ascii: "v"), count: count)
+        let entry = try entry(
+            fields: Array("attr.a=".utf8) + value, ManifestOptions(maximumLineBytes: 70_000))
+        #expect(entry.problem == problem)
+        #expect(entry.extras?.attributes.first?.value == (problem == nil ? value : nil))
+    }
+
+    @Test(arguments: [(64, nil), (65, "more than 64 attributes")])
+    func boundsAttributes(count: Int, problem: String?) throws {
+        let entry = try entry(
+            fields: (1...count).map { "attr.\($0)=\($0)" }.joined(separator: " ").utf8)
+        #expect(entry.problem == problem)
+        #expect(
+            entry.extras?.attributes.map(\.name)
+                == (problem == nil ? (1...64).map(String.init) : nil))
+    }
+
+    @Test func combinesWithOtherFieldsInAnyOrder() throws {
+        let extras = try EntryExtras(.seconds(3600), ["b": "2", "a": "1"])
+        let fields = "attr.b=2 priority=low ttl=1h key=k attr.a=1"
+        let entries = try batch("http://u:p@a.b/ \(fields)\nHTTP://A.b \(fields)".utf8).entries
+        #expect(
+            entries == [
+                ReadEntry(1, "http://u:p@a.b/", key: "k", priority: -10, extras: extras),
+                ReadEntry(2, "http://a.b/", key: "k", priority: -10, extras: extras),
+            ])
+    }
+
+    /// The extras of an entry whose URL turns out bad do not stay behind.
+    @Test func manyEntriesKeepTheirOwnExtras() throws {
+        var expected: [ReadEntry] = []
+        var text = ""
+        for line in 1...3000 {
+            let url = "http://a.b/\(line)"
+            switch line % 4 {
+            case 0:
+                text += "\(url) ttl=\(line)s attr.line=\(line)\n"
+                let extras = try EntryExtras(.seconds(line), ["line": "\(line)"])
+                expected.append(ReadEntry(line, url, extras: extras))
+            case 1:
+                text += "\(url) priority=1\n"
+                expected.append(ReadEntry(line, url, priority: 1))
+            case 2:
+                text += "http:// attr.line=\(line)\n"
+                expected.append(
+                    ReadEntry(line, "http:// attr.line=\(line)", problem: "the host is missing"))
+            default:
+                text += "\(url)\n"
+                expected.append(ReadEntry(line, url))
+            }
+        }
+        let batch = try batch(text.utf8)
+        #expect(batch.entries.map(\.extras) == expected.map(\.extras))
+        #expect(batch.entries.map(\.url) == expected.map(\.url))
+        #expect(batch.entries.map { $0.problem == nil } == expected.map { $0.problem == nil })
+        #expect(batch.extras.count == 750)
+        #expect(batch.problems.count == 750)
+    }
+
+    @Test func extrasCountTowardsTheBoundOfABatch() throws {
+        let value = String(repeating: "v", count: 10_000)
+        let text = (1...100).map { "http://a.b/\($0) attr.a=\(value)\n" }.joined()
+        let options = ManifestOptions(maximumBatchBytes: 100_000)
+        var reader = try ManifestReader(path: folder.file("list", text.utf8), options: options)
+        var sizes: [Int] = []
+        while let batch = try reader.nextBatch() { sizes.append(batch.records.count) }
+        #expect(sizes == [Int](repeating: 10, count: 10))
+    }
+}

@@ -1,0 +1,103 @@
+import Testing
+
+@testable import PrefetchModel
+
+@Suite(.timeLimit(.minutes(5)))
+struct EntryExtrasTests {
+    @Test(
+        arguments: [
+            ("0", .zero), ("0.0004s", .zero), ("0.0005s", .milliseconds(1)),
+            ("1ms", .milliseconds(1)),
+            ("90", .seconds(90)), (".5", .milliseconds(500)), ("5.", .seconds(5)),
+            ("1.5m", .seconds(90)), ("2h", .seconds(7200)), ("7d", .seconds(604_800)),
+            ("36500d", .seconds(3_153_600_000)), ("3153600000", .seconds(3_153_600_000)),
+        ] as [(String, Duration)])
+    func readsQuantities(text: String, expected: Duration) {
+        #expect(Duration(quantity: text) == expected)
+    }
+
+    @Test(arguments: [
+        "", ".", "s", "-1", "+1", " 1", "1 ", "1 s", "1S", "1w", "1e3", "0x1", "inf", "nan",
+        "1.2.3", "1,5", "٣", "5\u{301}s", "36500.01d", "3153600001",
+        String(repeating: "9", count: 400),
+    ])
+    func refusesQuantities(text: String) {
+        #expect(Duration(quantity: text) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (.zero, "0s"), (.microseconds(999), "0s"), (.milliseconds(1), "1ms"),
+            (.milliseconds(1500), "1500ms"), (.seconds(1), "1s"), (.seconds(90), "90s"),
+            (.seconds(120), "2m"), (.seconds(3600), "1h"), (.seconds(5400), "90m"),
+            (.seconds(86_400), "1d"), (.seconds(604_800), "7d"), (.seconds(90_000), "25h"),
+        ] as [(Duration, String)])
+    func describesQuantities(duration: Duration, text: String) {
+        #expect(duration.quantityDescription == text)
+        if duration >= .milliseconds(1) { #expect(Duration(quantity: text) == duration) }
+    }
+
+    @Test(
+        arguments: [
+            ("", .nameLength), ("n", nil), (String(repeating: "n", count: 255), nil),
+            (String(repeating: "n", count: 256), .nameLength),
+            (String(repeating: "é", count: 127), nil),
+            (String(repeating: "é", count: 128), .nameLength),
+            ("a\u{0}", .nameControlCharacter), ("\u{1F}", .nameControlCharacter), ("a b=c", nil),
+            ("~", nil), ("\u{7F}", .nameControlCharacter), ("\u{80}", .nameControlCharacter),
+            ("\u{9F}", .nameControlCharacter), ("\u{A0}", nil), ("a\r\n", .nameControlCharacter),
+            ("prefetch", nil), ("prefetch.", .nameReserved), ("prefetch.a", .nameReserved),
+            ("prefetch.\u{301}", .nameReserved), ("Prefetch.a", nil), ("a.prefetch.", nil),
+        ] as [(String, EntryAttribute.Problem?)])
+    func checksNames(name: String, expected: EntryAttribute.Problem?) {
+        func problem(_ body: () throws(EntryAttribute.Problem) -> Void) -> EntryAttribute.Problem? {
+            do throws(EntryAttribute.Problem) {
+                try body()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(
+            problem { () throws(EntryAttribute.Problem) in try EntryAttribute.checkName(name) }
+                == expected)
+        #expect(
+            problem { () throws(EntryAttribute.Problem) in
+                _ = try EntryAttribute(name: name, value: [])
+            } == expected)
+    }
+
+    @Test func boundsValues() throws {
+        let value = [UInt8](repeating: 0, count: 65536)
+        #expect(try EntryAttribute(name: "a", value: value).value == value)
+        #expect(throws: EntryAttribute.Problem.valueLength) {
+            _ = try EntryAttribute(name: "a", value: value + [0])
+        }
+    }
+
+    @Test func problemsHaveMessagesOfTheirOwn() {
+        let messages = EntryAttribute.Problem.allCases.map(\.message)
+        #expect(Set(messages).count == messages.count)
+        #expect(messages.allSatisfy { $0.hasPrefix("an attribute's ") && !$0.contains("\n") })
+    }
+
+    @Test func recordGivesBackWhatItWasMadeOf() {
+        let text = 2_000_000_000..<2_000_000_070
+        let key = 2_000_000_070..<2_147_483_647
+        for (problem, extras) in [(-1, -1), (0, -1), (-1, 0), (7, -1), (-1, 2_147_483_647)] {
+            let record = EntryBatch.Record(
+                line: 1 << 40, url: text, key: key, priority: .low, problem: problem,
+                extras: extras)
+            #expect(record.line == 1 << 40)
+            #expect(record.url == text)
+            #expect(record.key == key)
+            #expect(record.priority == .low)
+            #expect(record.problem == problem)
+            #expect(record.extras == extras)
+        }
+    }
+
+    @Test func recordStaysSmall() {
+        #expect(MemoryLayout<EntryBatch.Record>.stride == 32)
+    }
+}
