@@ -50,7 +50,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
-            name: "HTTPSemantics", dependencies: ["CLinux", "PrefetchModel"], swiftSettings: strict),
+            name: "HTTPSemantics", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Transfers", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
@@ -61,6 +61,7 @@ let package = Package(
             dependencies: [
                 "CCrypto", "CLinux", "PrefetchModel",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict),
         .target(name: "Reporting", dependencies: ["PrefetchModel"], swiftSettings: strict),

@@ -3,10 +3,7 @@
 #include <pthread.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
-#include <time.h>
 
-// time.h, POSIX.1-2008
-char *strptime(const char *restrict text, const char *restrict format, struct tm *restrict result);
 // unistd.h, Linux
 int syncfs(int descriptor);
 // pthread.h, Linux

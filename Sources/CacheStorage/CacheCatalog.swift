@@ -1,19 +1,34 @@
+internal import Foundation
 internal import GRDB
 import Glibc
 package import PrefetchModel
 
-/// Reads the cache for people and scripts: what `get`, `list` and `stats` show.
+/// Reads the cache for people and scripts: what `get`, `list`, `stats`, `attr` and `failed` show.
 package struct CacheCatalog: Sendable {
     /// One variant with its resource.
     package struct Item: Sendable {
-        package let key: String
-        package let url: String
+        package let resource: Resource
         package let recipe: String
         package let image: StoredImage
         package let fetchedAt: Timestamp
+        package let validatedAt: Timestamp
+        /// Fresh until then by the rules of the run that stored it; 0 when it has to be validated
+        /// at every use.
         package let expiresAt: Timestamp
+        /// The response's field as it came.
+        package let cacheControl: String?
         package let sourceSize: ByteCount
         package let sourceFormat: String
+        /// The resource's, ordered by name; empty unless they were asked for.
+        package fileprivate(set) var attributes: [EntryAttribute] = []
+    }
+
+    /// What a cache key names.
+    package struct Resource: Sendable {
+        let id: Int64
+        package let key: String
+        /// Without user information.
+        package let url: String
     }
 
     /// Sums over the cache.
@@ -26,9 +41,13 @@ package struct CacheCatalog: Sendable {
         package let contentBytes: Int
         /// Bytes of the sources as fetched.
         package let sourceBytes: Int
+        /// Resources that are not fresh.
         package let expired: Int
         package let formats: [(format: String, variants: Int, bytes: Int)]
         package let databaseBytes: Int
+        /// Rows of the table `failure`, and those of them that block now.
+        package let failures: Int
+        package let blockedFailures: Int
         package let lastRun: Run?
     }
 
@@ -40,7 +59,7 @@ package struct CacheCatalog: Sendable {
         package let manifest: String
     }
 
-    private let database: CacheDatabase
+    let database: CacheDatabase
     private let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
@@ -48,9 +67,10 @@ package struct CacheCatalog: Sendable {
         database = try CacheDatabase(directory: directory, access: .readOnly)
     }
 
+    /// The columns that ``Item/init(_:)`` reads.
     private static let columns = """
-        sha256, format, width, height, bytes, key, url, recipe, fetched_at, expires_at,
-        source_bytes, source_format
+        sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
+        expires_at, cache_control, source_bytes, source_format
         """
 
     /// The variants of one key, the newest first.
@@ -70,30 +90,88 @@ package struct CacheCatalog: Sendable {
 
     /// Calls `body` for every variant, ordered by key and recipe.
     ///
-    /// The rows are streamed: memory stays flat however large the cache is.
-    package func forEachVariant(_ body: (Item) throws -> Void) throws {
-        // The caller's errors pass through unchanged.
+    /// The rows are streamed: memory stays flat however large the cache is. With attributes, those
+    /// of one resource are held at a time.
+    package func forEachVariant(
+        withAttributes: Bool = false, _ body: (Item) throws -> Void
+    ) throws {
+        try stream("listing", to: body) { database in
+            try withAttributes
+                ? CacheCatalog.itemsWithAttributes(database) : CacheCatalog.items(database)
+        }
+    }
+
+    private static func items(_ database: Database) throws -> () throws -> Item? {
+        let rows = try Row.fetchCursor(
+            database,
+            sql: """
+                SELECT \(columns)
+                FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
+                """)
+        return {
+            while let row = try rows.next() {
+                if let item = Item(row) { return item }
+            }
+            return nil
+        }
+    }
+
+    private static func itemsWithAttributes(_ database: Database) throws -> () throws -> Item? {
+        // One row an attribute, and one for a variant without any. Three primary keys are in this
+        // order already, so nothing is sorted.
+        let rows = try Row.fetchCursor(
+            database,
+            sql: """
+                SELECT \(columns), name, value
+                FROM resource JOIN variant ON id = variant.resource_id
+                LEFT JOIN attribute ON id = attribute.resource_id
+                ORDER BY key, recipe, name
+                """)
+        var current: Item?
+        return {
+            while let row = try rows.next() {
+                var finished: Item?
+                if let item = current, item.resource.id != row[5] || item.recipe != row[8] {
+                    finished = current
+                    current = nil
+                }
+                if current == nil { current = Item(row) }
+                if let name = row[15] as String? {
+                    current?.attributes.append(
+                        EntryAttribute(storedName: name, value: [UInt8](row[16] as Data)))
+                }
+                if let finished { return finished }
+            }
+            defer { current = nil }
+            return current
+        }
+    }
+
+    /// Hands what `open` gives, one by one, to a caller whose errors pass through unchanged.
+    func stream<Value>(
+        _ operation: String, to body: (Value) throws -> Void,
+        _ open: (Database) throws -> () throws -> Value?
+    ) throws {
         var failure: (any Error)?
-        try database.read("listing") { database in
-            let rows = try Row.fetchCursor(
-                database,
-                sql: """
-                    SELECT \(CacheCatalog.columns)
-                    FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
-                    """)
-            while failure == nil, let row = try rows.next() {
-                guard let item = Item(row) else { continue }
-                do { try body(item) } catch { failure = error }
+        try database.read(operation) { database in
+            let next = try open(database)
+            while failure == nil, let value = try next() {
+                do { try body(value) } catch { failure = error }
             }
         }
         if let failure { throw failure }
     }
 
-    package func statistics(at time: Timestamp) throws(StorageError) -> Statistics {
+    /// Sums the cache up in one scan of each table.
+    ///
+    /// `isFresh` gets when a resource was validated and when it expires.
+    package func statistics(
+        isFresh: (Timestamp, Timestamp) -> Bool, isBlocking: (FailureRecord) -> Bool
+    ) throws(StorageError) -> Statistics {
         let path = database.path
         return try database.read("counting") { database in
-            func number(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
-                try Int.fetchOne(database, sql: sql, arguments: arguments) ?? 0
+            func number(_ sql: String) throws -> Int {
+                try Int.fetchOne(database, sql: sql) ?? 0
             }
             let formats = try Row.fetchAll(
                 database,
@@ -114,10 +192,12 @@ package struct CacheCatalog: Sendable {
                     endedAt: (row[1] as Int64?).map(Timestamp.init(milliseconds:)),
                     exitStatus: row[2], manifest: row[3])
             }
+            let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
+            let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
             var status = stat()
             let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
             return Statistics(
-                resources: try number("SELECT count(*) FROM resource"),
+                resources: resources.all,
                 variants: try number("SELECT count(*) FROM variant"),
                 contentFiles: try number("SELECT count(DISTINCT sha256) FROM variant"),
                 contentBytes: try number(
@@ -126,21 +206,45 @@ package struct CacheCatalog: Sendable {
                     FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
                     """),
                 sourceBytes: try number("SELECT coalesce(sum(source_bytes), 0) FROM resource"),
-                expired: try number(
-                    "SELECT count(*) FROM resource WHERE expires_at <= ?", [time.milliseconds]),
-                formats: formats, databaseBytes: databaseBytes, lastRun: run)
+                expired: resources.expired, formats: formats, databaseBytes: databaseBytes,
+                failures: failures.all, blockedFailures: failures.blocked, lastRun: run)
         }
+    }
+
+    private static func countResources(
+        in database: Database, isFresh: (Timestamp, Timestamp) -> Bool
+    ) throws -> (all: Int, expired: Int) {
+        let statement = try PreparedStatement(
+            database, sql: "SELECT validated_at, expires_at FROM resource")
+        defer { statement.reset() }
+        var counts = (all: 0, expired: 0)
+        while try statement.step() {
+            counts.all += 1
+            let isGood = isFresh(
+                Timestamp(milliseconds: statement.integer(0)),
+                Timestamp(milliseconds: statement.integer(1)))
+            if !isGood { counts.expired += 1 }
+        }
+        return counts
+    }
+
+    private static func countFailures(
+        in database: Database, isBlocking: (FailureRecord) -> Bool
+    ) throws -> (all: Int, blocked: Int) {
+        let rows = try Row.fetchCursor(
+            database, sql: "SELECT \(FailureRecord.columns) FROM failure")
+        var counts = (all: 0, blocked: 0)
+        while let row = try rows.next() {
+            counts.all += 1
+            if let record = FailureRecord(row), isBlocking(record) { counts.blocked += 1 }
+        }
+        return counts
     }
 
     /// The path of a variant's content file, or nil when the file is missing or its size is not
     /// the row's.
     package func wholeFile(of image: StoredImage) -> String? {
-        let path = directory.path(of: image)
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            Int(status.st_size) == image.size.bytes
-        else { return nil }
-        return path
+        directory.hasWholeFile(image) ? directory.path(of: image) : nil
     }
 }
 
@@ -149,9 +253,10 @@ extension CacheCatalog.Item {
     fileprivate init?(_ row: Row) {
         guard let image = StoredImage(row, from: 0) else { return nil }
         self.init(
-            key: row[5], url: row[6], recipe: row[7], image: image,
-            fetchedAt: Timestamp(milliseconds: row[8]),
-            expiresAt: Timestamp(milliseconds: row[9]),
-            sourceSize: ByteCount(max(0, row[10])), sourceFormat: row[11])
+            resource: CacheCatalog.Resource(id: row[5], key: row[6], url: row[7]), recipe: row[8],
+            image: image, fetchedAt: Timestamp(milliseconds: row[9]),
+            validatedAt: Timestamp(milliseconds: row[10]),
+            expiresAt: Timestamp(milliseconds: row[11]), cacheControl: row[12],
+            sourceSize: ByteCount(max(0, row[13])), sourceFormat: row[14])
     }
 }

@@ -1,4 +1,6 @@
+internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 import Glibc
 import PrefetchModel
 
@@ -25,7 +27,7 @@ package final class CacheDatabase: Sendable {
         configuration.readonly = access == .readOnly
         configuration.label = "cache"
         // Readers of other programs hold it for moments; a holder for longer is said by name.
-        configuration.busyMode = .timeout(10)
+        configuration.busyMode = .timeout(CacheDatabase.busyTimeout)
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA trusted_schema = OFF")
         }
@@ -40,19 +42,67 @@ package final class CacheDatabase: Sendable {
             }
         }
         do {
-            queue = try DatabaseQueue(path: path, configuration: configuration)
             switch access {
-            case .readWrite: try CacheDatabase.migrate(queue)
-            case .readOnly: try queue.read(CacheDatabase.checkReadable)
+            case .readWrite:
+                queue = try DatabaseQueue(path: path, configuration: configuration)
+                try CacheDatabase.migrate(queue)
+            case .readOnly:
+                queue = try CacheDatabase.openForReading(directory, path, configuration)
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
     }
 
+    /// Opens the database without writing to it, also where nothing can be written.
+    ///
+    /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory it
+    /// cannot; when there is no log, or an empty one, the database file alone holds everything,
+    /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
+    /// writer on another mount of the same directory would have a log.
+    private static func openForReading(
+        _ directory: CacheDirectory, _ path: String, _ configuration: Configuration
+    ) throws -> DatabaseQueue {
+        func open(_ path: String) throws -> DatabaseQueue {
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            try queue.read(checkReadable)
+            return queue
+        }
+        do {
+            return try open(path)
+        } catch let error as DatabaseError
+            where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode)
+            && !hasLog(directory)
+        {
+            return try open(immutableURI(of: path))
+        }
+    }
+
+    private static func hasLog(_ directory: CacheDirectory) -> Bool {
+        var status = stat()
+        let name = CacheDirectory.databaseName + "-wal"
+        return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_size > 0
+    }
+
+    /// A file name as SQLite's documentation of "Uniform Resource Identifiers" has it.
+    private static func immutableURI(of path: String) -> String {
+        var uri = path.hasPrefix("/") ? "file://" : "file:"
+        for scalar in path.unicodeScalars {
+            switch scalar {
+            case "%": uri += "%25"
+            case "?": uri += "%3F"
+            case "#": uri += "%23"
+            default: uri.unicodeScalars.append(scalar)
+            }
+        }
+        return uri + "?immutable=1"
+    }
+
     /// Refuses anything but regular files under the database's names, and makes the database file
-    /// itself, so that it and SQLite's companions, which copy its mode, are private.
-    private static func checkFiles(
+    /// itself where it may be written, so that it and SQLite's companions, which copy its mode, are
+    /// private.
+    static func checkFiles(
         _ directory: CacheDirectory, access: Access
     ) throws(StorageError) {
         for suffix in ["", "-wal", "-shm", "-journal"] {
@@ -124,23 +174,42 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Moves the write-ahead log into the database.
+    /// Moves the write-ahead log into the database, and with `truncates` cuts it to nothing when
+    /// nobody reads. Never waits for readers of other programs: they may keep part of it back,
+    /// which is no error, since the next one gets it.
     ///
-    /// Readers of other programs may keep part of it back; that is no error, the next one gets it.
-    /// With `truncates` the log is also cut to nothing, when nobody reads.
-    func checkpoint(truncates: Bool) throws(StorageError) {
+    /// - Returns: whether all of the log is in the database.
+    @discardableResult
+    func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
-            try queue.writeWithoutTransaction { database in
-                do {
-                    _ = try database.checkpoint(truncates ? .truncate : .passive)
-                } catch DatabaseError.SQLITE_BUSY {
-                    return
+            return try queue.writeWithoutTransaction { database in
+                let frames = try database.checkpoint(.passive)
+                let isComplete = frames.walFrameCount == frames.checkpointedFrameCount
+                if truncates, isComplete {
+                    // The connection's own time-out would wait ten seconds for a reader to end.
+                    database.setBusyTimeout(0)
+                    defer { database.setBusyTimeout(CacheDatabase.busyTimeout) }
+                    do {
+                        _ = try database.checkpoint(.truncate)
+                    } catch DatabaseError.SQLITE_BUSY {
+                        // The log stays as it is, to be written over.
+                    }
                 }
+                return isComplete
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "checkpoint", path: path)
         }
     }
+
+    /// The size of the write-ahead log, 0 without one.
+    var logSize: ByteCount {
+        var status = stat()
+        return ByteCount(stat(path + "-wal", &status) == 0 ? max(0, Int(status.st_size)) : 0)
+    }
+
+    /// How long another program's hold of the database is borne.
+    fileprivate static let busyTimeout: TimeInterval = 10
 
     private static func translate(
         _ error: any Error, operation: String, path: String
@@ -180,5 +249,13 @@ package final class CacheDatabase: Sendable {
             return StorageError(
                 operation: operation, subject: path, code: .refused, message: "\(error)")
         }
+    }
+}
+
+extension Database {
+    /// In seconds.
+    fileprivate func setBusyTimeout(_ timeout: TimeInterval) {
+        // Cannot fail: SQLite keeps a number.
+        sqlite3_busy_timeout(sqliteConnection, Int32(timeout * 1000))
     }
 }

@@ -68,6 +68,13 @@ package final class CacheDirectory: Sendable {
     /// Where a stored image lies.
     package func path(of image: StoredImage) -> String { path(of: image.relativePath) }
 
+    /// Whether an image's content file is there as a regular file of the row's size.
+    package func hasWholeFile(_ image: StoredImage) -> Bool {
+        var status = stat()
+        return fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == image.size.bytes
+    }
+
     private static func makeDirectories(_ path: String) throws(StorageError) {
         guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }

@@ -13,6 +13,8 @@ package final class ContentStore: Sendable {
     /// Digests whose file is in place and whose row is not committed yet, with the number of rows
     /// on their way: such a file must not be removed though no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
+    /// Digests whose file was found to be damaged.
+    private let distrusted = Monitor(Set<ContentDigest>())
     private let temporaryNames = Atomic(0)
 
     package init(directory: CacheDirectory) throws(StorageError) {
@@ -51,7 +53,8 @@ package final class ContentStore: Sendable {
         let shard = try shard(of: image.digest, hexadecimal: hexadecimal)
         var status = stat()
         if fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-            status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count
+            status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count,
+            !distrusted.withLock({ $0.contains(image.digest) })
         {
             return
         }
@@ -66,6 +69,7 @@ package final class ContentStore: Sendable {
             guard renameat(temporary.number, temporaryName, shard.number, name) == 0 else {
                 throw StorageError.system("rename", path)
             }
+            distrusted.withLock { _ = $0.remove(image.digest) }
         } catch {
             // The temporary file's own removal cannot be helped when it fails; the next run
             // collects it.
@@ -110,12 +114,67 @@ package final class ContentStore: Sendable {
         return opened
     }
 
+    /// What ``bytes(of:hasher:)`` finds.
+    package enum StoredBytes: Sendable {
+        case whole([UInt8])
+        /// The file is gone, or holds other bytes than its name says.
+        case damaged
+        /// The file may well be good.
+        case unreadable(StorageError)
+    }
+
+    /// Reads the content file of a stored image and compares it with its name.
+    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
+        // Whatever may have taken the file's place, nothing is waited for: a FIFO would block.
+        let number = openat(
+            directory.handle.number, image.relativePath,
+            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR, ELOOP, ENXIO: return .damaged
+            default: return .unreadable(.system("open", directory.path(of: image)))
+            }
+        }
+        let file = FileDescriptor(number)
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else {
+            return .unreadable(.system("stat", directory.path(of: image)))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == image.size.bytes else {
+            return .damaged
+        }
+        var failure: StorageError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: image.size.bytes) { buffer, count in
+            while count < buffer.count {
+                let rest = UnsafeMutableBufferPointer(rebasing: buffer[count...])
+                let taken = read(file.number, rest.baseAddress, rest.count)
+                if taken > 0 {
+                    count += taken
+                } else if taken == 0 {
+                    return
+                } else if errno != EINTR {
+                    failure = .system("read", directory.path(of: image))
+                    return
+                }
+            }
+        }
+        if let failure { return .unreadable(failure) }
+        let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
+        return digest == image.digest ? .whole(bytes) : .damaged
+    }
+
     /// Tells that the row of a stored file is committed, or given up.
     package func unpin(_ digest: ContentDigest) {
         pinned.withLock { pinned in
             guard let count = pinned[digest] else { return }
             pinned[digest] = count > 1 ? count - 1 : nil
         }
+    }
+
+    /// Tells that an image's content file is damaged: the same bytes are written anew when they come
+    /// again, although a file of their name and size is there.
+    package func distrust(_ image: StoredImage) {
+        distrusted.withLock { _ = $0.insert(image.digest) }
     }
 
     /// Removes a file that no row names any more, unless a row that will name it is on its way.

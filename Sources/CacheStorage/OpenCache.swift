@@ -1,4 +1,5 @@
 import Glibc
+import PrefetchModel
 
 /// A cache opened for writing: locked, checked and migrated.
 package struct OpenCache: Sendable {
@@ -6,6 +7,8 @@ package struct OpenCache: Sendable {
     package let database: CacheDatabase
     package let content: ContentStore
     package let log: RunLog
+    package let failures: FailureLog
+    package let attributes: AttributeStore
     /// Held as long as this value lives.
     private let lock: CacheLock
 
@@ -16,12 +19,17 @@ package struct OpenCache: Sendable {
         case upTo(Duration?)
     }
 
+    /// Locks and opens a cache; without `makesMissing` only one that is there, and nothing is made
+    /// of what is none.
+    ///
     /// - Returns: nil when another run holds the cache and waiting for it is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
-        path: String, waiting: Waiting
+        path: String, waiting: Waiting, makesMissing: Bool = true
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .readWrite)
+        let directory = try CacheDirectory(
+            path: path, access: makesMissing ? .readWrite : .readOnly)
+        if !makesMissing { try CacheDatabase.checkFiles(directory, access: .readOnly) }
         let start = ContinuousClock.now
         while true {
             if let lock = try CacheLock.acquire(directory) {
@@ -34,11 +42,27 @@ package struct OpenCache: Sendable {
         }
     }
 
+    /// Makes what was changed durable, with the files that rows of a killed run name: SQLite itself
+    /// moves the log into the database when the last connection closes, and would not sync them
+    /// first.
+    package func synchronize() throws(StorageError) {
+        try content.synchronize()
+        try database.checkpoint(truncates: true)
+    }
+
+    /// Does that when the log has grown: a run over a warm list adds a few pages and has nothing
+    /// else to move.
+    package func synchronizeLongLog() throws(StorageError) {
+        if database.logSize > .mebibytes(1) { try synchronize() }
+    }
+
     private init(directory: CacheDirectory, lock: CacheLock) throws(StorageError) {
         self.directory = directory
         self.lock = lock
         database = try CacheDatabase(directory: directory, access: .readWrite)
         content = try ContentStore(directory: directory)
         log = RunLog(database: database, content: content)
+        failures = FailureLog(database: database)
+        attributes = AttributeStore(database: database)
     }
 }

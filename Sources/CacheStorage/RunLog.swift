@@ -12,13 +12,16 @@ package struct RunLog: Sendable {
     }
 
     /// Whether the last run may have left content files without a row: it has no end, since it was
-    /// killed or the machine went down, or it ended because the disk or the database failed.
+    /// killed or the machine went down, it ended because the disk or the database failed, or another
+    /// program that read the database kept it from removing what it replaced.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
             try Bool.fetchOne(
                 database,
                 sql: """
-                    SELECT ended_at IS NULL OR exit_status = 2 FROM run ORDER BY id DESC LIMIT 1
+                    SELECT ended_at IS NULL OR exit_status = 2
+                        OR coalesce(json_extract(counters, '$.strays'), 0)
+                    FROM run ORDER BY id DESC LIMIT 1
                     """) ?? false
         }
     }
@@ -58,7 +61,8 @@ package struct RunLog: Sendable {
 
     /// Notes that a run has ended.
     package func end(
-        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
+        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters,
+        leavesStrays: Bool = false
     ) throws(StorageError) {
         // Names of ours and whole numbers: nothing in this JSON needs escaping.
         let members =
@@ -66,6 +70,7 @@ package struct RunLog: Sendable {
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
+            + (leavesStrays ? [("strays", 1)] : [])
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
             try database.execute(

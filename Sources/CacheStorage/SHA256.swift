@@ -34,26 +34,9 @@ package struct SHA256Hasher: ~Copyable {
             return digest
         }
     }
-}
 
-/// The first 128 bits of a cache key's SHA-256: what the index holds instead of the key.
-///
-/// Nobody can make two keys meet in it, so no key needs to be compared.
-package struct KeyFingerprint: Hashable, Sendable {
-    private let high: UInt64
-    private let low: UInt64
-
-    package init(_ key: UnsafeRawBufferPointer, hasher: borrowing SHA256Hasher) {
-        (high, low) = hasher.digest(of: key).leadingWords
-    }
-
-    package init(_ key: String, hasher: borrowing SHA256Hasher) {
-        var key = key
-        self = key.withUTF8 { KeyFingerprint(UnsafeRawBufferPointer($0), hasher: hasher) }
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        // The bits are evenly spread already.
-        hasher.combine(high)
+    package func digest(of text: String) -> ContentDigest {
+        var text = text
+        return text.withUTF8 { digest(of: UnsafeRawBufferPointer($0)) }
     }
 }

@@ -1,4 +1,5 @@
 internal import GRDB
+import PrefetchModel
 
 // The metadata in `prefetch.sqlite`. Times are milliseconds since 1970-01-01 00:00 UTC; digests
 // are the 32 bytes of a SHA-256 as a BLOB (`lower(hex(sha256))` gives the file's name). Tables
@@ -11,11 +12,14 @@ internal import GRDB
 //   url            TEXT     the URL that was asked for, without user information
 //   final_url      TEXT     where redirects led; NULL without any
 //   host           TEXT     scheme, host and port of `url`
-//   etag, last_modified, cache_control, vary   TEXT  the response's fields as they came, or NULL
+//   etag, last_modified, cache_control, expires   TEXT  the response's fields as they came, or NULL
+//   vary           TEXT     the request fields that the response varies on, with the values that
+//                           were sent: lines `name: value`, sorted; `*` for `Vary: *`; NULL
+//                           without Vary
 //   date           INTEGER  the response's `Date`, or NULL
 //   fetched_at     INTEGER  when the body arrived
 //   validated_at   INTEGER  when the origin last said that the copy is good
-//   expires_at     INTEGER  fresh until then
+//   expires_at     INTEGER  fresh until then; 0 when it has to be validated at every use
 //   source_bytes, source_format, source_sha256, source_width, source_height
 //                           the image as fetched; width and height in pixels as it is stored, before
 //                           any orientation
@@ -27,17 +31,43 @@ internal import GRDB
 //   width, height  INTEGER  in pixels
 //   bytes          INTEGER  size of the content file
 //   created_at, last_access_at  INTEGER
+// freshness  one row per variant: all that a run asks for an entry that is warm
+//   fingerprint      INTEGER  primary key; the first 64 bits of SHA-256(key) XOR SHA-256(recipe)
+//   fingerprint_low  INTEGER  the 64 bits behind them
+//   resource_id      INTEGER  resource.id
+//   validated_at, expires_at  INTEGER  as in the resource
+//   vary             INTEGER  the first 64 bits of SHA-256(resource.vary), or NULL
+// attribute  extended attributes of a resource; primary key (resource_id, name)
+//   resource_id    INTEGER  resource.id; removed with it
+//   name           TEXT     1 to 255 bytes; names that begin with `prefetch.` are ours
+//   value          BLOB     at most 65536 bytes
+// failure   what could not be fetched; one row per cache key, removed by the next success
+//   key            TEXT     primary key, like `resource.key`; a resource need not exist
+//   url, host      TEXT     like the resource's
+//   reason         TEXT     of the last failure, see `FailureReason`
+//   http_status    INTEGER  of the last response, or NULL
+//   curl_code      INTEGER  libcurl's code, or NULL
+//   message        TEXT     details for people
+//   attempts       INTEGER  transfers since the first failure
+//   class          TEXT     permanent, transient: what `runs_in_a_row` counts
+//   runs_in_a_row  INTEGER  runs in a row that ended and in which it failed in this class
+//   first_failed_at, last_failed_at  INTEGER
+//   blocked_until  INTEGER  not asked for before then; NULL when it is not blocked
+//   run_id         INTEGER  the run of the last failure while that run's end has not been
+//                           settled, else NULL
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER
 //   ended_at       INTEGER  NULL while it runs, and for ever when it was killed
 //   manifest       TEXT     the manifests' names, separated by newlines
 //   exit_status    INTEGER  NULL like ended_at
-//   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, and one
-//                           member per outcome
+//   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, one
+//                           member per outcome, and `strays` when content files without a row
+//                           could not be removed yet
 //
 // A row never names a missing file: files are in place before their rows are committed, and go
-// after the last row that names them is gone.
+// after the last row that names them is gone. `freshness` says of every variant what its resource
+// says; where two variants meet in `fingerprint`, one of them has no row.
 enum Schema {
     /// `PRAGMA application_id`: "prfc", so that no other program's database is taken for ours.
     static let applicationID: Int32 = 0x7072_6663
@@ -45,56 +75,131 @@ enum Schema {
     /// Shipped migrations are frozen: a change is a new one.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("1") { database in
-            try database.execute(
-                sql: """
-                    CREATE TABLE resource (
-                        id INTEGER PRIMARY KEY,
-                        key TEXT NOT NULL UNIQUE,
-                        url TEXT NOT NULL,
-                        final_url TEXT,
-                        host TEXT NOT NULL,
-                        etag TEXT,
-                        last_modified TEXT,
-                        cache_control TEXT,
-                        vary TEXT,
-                        date INTEGER,
-                        fetched_at INTEGER NOT NULL,
-                        validated_at INTEGER NOT NULL,
-                        expires_at INTEGER NOT NULL,
-                        source_bytes INTEGER NOT NULL,
-                        source_format TEXT NOT NULL,
-                        source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
-                        source_width INTEGER NOT NULL,
-                        source_height INTEGER NOT NULL
-                    ) STRICT;
-
-                    CREATE TABLE variant (
-                        resource_id INTEGER NOT NULL
-                            REFERENCES resource (id) ON DELETE CASCADE,
-                        recipe TEXT NOT NULL,
-                        sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
-                        format TEXT NOT NULL,
-                        width INTEGER NOT NULL,
-                        height INTEGER NOT NULL,
-                        bytes INTEGER NOT NULL,
-                        created_at INTEGER NOT NULL,
-                        last_access_at INTEGER NOT NULL,
-                        PRIMARY KEY (resource_id, recipe)
-                    ) STRICT, WITHOUT ROWID;
-
-                    CREATE INDEX variant_sha256 ON variant (sha256);
-
-                    CREATE TABLE run (
-                        id INTEGER PRIMARY KEY,
-                        started_at INTEGER NOT NULL,
-                        ended_at INTEGER,
-                        manifest TEXT NOT NULL,
-                        exit_status INTEGER,
-                        counters TEXT
-                    ) STRICT;
-                    """)
-        }
+        migrator.registerMigration("1", migrate: Schema.makeVersion1)
+        migrator.registerMigration("2", migrate: Schema.makeVersion2)
         return migrator
     }()
+
+    private static func makeVersion1(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                CREATE TABLE resource (
+                    id INTEGER PRIMARY KEY,
+                    key TEXT NOT NULL UNIQUE,
+                    url TEXT NOT NULL,
+                    final_url TEXT,
+                    host TEXT NOT NULL,
+                    etag TEXT,
+                    last_modified TEXT,
+                    cache_control TEXT,
+                    vary TEXT,
+                    date INTEGER,
+                    fetched_at INTEGER NOT NULL,
+                    validated_at INTEGER NOT NULL,
+                    expires_at INTEGER NOT NULL,
+                    source_bytes INTEGER NOT NULL,
+                    source_format TEXT NOT NULL,
+                    source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
+                    source_width INTEGER NOT NULL,
+                    source_height INTEGER NOT NULL
+                ) STRICT;
+
+                CREATE TABLE variant (
+                    resource_id INTEGER NOT NULL
+                        REFERENCES resource (id) ON DELETE CASCADE,
+                    recipe TEXT NOT NULL,
+                    sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+                    format TEXT NOT NULL,
+                    width INTEGER NOT NULL,
+                    height INTEGER NOT NULL,
+                    bytes INTEGER NOT NULL,
+                    created_at INTEGER NOT NULL,
+                    last_access_at INTEGER NOT NULL,
+                    PRIMARY KEY (resource_id, recipe)
+                ) STRICT, WITHOUT ROWID;
+
+                CREATE INDEX variant_sha256 ON variant (sha256);
+
+                CREATE TABLE run (
+                    id INTEGER PRIMARY KEY,
+                    started_at INTEGER NOT NULL,
+                    ended_at INTEGER,
+                    manifest TEXT NOT NULL,
+                    exit_status INTEGER,
+                    counters TEXT
+                ) STRICT;
+                """)
+    }
+
+    /// Adds freshness, failures and attributes.
+    ///
+    /// Version 1 kept in `vary` the names alone; such a text never matches a request, so what
+    /// varies is validated once.
+    private static func makeVersion2(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                ALTER TABLE resource ADD COLUMN expires TEXT;
+
+                CREATE TABLE freshness (
+                    fingerprint INTEGER PRIMARY KEY,
+                    fingerprint_low INTEGER NOT NULL,
+                    resource_id INTEGER NOT NULL,
+                    validated_at INTEGER NOT NULL,
+                    expires_at INTEGER NOT NULL,
+                    vary INTEGER
+                ) STRICT;
+
+                CREATE TABLE attribute (
+                    resource_id INTEGER NOT NULL
+                        REFERENCES resource (id) ON DELETE CASCADE,
+                    name TEXT NOT NULL
+                        CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
+                    value BLOB NOT NULL CHECK (length(value) <= 65536),
+                    PRIMARY KEY (resource_id, name)
+                ) STRICT, WITHOUT ROWID;
+
+                CREATE TABLE failure (
+                    key TEXT PRIMARY KEY,
+                    url TEXT NOT NULL,
+                    host TEXT NOT NULL,
+                    reason TEXT NOT NULL,
+                    http_status INTEGER,
+                    curl_code INTEGER,
+                    message TEXT NOT NULL,
+                    attempts INTEGER NOT NULL,
+                    class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
+                    runs_in_a_row INTEGER NOT NULL,
+                    first_failed_at INTEGER NOT NULL,
+                    last_failed_at INTEGER NOT NULL,
+                    blocked_until INTEGER,
+                    run_id INTEGER
+                ) STRICT, WITHOUT ROWID;
+
+                CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
+                """)
+        let hasher = SHA256Hasher()
+        let rows = try Row.fetchCursor(
+            database,
+            sql: """
+                SELECT key, recipe, resource_id, validated_at, expires_at, vary
+                FROM resource JOIN variant ON id = resource_id
+                """)
+        let insertion = try database.makeStatement(
+            sql: """
+                INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
+                    validated_at, expires_at, vary)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """)
+        while let row = try rows.next() {
+            let (keyHigh, keyLow) = hasher.digest(of: row[0] as String).leadingWords
+            let (recipeHigh, recipeLow) = hasher.digest(of: row[1] as String).leadingWords
+            let vary = (row[5] as String?).map { text in
+                Int64(bitPattern: hasher.digest(of: text).leadingWords.0)
+            }
+            try insertion.execute(arguments: [
+                Int64(bitPattern: keyHigh ^ recipeHigh), Int64(bitPattern: keyLow ^ recipeLow),
+                row[2] as Int64, row[3] as Int64, row[4] as Int64, vary,
+            ])
+        }
+    }
 }

@@ -1,83 +1,194 @@
 package import PrefetchModel
 
-/// The directives of `Cache-Control` that a private cache obeys (RFC 9111 §5.2.2).
+/// The response directives of `Cache-Control` that a private cache obeys (RFC 9111 §5.2.2).
+///
+/// `s-maxage` and `proxy-revalidate` are for shared caches (§5.2.2.10, §5.2.2.8), `private` and
+/// `public` allow what a private cache does anyway (§5.2.2.7, §5.2.2.9), and unknown directives
+/// are ignored (§5.2.3). Names compare without regard to case, and an argument may be a token or a
+/// quoted string whichever the directive's definition says (§5.2).
 package struct CacheControl: Hashable, Sendable {
+    /// The least of all `max-age` (§5.2.2.1).
+    ///
+    /// §4.2.1 lets a doubled directive mean its first value or a stale response; the least is never
+    /// longer than either, and does not depend on the order.
     package private(set) var maxAge: Duration?
-    package private(set) var forbidsStoring = false
-    package private(set) var requiresValidation = false
     /// Whether a `max-age` was there that is no number; the response counts as stale (§4.2.1).
     package private(set) var hasInvalidMaxAge = false
+    /// `no-store` (§5.2.2.5), also when an argument, which it has none of, follows.
+    package private(set) var forbidsStoring = false
+    /// `no-cache` without field names (§5.2.2.4).
+    ///
+    /// With names it asks only that those fields are not handed on unvalidated. This cache hands on
+    /// no field of a response at all, so that holds without asking; a list that cannot be read
+    /// counts as none.
+    package private(set) var requiresValidation = false
+    /// `must-revalidate` (§5.2.2.2): never to be used once stale, whatever happens to the origin.
+    package private(set) var mustRevalidate = false
+    /// `immutable` (RFC 8246 §2): the origin will not change the response while it is fresh.
+    package private(set) var isImmutable = false
+    /// The least of all `stale-while-revalidate` (RFC 5861 §3); one that is no number is ignored.
+    package private(set) var staleWhileRevalidate: Duration?
 
-    /// Numbers beyond this count as this (§1.2.2).
-    private static let largestSeconds: Int64 = 1 << 31
+    /// Numbers beyond this count as this (§1.2.2): 68 years, as good as for ever.
+    static let largestSeconds: Int64 = 1 << 31
+
+    /// Whether the response must not be used once it is stale, not even when the origin cannot be
+    /// reached (§4.2.4): `must-revalidate` and `no-cache` say so.
+    package var forbidsStaleUse: Bool { mustRevalidate || requiresValidation }
 
     /// - Parameter fields: the response's; several `Cache-Control` fields are one list.
     package init(_ fields: [HeaderField]) {
-        for directive in CacheControl.directives(fields.values(of: "cache-control")) {
+        for value in fields.values(of: "cache-control") {
+            read(value)
+        }
+    }
+
+    /// Reads the value of the field as the cache stores it.
+    ///
+    /// - Parameter text: nil when the response had no such field.
+    package init(text: String?) {
+        if let text {
+            read(text)
+        }
+    }
+
+    private mutating func read(_ value: String) {
+        for directive in Directive.list(value) {
             switch directive.name {
             case "no-store":
                 forbidsStoring = true
             case "no-cache":
-                // With field names it limits those fields only; treating it as bare is the
-                // stricter reading, which the section allows.
-                requiresValidation = true
-            case "max-age":
-                guard let seconds = CacheControl.deltaSeconds(directive.value) else {
-                    hasInvalidMaxAge = true
-                    continue
+                if !directive.namesFields {
+                    requiresValidation = true
                 }
-                // Doubled directives that differ: the stricter (§4.2.1).
-                let value = Duration.seconds(seconds)
-                maxAge = min(maxAge ?? value, value)
+            case "must-revalidate":
+                mustRevalidate = true
+            case "immutable":
+                isImmutable = true
+            case "max-age":
+                if let duration = directive.duration {
+                    maxAge = min(maxAge ?? duration, duration)
+                } else {
+                    hasInvalidMaxAge = true
+                }
+            case "stale-while-revalidate":
+                if let duration = directive.duration {
+                    staleWhileRevalidate = min(staleWhileRevalidate ?? duration, duration)
+                }
             default:
                 break
             }
         }
     }
 
-    /// A number of seconds, saturating at 2³¹; nil unless the text is one or more digits.
-    static func deltaSeconds(_ text: some StringProtocol) -> Int64? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return min(Int64(text) ?? largestSeconds, largestSeconds)
-    }
-
-    /// Splits `#cache-directive` lists; commas inside quoted strings do not separate.
-    private static func directives(_ values: [String]) -> [(name: String, value: String)] {
-        var result: [(String, String)] = []
-        for value in values {
-            var isQuoted = false
-            var isEscaped = false
-            var items = [""]
-            for character in value {
-                if isEscaped {
-                    isEscaped = false
-                } else if isQuoted, character == "\\" {
-                    isEscaped = true
-                    continue
-                } else if character == "\"" {
-                    isQuoted.toggle()
-                    continue
-                } else if character == ",", !isQuoted {
-                    items.append("")
-                    continue
-                }
-                items[items.count - 1].append(character)
-            }
-            for item in items {
-                let parts = item.split(
-                    separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard let name = parts.first?.trimmed, !name.isEmpty else { continue }
-                result.append((name.lowercased(), parts.count > 1 ? parts[1].trimmed : ""))
-            }
-        }
-        return result
+    /// A number of seconds, saturating at 2³¹; nil unless the text is one or more digits (§1.2.2).
+    static func deltaSeconds(_ bytes: some Collection<UInt8>) -> Int64? {
+        guard !bytes.isEmpty, bytes.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return bytes.reduce(0) { min($0 * 10 + Int64($1 - 48), largestSeconds) }
     }
 }
 
-extension Substring {
-    /// Without the optional white space of HTTP (space and tab) at both ends.
-    fileprivate var trimmed: String {
-        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
-        return String(drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+/// One member of a `Cache-Control` list.
+private struct Directive {
+    enum Argument {
+        case none
+        /// The token, or the content of the quoted string.
+        case value([UInt8])
+        /// There is something after the name that is neither.
+        case malformed
+    }
+
+    /// In lower case.
+    let name: String
+    let argument: Argument
+
+    /// The argument as a number of seconds, or nil if it is none.
+    var duration: Duration? {
+        guard case .value(let bytes) = argument else { return nil }
+        return CacheControl.deltaSeconds(bytes).map { .seconds($0) }
+    }
+
+    /// Whether the argument is a list of at least one field name and of nothing else.
+    var namesFields: Bool {
+        guard case .value(let bytes) = argument else { return false }
+        let members = FieldSyntax.members(of: FieldSyntax.text(bytes))
+        return !members.isEmpty && members.allSatisfy { FieldSyntax.isToken($0) }
+    }
+
+    /// Splits a list at the commas outside quoted strings; members without a name are left out.
+    ///
+    /// A quotation mark that is not closed, or does not follow an equals sign, quotes nothing: of
+    /// the ways to read a broken value this one hides no directive.
+    static func list(_ value: String) -> [Directive] {
+        let bytes = Array(value.utf8)
+        var result: [Directive] = []
+        var start = 0
+        var index = 0
+        while index <= bytes.count {
+            if index == bytes.count || bytes[index] == FieldSyntax.comma {
+                if let directive = Directive(FieldSyntax.trimmed(bytes[start..<index])) {
+                    result.append(directive)
+                }
+                start = index + 1
+            } else if bytes[index] == FieldSyntax.quote, index > start,
+                bytes[index - 1] == UInt8(ascii: "="), let end = endOfString(bytes[index...])
+            {
+                // Linear in all: only the last string of a value can lack its end.
+                index = end
+                continue
+            }
+            index += 1
+        }
+        return result
+    }
+
+    private init?(_ member: ArraySlice<UInt8>) {
+        let name = member.prefix(while: FieldSyntax.isTokenByte)
+        guard !name.isEmpty else { return nil }
+        self.name = FieldSyntax.text(name).lowercased()
+        let rest = member[name.endIndex...]
+        guard let separator = rest.first else {
+            argument = .none
+            return
+        }
+        let value = rest.dropFirst()
+        if separator != UInt8(ascii: "=") {
+            argument = .malformed
+        } else if FieldSyntax.isToken(value) {
+            argument = .value(Array(value))
+        } else if value.first == FieldSyntax.quote,
+            Directive.endOfString(value) == value.endIndex
+        {
+            argument = .value(Directive.unescaped(value.dropFirst().dropLast()))
+        } else {
+            argument = .malformed
+        }
+    }
+
+    /// The index after the closing quotation mark of the string that the bytes begin with.
+    private static func endOfString(_ bytes: ArraySlice<UInt8>) -> Int? {
+        var index = bytes.startIndex + 1
+        while index < bytes.endIndex {
+            switch bytes[index] {
+            case FieldSyntax.quote: return index + 1
+            case FieldSyntax.backslash: index += 2
+            default: index += 1
+            }
+        }
+        return nil
+    }
+
+    private static func unescaped(_ content: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        var isEscaped = false
+        for byte in content {
+            if byte == FieldSyntax.backslash, !isEscaped {
+                isEscaped = true
+            } else {
+                result.append(byte)
+                isEscaped = false
+            }
+        }
+        return result
     }
 }

@@ -1,27 +1,158 @@
-internal import CLinux
-import Glibc
 package import PrefetchModel
 
 /// Reads an HTTP date in its three forms: IMF-fixdate, RFC 850 and asctime (RFC 9110 §5.6.7).
+///
+/// Not the C library's `strptime`, which also takes one-digit hours, any amount of white space and
+/// the 31st of February, all of them invalid and so, in `Expires`, the past (RFC 9111 §5.3).
 package enum HTTPDate {
     /// The instant of the text, or nil when it is in none of the forms.
     ///
-    /// Uses the C library's `strptime`; the process never leaves the C locale, in which the names
-    /// of days and months are the English ones that the standard asks for.
-    package static func parse(_ text: some StringProtocol) -> Timestamp? {
-        let formats = [
-            "%a, %d %b %Y %H:%M:%S GMT", "%a, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y",
+    /// Letters match in either case, and a zone other than GMT is invalid, as RFC 9111 §4.2 asks of
+    /// a cache. The name of the day may be short or long in each form, and need not fit the date.
+    /// Years run from 0 to 9999. The two-digit year of the RFC 850 form is taken so that the
+    /// instant lies at most 50 years after `now` (RFC 9110 §5.6.7).
+    package static func parse(
+        _ text: some StringProtocol, relativeTo now: Timestamp
+    ) -> Timestamp? {
+        // No form is longer than "Wednesday, 09-Nov-1994 08:49:37 GMT"; a value of 100 kB need not
+        // be copied to see that.
+        guard text.utf8.count <= 40 else { return nil }
+        var scanner = DateScanner(text)
+        guard scanner.takeDayName() else { return nil }
+        let date: (year: Int64, month: Int64, day: Int64)?
+        let time: Int64?
+        if scanner.take(",") {
+            guard scanner.take(" "), let day = scanner.takeDigits(2) else { return nil }
+            let hasTwoDigitYear = scanner.take("-")
+            guard hasTwoDigitYear || scanner.take(" "), let month = scanner.takeMonth(),
+                scanner.take(hasTwoDigitYear ? "-" : " "),
+                let number = scanner.takeDigits(hasTwoDigitYear ? 2 : 4), scanner.take(" ")
+            else { return nil }
+            time = scanner.takeTime()
+            guard let time, scanner.take(" "), scanner.takeWord("gmt") else { return nil }
+            let year =
+                hasTwoDigitYear
+                ? fullYear(number, month: month, day: day, time: time, now: now) : number
+            date = (year, month, day)
+        } else {
+            guard scanner.take(" "), let month = scanner.takeMonth(), scanner.take(" "),
+                let day = scanner.take(" ") ? scanner.takeDigits(1) : scanner.takeDigits(2),
+                scanner.take(" ")
+            else { return nil }
+            time = scanner.takeTime()
+            guard scanner.take(" "), let year = scanner.takeDigits(4) else { return nil }
+            date = (year, month, day)
+        }
+        guard let date, let time, scanner.isAtEnd,
+            (1...daysInMonth(date.month, of: date.year)).contains(date.day)
+        else { return nil }
+        return Timestamp(
+            seconds: daysSince1970(year: date.year, month: date.month, day: date.day) * 86400 + time
+        )
+    }
+
+    /// The latest year with these last two digits in which the instant is at most 50 years after
+    /// `now`.
+    private static func fullYear(
+        _ twoDigits: Int64, month: Int64, day: Int64, time: Int64, now: Timestamp
+    ) -> Int64 {
+        let earliest = daysSince1970(year: 0, month: 1, day: 1)
+        let latest = daysSince1970(year: 9999, month: 12, day: 31)
+        let nowSeconds = min(max(now.milliseconds / 1000, earliest * 86400), latest * 86400)
+        // Within a year of the right one, so that its century plus two lies beyond the limit.
+        let currentYear = 1970 + nowSeconds / 31_556_952
+        var year = (currentYear / 100 + 2) * 100 + twoDigits
+        // 50 years before the date, by the calendar, is what has to have come.
+        while year >= 100,
+            daysSince1970(year: year - 50, month: month, day: day) * 86400 + time > nowSeconds
+        {
+            year -= 100
+        }
+        return year
+    }
+
+    /// The number of a day of the proleptic Gregorian calendar (Howard Hinnant,
+    /// "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`), for years from 0 on.
+    private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+        // The year begins in March; January and February of the year 0 belong to the one before.
+        let shiftedYear = (month <= 2 ? year - 1 : year) + 400
+        let era = shiftedYear / 400
+        let yearOfEra = shiftedYear - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return (era - 1) * 146_097 + dayOfEra - 719_468
+    }
+
+    private static func daysInMonth(_ month: Int64, of year: Int64) -> Int64 {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+}
+
+/// Takes the parts of a date off the front of a text.
+private struct DateScanner {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: some StringProtocol) {
+        rest = Array(text.utf8)[...]
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    /// Takes the letters that come next if they are this word, in either case.
+    mutating func takeWord(_ word: String) -> Bool {
+        var copy = self
+        guard copy.takeLetters() == word else { return false }
+        self = copy
+        return true
+    }
+
+    mutating func takeDayName() -> Bool {
+        let names = [
+            "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
         ]
-        // What strptime returns points into the text.
-        return String(text).withCString { text in
-            for format in formats {
-                var fields = tm()
-                guard let rest = strptime(text, format, &fields), rest.pointee == 0 else {
-                    continue
-                }
-                return Timestamp(seconds: Int64(timegm(&fields)))
-            }
+        let name = takeLetters()
+        return names.contains { $0 == name || $0.prefix(3) == name }
+    }
+
+    /// The month from 1 to 12 of its three-letter name.
+    mutating func takeMonth() -> Int64? {
+        let names = [
+            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+        ]
+        return names.firstIndex(of: takeLetters()).map { Int64($0) + 1 }
+    }
+
+    /// A number of exactly so many digits.
+    mutating func takeDigits(_ count: Int) -> Int64? {
+        let digits = rest.prefix(count)
+        guard digits.count == count, digits.allSatisfy({ (48...57).contains($0) }) else {
             return nil
         }
+        rest.removeFirst(count)
+        return digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
+    }
+
+    /// The second of the day of `hh:mm:ss`; a leap second counts as the one after it.
+    mutating func takeTime() -> Int64? {
+        guard let hour = takeDigits(2), hour <= 23, take(":"), let minute = takeDigits(2),
+            minute <= 59, take(":"), let second = takeDigits(2), second <= 60
+        else { return nil }
+        return hour * 3600 + minute * 60 + second
+    }
+
+    private mutating func takeLetters() -> String {
+        let lowerCase = rest.prefix { (97...122).contains($0 | 0x20) }.map { $0 | 0x20 }
+        rest.removeFirst(lowerCase.count)
+        return FieldSyntax.text(lowerCase)
     }
 }

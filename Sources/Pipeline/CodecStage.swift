@@ -3,14 +3,28 @@ import Codecs
 import PrefetchModel
 import Transfers
 
-/// A body on its way through a codec worker.
+/// Bytes on their way through a codec worker.
 struct CodecJob: Sendable {
+    enum Input: Sendable {
+        case body(Download)
+        /// The stored original, from which another variant is made.
+        case original(StoredImage, originURL: String)
+    }
+
+    /// A body that arrived.
+    struct Download: Sendable {
+        let body: Body
+        /// The row as far as the response tells it; the worker adds what it finds in the body.
+        let origin: ResponseMetadata
+        /// Whether the transport could tell that the body was whole.
+        let hasFramedBody: Bool
+        /// The digest of the body of which this run's variant is stored already; the same bytes
+        /// are not decoded again.
+        let knownDigest: ContentDigest?
+    }
+
     let id: Int
-    let body: Body
-    /// The row as far as the response tells it; the worker adds what it finds in the body.
-    let origin: ResponseMetadata
-    /// Whether the transport could tell that the body was whole.
-    let hasFramedBody: Bool
+    let input: Input
 }
 
 /// What the coordinator hears of a job.
@@ -18,6 +32,12 @@ struct CodecCompletion: Sendable {
     enum Result: Sendable {
         /// The file is in place and pinned; the row is for the writer.
         case stored(ImageRow)
+        /// The same of a variant made from the stored original.
+        case derived(StoredImage)
+        /// The body has the digest that was known.
+        case unchanged
+        /// The stored original is gone, or its bytes are not what they were.
+        case originalDamaged
         case failed(FailureReason, message: String)
         /// The cache cannot be written.
         case fatal(FatalError)
@@ -25,8 +45,8 @@ struct CodecCompletion: Sendable {
 
     let id: Int
     let result: Result
-    let decode: Duration?
-    let encode: Duration?
+    var decode: Duration?
+    var encode: Duration?
 }
 
 /// The codec workers: threads that decode, encode, hash and store one image each.
@@ -43,6 +63,8 @@ final class CodecStage: Sendable {
     private let recipe: Recipe
     private let limits: CodecLimits
     private let pixels: MemoryBudget
+    /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
+    private let originals: MemoryBudget
     private let content: ContentStore
     private let mailbox: Mailbox
 
@@ -52,6 +74,7 @@ final class CodecStage: Sendable {
         recipe = configuration.recipe
         limits = CodecLimits(maximumPixels: configuration.maximumPixels)
         pixels = MemoryBudget(total: configuration.pixelBudget)
+        originals = MemoryBudget(total: configuration.bodyBudget)
         self.content = content
         self.mailbox = mailbox
     }
@@ -82,33 +105,99 @@ final class CodecStage: Sendable {
                 return state.isFinished ? .ready(nil) : .wait(until: nil)
             }
             guard let job else { return }
-            let completion = job.body.withUnsafeBytes { process(job, $0, hasher: hasher) }
-            mailbox.put(.processed(completion))
+            mailbox.put(.processed(process(job, hasher: hasher)))
         }
     }
 
     private func process(
-        _ job: CodecJob, _ source: UnsafeRawBufferPointer, hasher: borrowing SHA256Hasher
+        _ job: CodecJob, hasher: borrowing SHA256Hasher
+    ) -> CodecCompletion {
+        switch job.input {
+        case .body(let download):
+            return download.body.withUnsafeBytes { bytes in
+                let digest = hasher.digest(of: bytes)
+                if digest == download.knownDigest {
+                    return CodecCompletion(id: job.id, result: .unchanged)
+                }
+                let origin = download.origin
+                return process(
+                    job.id, bytes, digest: digest,
+                    originURL: origin.location.finalURL ?? origin.location.url,
+                    hasFramedBody: download.hasFramedBody, hasher: hasher
+                ) { image, source in
+                    .stored(origin.row(image: image, recipe: recipe, source: source))
+                }
+            }
+        case .original(let image, let originURL):
+            return originals.withReservation(of: image.size.bytes) {
+                derive(job.id, from: image, originURL: originURL, hasher: hasher)
+            }
+                ?? CodecCompletion(
+                    id: job.id,
+                    result: .failed(
+                        .tooLarge,
+                        message:
+                            "its original has \(image.size), of which --memory leaves \(originals.total)"
+                    ))
+        }
+    }
+
+    private func derive(
+        _ id: Int, from original: StoredImage, originURL: String, hasher: borrowing SHA256Hasher
+    ) -> CodecCompletion {
+        switch content.bytes(of: original, hasher: hasher) {
+        case .whole(let bytes):
+            return bytes.withUnsafeBytes { bytes in
+                process(
+                    id, bytes, digest: original.digest, originURL: originURL,
+                    hasFramedBody: true, hasher: hasher
+                ) { image, _ in .derived(image) }
+            }
+        case .damaged:
+            return CodecCompletion(id: id, result: .originalDamaged)
+        case .unreadable(let error):
+            return CodecCompletion(id: id, result: .failed(.disk, message: error.description))
+        }
+    }
+
+    /// Decodes, encodes and stores; `result` makes what the coordinator hears of it.
+    private func process(
+        _ id: Int, _ bytes: UnsafeRawBufferPointer, digest: ContentDigest, originURL: String,
+        hasFramedBody: Bool, hasher: borrowing SHA256Hasher,
+        result: (StoredImage, SourceImage) -> CodecCompletion.Result
     ) -> CodecCompletion {
         let header: ImageHeader
         let image: ProcessedImage
         do throws(CodecError) {
-            header = try Codecs.header(of: source, limits: limits)
-            image = try decoded(source, header)
+            header = try Codecs.header(of: bytes, limits: limits)
+            image = try decoded(bytes, header)
         } catch {
             let (reason, message) = error.failure(
-                sourceBytes: source.count, hasFramedBody: job.hasFramedBody)
-            return CodecCompletion(
-                id: job.id, result: .failed(reason, message: message), decode: nil, encode: nil)
+                sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
+            return CodecCompletion(id: id, result: .failed(reason, message: message))
         }
-        let result: CodecCompletion.Result
+        let source = SourceImage(
+            digest: digest, format: header.format, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, size: ByteCount(bytes.count))
+        let completion: CodecCompletion.Result
         do throws(StorageError) {
-            result = .stored(try store(image, job, source, header, hasher: hasher))
+            switch image.output {
+            case .source:
+                completion = result(
+                    try store(bytes, digest: digest, image, originURL: originURL), source)
+            case .encoded(let encoded):
+                let stored = try encoded.withUnsafeBytes { encoded throws(StorageError) in
+                    try store(
+                        encoded, digest: hasher.digest(of: encoded), image, originURL: originURL)
+                }
+                completion = result(stored, source)
+            }
         } catch {
-            result = .fatal(FatalError(error))
+            completion = .fatal(FatalError(error))
         }
         return CodecCompletion(
-            id: job.id, result: result, decode: image.decodeDuration, encode: image.encodeDuration)
+            id: id, result: completion, decode: image.decodeDuration,
+            encode: image.encodeDuration)
     }
 
     private func decoded(
@@ -130,37 +219,15 @@ final class CodecStage: Sendable {
         return try result.get()
     }
 
-    /// Puts the content file in place and makes its row.
+    /// Puts the content file in place.
     private func store(
-        _ image: ProcessedImage, _ job: CodecJob, _ source: UnsafeRawBufferPointer,
-        _ header: ImageHeader, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> ImageRow {
-        let stored: StoredImage
-        let sourceDigest: ContentDigest
-        switch image.output {
-        case .source:
-            stored = try store(source, image, job, hasher: hasher)
-            sourceDigest = stored.digest
-        case .encoded(let bytes):
-            stored = try bytes.withUnsafeBytes { bytes throws(StorageError) in
-                try store(bytes, image, job, hasher: hasher)
-            }
-            sourceDigest = hasher.digest(of: source)
-        }
-        return job.origin.row(
-            image: stored, recipe: recipe, header: header, sourceSize: source.count,
-            sourceDigest: sourceDigest)
-    }
-
-    private func store(
-        _ bytes: UnsafeRawBufferPointer, _ image: ProcessedImage, _ job: CodecJob,
-        hasher: borrowing SHA256Hasher
+        _ bytes: UnsafeRawBufferPointer, digest: ContentDigest, _ image: ProcessedImage,
+        originURL: String
     ) throws(StorageError) -> StoredImage {
         let stored = StoredImage(
-            digest: hasher.digest(of: bytes), format: image.format,
-            widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
-            size: ByteCount(bytes.count))
-        try content.store(bytes, as: stored, originURL: job.origin.finalURL)
+            digest: digest, format: image.format, widthInPixels: image.widthInPixels,
+            heightInPixels: image.heightInPixels, size: ByteCount(bytes.count))
+        try content.store(bytes, as: stored, originURL: originURL)
         return stored
     }
 }

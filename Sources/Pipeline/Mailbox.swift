@@ -3,8 +3,8 @@ import Transfers
 
 /// What the coordinator's thread hears from the other threads.
 ///
-/// The reader's batches have a bounded queue of their own, so that a reader ahead of everybody
-/// else waits; events are bounded by what the coordinator itself has started.
+/// What the readers give has a bounded queue of its own, so that readers ahead of everybody else
+/// wait; events are bounded by what the coordinator itself has started.
 final class Mailbox: Sendable {
     enum Event: Sendable {
         case transferred(TransferCompletion)
@@ -18,66 +18,72 @@ final class Mailbox: Sendable {
         case stop(signal: Int32)
     }
 
-    /// What the reader gives; after anything but a batch there is no more.
+    /// What the readers give; after anything but a batch there is no more.
     enum Input: Sendable {
-        case batch(EntryBatch)
+        case batch(LookedUpBatch)
         /// Every manifest has been read.
         case ended
-        /// A manifest could not be read on.
+        /// A manifest or the cache could not be read on.
         case failed(FatalError)
     }
 
     private struct State {
         var events: [Event] = []
-        var inputs: [Input] = []
-        /// Whether anybody wants inputs; false ends the reader.
+        /// By number; the readers finish out of order.
+        var inputs: [Int: Input] = [:]
+        /// The number of the input that is taken next.
+        var nextInput = 0
+        /// Whether anybody wants inputs; false ends the readers.
         var isReading = true
     }
 
-    /// Inputs that may wait: batches of about 4 096 entries each.
-    private static let inputCapacity = 4
+    /// How far ahead of the one that is taken next an input may be; batches of about 4 096
+    /// entries each.
+    private static let inputWindow = 8
     private let state = Monitor(State())
 
     func put(_ event: Event) {
         state.update { $0.events.append(event) }
     }
 
-    /// Waits for room and adds an input.
+    /// Waits for room and adds the input of a number; numbers begin at 0 and have no gaps.
     ///
     /// - Returns: false when nobody wants inputs any more.
-    func put(_ input: Input) -> Bool {
-        // One reader: the room found is still there when it is used.
+    func put(_ input: Input, number: Int) -> Bool {
         let isWanted = state.wait { state, _ -> Monitor<State>.Decision<Bool> in
             guard state.isReading else { return .ready(false) }
-            return state.inputs.count < Mailbox.inputCapacity ? .ready(true) : .wait(until: nil)
+            guard number < state.nextInput + Mailbox.inputWindow else { return .wait(until: nil) }
+            state.inputs[number] = input
+            return .ready(true)
         }
-        if isWanted { state.update { $0.inputs.append(input) } }
+        if isWanted { state.wakeAll() }
         return isWanted
     }
 
-    /// Makes the reader stop at its next batch.
+    /// Makes the readers stop at their next batch.
     func endReading() {
         state.update {
             $0.isReading = false
-            $0.inputs = []
+            $0.inputs = [:]
         }
     }
 
     /// Waits until something is there or `deadline` passes; takes all events and, if wanted, the
-    /// first input.
+    /// next input.
     func take(
         wantsInput: Bool, until deadline: ContinuousClock.Instant?
     ) -> (events: [Event], input: Input?) {
         let taken = state.wait { state, now -> Monitor<State>.Decision<([Event], Input?)> in
-            let hasInput = wantsInput && !state.inputs.isEmpty
-            guard hasInput || !state.events.isEmpty else {
+            let input = wantsInput ? state.inputs.removeValue(forKey: state.nextInput) : nil
+            if input != nil { state.nextInput += 1 }
+            guard input != nil || !state.events.isEmpty else {
                 if let deadline, deadline <= now { return .ready(([], nil)) }
                 return .wait(until: deadline)
             }
             defer { state.events.removeAll() }
-            return .ready((state.events, hasInput ? state.inputs.removeFirst() : nil))
+            return .ready((state.events, input))
         }
-        // The reader may have waited for the room.
+        // A reader may have waited for the room.
         if taken.1 != nil { state.wakeAll() }
         return taken
     }

@@ -1,3 +1,4 @@
+import CacheStorage
 import PrefetchModel
 import Scheduling
 
@@ -6,6 +7,18 @@ import Scheduling
 /// Small, since in LIFO order all of them wait in memory; what only a started entry needs is in
 /// its ``Progress``.
 struct PendingEntry {
+    /// What has to be done for an entry.
+    enum Plan {
+        /// Nothing of it is stored.
+        case fetch
+        /// A copy is stored: the origin is asked whether it is still good.
+        case refresh(resource: Int64)
+        /// Its variant is made from the stored original, without asking.
+        case derive(resource: Int64)
+        /// It is warm, and gets attributes.
+        case annotate(resource: Int64)
+    }
+
     let manifest: String
     let line: Int
     /// As requested, with user information when the manifest has it.
@@ -13,10 +26,36 @@ struct PendingEntry {
     let key: String
     let priority: Priority
     let queuedAt: ContinuousClock.Instant
-    /// Set when the first transfer starts.
+    var plan: Plan
+    /// The fields that few entries have, in a box, since the others wait in memory without them.
+    private let box: ExtrasBox?
+    var extras: EntryExtras? { box?.extras }
+    /// Set when the first transfer starts, or the work that is done without one.
     var progress: Progress?
     /// Entries of the same key that share this one's fate.
     var duplicates: [Duplicate] = []
+
+    private final class ExtrasBox {
+        let extras: EntryExtras
+
+        init(_ extras: EntryExtras) {
+            self.extras = extras
+        }
+    }
+
+    init(
+        manifest: String, line: Int, url: String, key: String, priority: Priority, plan: Plan,
+        extras: EntryExtras?
+    ) {
+        self.manifest = manifest
+        self.line = line
+        self.url = url
+        self.key = key
+        self.priority = priority
+        queuedAt = .now
+        self.plan = plan
+        box = extras.map(ExtrasBox.init)
+    }
 
     struct Duplicate {
         let manifest: String
@@ -26,8 +65,8 @@ struct PendingEntry {
 
     /// What has become of a started entry so far.
     final class Progress {
-        /// The position in which its first transfer began, 1 for the run's first.
-        let start: Int
+        /// The position in which its first transfer began, 1 for the run's first; nil without one.
+        let start: Int?
         /// Set while it occupies its host.
         var host: Scheduler<Int>.HostID?
         /// Where the present transfer goes; changes with each redirect.
@@ -37,10 +76,27 @@ struct PendingEntry {
         var stages = StageDurations()
         var bytesReceived = 0
         var httpStatus: Int?
+        var curlCode: Int?
+        /// For the report; nil for what has to be validated at every use.
         var expiresAt: Timestamp?
         var stored: StoredImage?
+        /// Of the variant that is made for the entry.
+        var bytesStored = 0
+        /// What is stored already.
+        var copy: CachedCopy?
+        /// The image of it by this run's recipe, if its file is there.
+        var kept: StoredImage?
+        /// The fields that made the present request conditional.
+        var conditions: [HeaderField] = []
+        /// What a 304 or the same bytes again said, until it is committed.
+        var validation: ResourceChange.Validation?
+        /// The outcome that follows with the commit.
+        var outcome = Outcome.downloaded
+        var message: String?
+        /// Whether a change of its row is with the writer.
+        var isWriting = false
 
-        init(start: Int, target: String, queued: Duration) {
+        init(start: Int?, target: String, queued: Duration) {
             self.start = start
             self.target = target
             stages.queue = queued
@@ -51,11 +107,16 @@ struct PendingEntry {
         _ outcome: Outcome, reason: FailureReason? = nil, message: String? = nil
     ) -> EntryResult {
         // What was on its way to the cache and did not get there is nobody's business.
-        let isStored = outcome == .downloaded
+        let isStored: Bool
+        switch outcome {
+        case .downloaded, .revalidated, .derived, .fresh: isStored = true
+        default: isStored = false
+        }
         return EntryResult(
             manifest: manifest, line: line, url: url, key: key, outcome: outcome, reason: reason,
-            message: message, httpStatus: progress?.httpStatus,
-            attempts: progress == nil ? 0 : 1, start: progress?.start,
+            message: message ?? (isStored ? progress?.message : nil),
+            httpStatus: progress?.httpStatus,
+            attempts: progress?.start == nil ? 0 : 1, start: progress?.start,
             bytesReceived: progress?.bytesReceived ?? 0,
             stored: isStored ? progress?.stored : nil,
             expiresAt: isStored ? progress?.expiresAt : nil,

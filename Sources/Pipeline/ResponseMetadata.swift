@@ -1,44 +1,43 @@
 import CacheStorage
-import Codecs
-import HTTPSemantics
 import PrefetchModel
-import Transfers
 
 /// What a response and its entry contribute to the metadata row.
 struct ResponseMetadata: Sendable {
     let key: String
-    /// Without user information, as all URLs that are stored.
-    let url: String
-    let finalURL: String
-    let fields: [HeaderField]
+    let location: ResourceLocation
+    let response: StoredResponse
     let receivedAt: Timestamp
     let expiresAt: Timestamp
+    let attributes: [EntryAttribute]
 
-    init(key: String, url: String, finalURL: String, response: Response, expiresAt: Timestamp) {
-        self.key = key
-        self.url = RequestTarget.withoutUserInformation(url)
-        self.finalURL = RequestTarget.withoutUserInformation(finalURL)
-        fields = response.fields
-        receivedAt = response.receivedAt
+    init(
+        _ entry: PendingEntry, finalURL: String, response: StoredResponse, receivedAt: Timestamp,
+        expiresAt: Timestamp
+    ) {
+        key = entry.key
+        location = ResourceLocation(entry, finalURL: finalURL)
+        self.response = response
+        self.receivedAt = receivedAt
         self.expiresAt = expiresAt
+        attributes = entry.extras?.attributes ?? []
     }
 
-    func row(
-        image: StoredImage, recipe: Recipe, header: ImageHeader, sourceSize: Int,
-        sourceDigest: ContentDigest
-    ) -> ImageRow {
-        let cacheControl = fields.values(of: "cache-control").joined(separator: ", ")
-        let vary = fields.values(of: "vary").joined(separator: ", ")
-        return ImageRow(
-            key: key, url: url, finalURL: finalURL == url ? nil : finalURL,
-            host: RequestTarget.origin(of: url), entityTag: fields.first("etag"),
-            lastModified: fields.first("last-modified"),
-            cacheControl: cacheControl.isEmpty ? nil : cacheControl,
-            vary: vary.isEmpty ? nil : vary,
-            date: fields.first("date").flatMap(HTTPDate.parse), fetchedAt: receivedAt,
-            expiresAt: expiresAt, sourceSize: ByteCount(sourceSize), sourceFormat: header.format,
-            sourceDigest: sourceDigest, sourceWidthInPixels: header.widthInPixels,
-            sourceHeightInPixels: header.heightInPixels, recipe: recipe, image: image)
+    func row(image: StoredImage, recipe: Recipe, source: SourceImage) -> ImageRow {
+        ImageRow(
+            key: key, url: location.url, finalURL: location.finalURL, host: location.host,
+            response: response, fetchedAt: receivedAt, expiresAt: expiresAt, source: source,
+            recipe: recipe, image: image, attributes: attributes)
+    }
+}
+
+extension ResourceLocation {
+    /// Without user information, as all URLs that are stored.
+    init(_ entry: PendingEntry, finalURL: String) {
+        let url = RequestTarget.withoutUserInformation(entry.url)
+        let target = RequestTarget.withoutUserInformation(finalURL)
+        self.init(
+            url: url, finalURL: target == url ? nil : target,
+            host: RequestTarget.origin(of: url))
     }
 }
 

@@ -1,5 +1,7 @@
 package import CacheStorage
+import HTTPSemantics
 package import PrefetchModel
+import Transfers
 
 /// What one run is asked to do; every default is the command line's.
 package struct RunConfiguration: Sendable {
@@ -23,8 +25,19 @@ package struct RunConfiguration: Sendable {
     /// The budget over all stages: a quarter for bodies, the rest for pixels.
     package var memory: ByteCount = .mebibytes(256)
     package var maximumRedirects = 10
+    /// How long images are fresh whatever their origins say; nil leaves it to them.
+    package var lifetime: Duration?
+    package var minimumLifetime: Duration?
+    package var maximumLifetime: Duration?
     /// The lifetime when the origin says nothing, and the ceiling of heuristic ones.
     package var defaultLifetime: Duration = .seconds(7 * 86400)
+    /// What expires within this time counts as stale.
+    package var ahead: Duration = .zero
+    package var refresh = RefreshMode.stale
+    /// No network: what is not warm is left out.
+    package var isOffline = false
+    /// Asks for what is blocked, too.
+    package var retriesFailed = false
     package var durability: MetadataWriter.Durability = .normal
     /// Failures that still count as success.
     package var tolerance: FailureTolerance = .count(0)
@@ -45,6 +58,41 @@ package struct RunConfiguration: Sendable {
     /// workers might wait for memory that only they can free.
     var bodyBudget: ByteCount { ByteCount(memory.bytes / 4) }
     var pixelBudget: ByteCount { ByteCount(memory.bytes - bodyBudget.bytes) }
+
+    /// The limits of each transfer.
+    var transfers: TransferConfiguration {
+        var settings = TransferConfiguration(userAgent: userAgent)
+        settings.connectTimeout = connectTimeout
+        settings.stallTimeout = stallTimeout
+        settings.totalTimeout = totalTimeout
+        settings.maximumBodySize = maximumBodySize
+        settings.bodyBudget = bodyBudget
+        settings.maximumIdleConnections = max(64, 2 * jobs)
+        return settings
+    }
+
+    /// Whether the requests of this run select a stored response that varies as `text` says.
+    var matchesVary: @Sendable (String) -> Bool {
+        let fields = transfers.requestFields
+        return { Vary.matches($0, request: fields) }
+    }
+
+    /// The rules of an entry: its own lifetime goes before the run's.
+    func freshness(_ extras: EntryExtras?) -> Freshness.Rules {
+        Freshness.Rules(
+            forced: extras?.timeToLive ?? lifetime, minimum: minimumLifetime,
+            maximum: maximumLifetime, defaultLifetime: defaultLifetime, ahead: ahead)
+    }
+}
+
+/// Which cached entries are asked for again.
+package enum RefreshMode: String, CaseIterable, Sendable {
+    /// Those that are not fresh any more.
+    case stale
+    /// All of them.
+    case all
+    /// None: what is stored is good, however old.
+    case none
 }
 
 /// How many failures a run may have and still exit with 0.

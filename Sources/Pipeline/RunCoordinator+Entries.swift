@@ -1,15 +1,15 @@
 import CacheStorage
+import HTTPSemantics
 import PrefetchModel
 import Scheduling
 
 extension RunCoordinator {
-    /// Decides for each entry of a batch: invalid, fresh, a duplicate, or to be fetched.
-    func read(_ batch: EntryBatch) {
-        let hasher = SHA256Hasher()
-        let now = wallClock()
+    /// Decides for each entry of a batch what is to be done.
+    func read(_ looked: LookedUpBatch) {
+        let batch = looked.batch
         counters.entriesRead += batch.records.count
         batch.text.withUnsafeBytes { text in
-            for record in batch.records {
+            for (number, record) in batch.records.enumerated() {
                 if record.problem >= 0 {
                     let problem = batch.problems[record.problem]
                     finish(.failed, reason: problem.reason) {
@@ -21,37 +21,95 @@ extension RunCoordinator {
                     }
                     continue
                 }
-                let fingerprint = KeyFingerprint(
-                    UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
                 let entry = RawEntry(
-                    manifest: batch.manifest, record: record, fingerprint: fingerprint, text: text)
-                if let first = seen[fingerprint] {
-                    readDuplicate(entry, of: first)
-                } else if let cached = index[fingerprint], cached.isFresh(at: now) {
-                    seen[fingerprint] = RunCoordinator.freshEntry
-                    finish(.fresh) { entry.result(.fresh, cached: cached) }
-                } else if isStopping {
-                    // A report that cannot be written ends the run in the middle of a batch.
-                    finish(.cancelled) { entry.result(.cancelled, cached: nil) }
-                } else {
-                    enqueue(entry)
-                }
+                    manifest: batch.manifest, record: record,
+                    fingerprint: looked.fingerprints[number], extras: batch.extras(of: record),
+                    image: looked.images.isEmpty ? nil : looked.images[number], text: text)
+                read(entry, looked.states[number], blocks: looked.blocks)
             }
         }
     }
 
-    private func enqueue(_ entry: RawEntry) {
+    private func read(_ entry: RawEntry, _ state: EntryState, blocks: [FailureRecord]) {
+        // A run over a warm list has seen no other entries, and need not hash for them.
+        if !seen.isEmpty, let first = seen[entry.fingerprint] {
+            readDuplicate(entry, of: first)
+            return
+        }
+        if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
+            let isFirst = warm.insert(resource)
+            finish(isFirst ? .fresh : .duplicate) {
+                entry.result(isFirst ? .fresh : .duplicate, expiresAt: expiresAt)
+            }
+            return
+        }
+        // What was fresh may be stale by the lifetime that another line gives it.
+        if let resource = state.resource, warm.contains(resource) {
+            finish(.duplicate) { entry.result(.duplicate, expiresAt: state.expiresAt) }
+            return
+        }
+        switch state {
+        case .blocked(let block, _):
+            leaveOut(entry, .blacklisted, message: blocks[block].blockMessage)
+        case .missing where configuration.isOffline:
+            leaveOut(entry, .excluded, message: "not in the cache (--offline)")
+        case .stale(_, let expiresAt) where configuration.isOffline:
+            let cause =
+                expiresAt == Freshness.alwaysStale
+                ? "to be validated at every use"
+                : expiresAt <= wallClock() ? "expired at \(expiresAt)" : "stale by this run's rules"
+            leaveOut(entry, .excluded, message: "\(cause) (--offline)")
+        case .derivable(_, isFresh: false) where configuration.isOffline:
+            leaveOut(entry, .excluded, message: "its original is not fresh (--offline)")
+        case .fresh, .missing, .stale, .derivable:
+            if isStopping {
+                // A report that cannot be written ends the run in the middle of a batch.
+                finish(.cancelled) { entry.result(.cancelled) }
+            } else {
+                enqueue(entry, state)
+            }
+        case .invalid:
+            preconditionFailure("an entry without a problem was looked up")
+        }
+    }
+
+    /// Ends an entry that is neither warm nor asked for.
+    private func leaveOut(_ entry: RawEntry, _ outcome: Outcome, message: String) {
+        let identifier = nextID
+        nextID += 1
+        seen[entry.fingerprint] = identifier
+        if wantsResults(of: .duplicate) {
+            fates[identifier] = Fate(
+                reason: nil, stored: nil, expiresAt: nil, manifest: entry.manifest,
+                line: entry.record.line)
+        }
+        finish(outcome) {
+            var result = entry.result(outcome)
+            result.message = message
+            return result
+        }
+    }
+
+    private func enqueue(_ entry: RawEntry, _ state: EntryState) {
         let identifier = nextID
         nextID += 1
         let url = entry.url
         seen[entry.fingerprint] = identifier
+        let plan = PendingEntry.Plan(state)
         pending[identifier] = PendingEntry(
             manifest: entry.manifest, line: entry.record.line, url: url,
             // One string for both where they are equal, which is nearly always.
             key: entry.record.key == entry.record.url ? url : entry.key,
-            priority: entry.record.priority, queuedAt: .now)
-        scheduler.push(
-            identifier, priority: entry.record.priority, host: RequestTarget.origin(of: url))
+            priority: entry.record.priority, plan: plan, extras: entry.extras)
+        switch plan {
+        case .fetch, .refresh:
+            scheduler.push(
+                identifier, priority: entry.record.priority, host: RequestTarget.origin(of: url))
+        case .derive:
+            derivations.push(identifier, priority: entry.record.priority, host: "")
+        case .annotate(let resource):
+            annotate(identifier, resource: resource, state, image: entry.image)
+        }
     }
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) {
@@ -62,7 +120,7 @@ extension RunCoordinator {
             return
         }
         finish(.duplicate) {
-            var result = entry.result(.duplicate, cached: index[entry.fingerprint])
+            var result = entry.result(.duplicate)
             fates[first]?.describe(&result)
             return result
         }
@@ -74,15 +132,48 @@ private struct RawEntry {
     let manifest: String
     let record: EntryBatch.Record
     let fingerprint: KeyFingerprint
+    let extras: EntryExtras?
+    /// What is stored, for a fresh entry that somebody wants to hear of.
+    let image: StoredImage?
     let text: UnsafeRawBufferPointer
 
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
-    func result(_ outcome: Outcome, cached: CacheIndex.Record?) -> EntryResult {
+    func result(_ outcome: Outcome, expiresAt: Timestamp? = nil) -> EntryResult {
         EntryResult(
             manifest: manifest, line: record.line, url: url, key: key, outcome: outcome,
-            stored: cached?.image, expiresAt: cached?.expiresAt)
+            stored: image, expiresAt: expiresAt)
+    }
+}
+
+extension PendingEntry.Plan {
+    fileprivate init(_ state: EntryState) {
+        switch state {
+        case .missing: self = .fetch
+        case .stale(let resource, _), .derivable(let resource, isFresh: false):
+            self = .refresh(resource: resource)
+        case .derivable(let resource, isFresh: true): self = .derive(resource: resource)
+        case .fresh(let resource, _, _): self = .annotate(resource: resource)
+        case .invalid, .blocked: preconditionFailure("nothing is to be done for such an entry")
+        }
+    }
+}
+
+extension EntryState {
+    fileprivate var expiresAt: Timestamp? {
+        if case .fresh(_, let expiresAt, _) = self { expiresAt } else { nil }
+    }
+}
+
+extension FailureRecord {
+    /// Why an entry is not asked for, in one line.
+    fileprivate var blockMessage: String {
+        let status = httpStatus.map { " \($0)" } ?? ""
+        let kind = reason == .httpStatus ? "HTTP\(status)" : reason.rawValue
+        let until = blockedUntil.map { ", not asked again before \($0)" } ?? ""
+        return "failed in \(runsInARow) \(runsInARow == 1 ? "run" : "runs in a row") with \(kind)"
+            + "\(until)"
     }
 }
 

@@ -4,54 +4,35 @@ import PrefetchModel
 import Scheduling
 import Transfers
 
-/// The threads behind a run that has something to fetch.
+/// The threads that decode, store and commit.
 struct RunningStages {
-    let transfers: TransferLoop
     let codecs: CodecStage
     let writer: MetadataWriter
-    let transferThread: OwnedThread
     let codecThreads: [OwnedThread]
     let writerThread: OwnedThread
 }
 
+/// The thread that asks origins.
+struct RunningTransfers {
+    let loop: TransferLoop
+    let thread: OwnedThread
+}
+
 extension RunCoordinator {
-    /// The stages, started when first asked for: a run over a warm list never needs them, and
-    /// setting up libcurl and its TLS library costs more than such a run.
+    /// The stages, started when first asked for: a run over a warm list never needs them.
     ///
-    /// - Returns: nil when they cannot be started, which ends the run.
+    /// - Returns: nil when they cannot be started, since the run could not be noted.
     func runningStages() -> RunningStages? {
         if let stages { return stages }
-        var settings = TransferConfiguration(userAgent: configuration.userAgent)
-        settings.connectTimeout = configuration.connectTimeout
-        settings.stallTimeout = configuration.stallTimeout
-        settings.totalTimeout = configuration.totalTimeout
-        settings.maximumBodySize = configuration.maximumBodySize
-        settings.bodyBudget = configuration.bodyBudget
-        settings.maximumIdleConnections = max(64, 2 * configuration.jobs)
-        let transfers: TransferLoop
-        do {
-            transfers = try TransferLoop(configuration: settings, wallClock: wallClock)
-        } catch {
-            fail(FatalError(message: error.description, hint: nil, reason: .internal))
-            return nil
-        }
+        guard let logged else { return nil }
         var writing = MetadataWriter.Configuration()
         writing.durability = configuration.durability
         let writer = MetadataWriter(
-            database: cache.database, content: cache.content, configuration: writing)
+            database: cache.database, content: cache.content, run: logged, configuration: writing)
         let codecs = CodecStage(
             configuration: configuration, content: cache.content, mailbox: mailbox)
         let started = RunningStages(
-            transfers: transfers, codecs: codecs, writer: writer,
-            transferThread: OwnedThread(name: "transfers") { [mailbox] in
-                do throws(TransferLoopError) {
-                    try transfers.run { mailbox.put(.transferred($0)) }
-                } catch {
-                    mailbox.put(
-                        .transfersFailed(
-                            FatalError(message: error.description, hint: nil, reason: .internal)))
-                }
-            },
+            codecs: codecs, writer: writer,
             codecThreads: (0..<configuration.codecWorkers).map { number in
                 OwnedThread(name: "codec \(number)") { codecs.work() }
             },
@@ -66,13 +47,42 @@ extension RunCoordinator {
         return started
     }
 
+    /// The transfer loop, started when first asked for: setting up libcurl and its TLS library costs
+    /// more than a run over a warm list.
+    ///
+    /// - Returns: nil when it cannot be started, which ends the run.
+    func runningTransfers() -> RunningTransfers? {
+        if let transfers { return transfers }
+        let loop: TransferLoop
+        do {
+            loop = try TransferLoop(
+                configuration: configuration.transfers, wallClock: wallClock)
+        } catch {
+            fail(FatalError(message: error.description, hint: nil, reason: .internal))
+            return nil
+        }
+        let started = RunningTransfers(
+            loop: loop,
+            thread: OwnedThread(name: "transfers") { [mailbox] in
+                do throws(TransferLoopError) {
+                    try loop.run { mailbox.put(.transferred($0)) }
+                } catch {
+                    mailbox.put(
+                        .transfersFailed(
+                            FatalError(message: error.description, hint: nil, reason: .internal)))
+                }
+            })
+        transfers = started
+        return started
+    }
+
     /// Ends the threads; every entry has its outcome by now.
     func finishStages() {
+        transfers?.loop.stop()
+        transfers?.thread.join()
         guard let stages else { return }
-        stages.transfers.stop()
         stages.codecs.finish()
         stages.writer.finish()
-        stages.transferThread.join()
         for thread in stages.codecThreads { thread.join() }
         stages.writerThread.join()
     }
@@ -94,21 +104,26 @@ extension RunCoordinator {
             finish(completion.id, .cancelled)
         case .failure(let failure):
             progress.httpStatus = failure.httpStatus
+            progress.curlCode = failure.curlCode.map(Int.init)
             let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
             finish(
                 completion.id, .failed, reason: failure.reason, message: failure.message + code)
         case .response(let response, let body):
             progress.httpStatus = response.status
-            received(response, body, for: completion.id, progress)
+            received(
+                response, body, transferTime: completion.elapsed, for: completion.id, progress)
         }
     }
 
     private func received(
-        _ response: Response, _ body: Body?, for identifier: Int, _ progress: PendingEntry.Progress
+        _ response: Response, _ body: Body?, transferTime: Duration, for identifier: Int,
+        _ progress: PendingEntry.Progress
     ) {
         switch (response.status, body) {
         case (200, let body?):
-            store(body, response, for: identifier, progress)
+            store(body, response, transferTime, for: identifier, progress)
+        case (304, _) where !progress.conditions.isEmpty:
+            confirm(response, transferTime, for: identifier, progress)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
             follow(response.redirectURL, for: identifier, progress)
         default:
@@ -117,33 +132,102 @@ extension RunCoordinator {
         }
     }
 
-    private func store(
-        _ body: Body, _ response: Response, for identifier: Int, _ progress: PendingEntry.Progress
-    ) {
+    /// Until when a response may be used; nil, and the entry has failed, when it must not be
+    /// stored.
+    private func expiry(
+        of fields: [HeaderField], _ response: Response, _ transferTime: Duration,
+        for identifier: Int
+    ) -> Timestamp? {
         let verdict = Freshness.verdict(
-            fields: response.fields, requestedAt: response.requestedAt,
-            receivedAt: response.receivedAt,
-            rules: Freshness.Rules(defaultLifetime: configuration.defaultLifetime))
-        guard case .expires(let expiresAt) = verdict else {
+            fields: fields, receivedAt: response.receivedAt, transferTime: transferTime,
+            rules: configuration.freshness(pending[identifier]?.extras))
+        switch verdict {
+        case .expires(let time):
+            return time
+        case .uncacheable:
             finish(
                 identifier, .failed, reason: .uncacheable,
                 message: "the origin forbids storing it (Cache-Control: no-store)")
-            return
+            return nil
         }
+    }
+
+    private func store(
+        _ body: Body, _ response: Response, _ transferTime: Duration, for identifier: Int,
+        _ progress: PendingEntry.Progress
+    ) {
+        guard let expiresAt = expiry(of: response.fields, response, transferTime, for: identifier)
+        else { return }
         // After a fatal error nothing more is stored, after a signal what has arrived is.
         guard !isCancelling, fatal == nil, let stages, let entry = pending[identifier] else {
-            finish(identifier, .cancelled)
-            return
+            return finish(identifier, .cancelled)
         }
-        progress.expiresAt = expiresAt
+        let stored = storable(
+            StoredResponse(
+                fields: response.fields, varyingOn: configuration.transfers.requestFields,
+                receivedAt: response.receivedAt), entry)
+        progress.note(
+            ResourceChange.Validation(
+                location: ResourceLocation(entry, finalURL: progress.target), response: stored,
+                fetchedAt: response.receivedAt, validatedAt: response.receivedAt,
+                expiresAt: expiresAt))
+        progress.dropLostImage(cache.directory)
         decoding += 1
         stages.codecs.enqueue(
             CodecJob(
-                id: identifier, body: body,
-                origin: ResponseMetadata(
-                    key: entry.key, url: entry.url, finalURL: progress.target, response: response,
-                    expiresAt: expiresAt),
-                hasFramedBody: response.hasFramedBody))
+                id: identifier,
+                input: .body(
+                    CodecJob.Download(
+                        body: body,
+                        origin: ResponseMetadata(
+                            entry, finalURL: progress.target, response: stored,
+                            receivedAt: response.receivedAt, expiresAt: expiresAt),
+                        hasFramedBody: response.hasFramedBody,
+                        knownDigest: progress.kept == nil ? nil : progress.copy?.sourceDigest))))
+    }
+
+    /// What is stored of a response: what the user calls fresh need not be selected anew for every
+    /// request, which `Vary: *` asks for.
+    private func storable(_ response: StoredResponse, _ entry: PendingEntry) -> StoredResponse {
+        guard response.vary == Vary.any, configuration.freshness(entry.extras).forced != nil else {
+            return response
+        }
+        var response = response
+        response.vary = nil
+        return response
+    }
+
+    /// Takes a 304: the copy is good, and its row gets the new dates and fields.
+    private func confirm(
+        _ response: Response, _ transferTime: Duration, for identifier: Int,
+        _ progress: PendingEntry.Progress
+    ) {
+        guard let copy = progress.copy, copy.response.isConfirmed(by: response.fields) else {
+            return fetchAnew(identifier)
+        }
+        let (updated, fields) = copy.response.updated(
+            by: response.fields, varyingOn: configuration.transfers.requestFields,
+            receivedAt: response.receivedAt)
+        guard let expiresAt = expiry(of: fields, response, transferTime, for: identifier) else {
+            return
+        }
+        guard fatal == nil, let stages, let entry = pending[identifier] else {
+            return finish(identifier, .cancelled)
+        }
+        progress.note(
+            ResourceChange.Validation(
+                location: ResourceLocation(entry, finalURL: progress.target),
+                response: storable(updated, entry), validatedAt: response.receivedAt,
+                expiresAt: expiresAt))
+        progress.outcome = .revalidated
+        progress.dropLostImage(cache.directory)
+        if let image = progress.kept {
+            progress.stored = image
+            writeResource(of: identifier, progress, stages)
+        } else if isCancelling || !derive(identifier, progress, stages) {
+            // The file went while we asked.
+            fetchAnew(identifier)
+        }
     }
 
     /// Sends an entry on to where a redirect points, under that host's limits.
@@ -185,17 +269,22 @@ extension RunCoordinator {
         }
         progress.stages.decode = completion.decode
         progress.stages.encode = completion.encode
+        guard let stages else { preconditionFailure("a worker belongs to the stages") }
         switch completion.result {
         case .stored(let row):
-            if let writerError {
-                finish(
-                    completion.id, .failed, reason: writerError.reason,
-                    message: writerError.message)
-                return
-            }
-            // The outcome follows with the commit: "done" means durable.
             progress.stored = row.image
-            stages?.writer.enqueue(row, token: completion.id)
+            progress.bytesStored = row.image.size.bytes
+            write(.image(row), for: completion.id, progress, stages)
+        case .derived(let image):
+            progress.stored = image
+            progress.bytesStored = image.size.bytes
+            writeResource(of: completion.id, progress, stages, addsVariant: true)
+        case .unchanged:
+            progress.stored = progress.kept
+            progress.message = "the same bytes as before"
+            writeResource(of: completion.id, progress, stages)
+        case .originalDamaged:
+            fetchWithoutOriginal(completion.id)
         case .failed(let reason, let message):
             finish(completion.id, .failed, reason: reason, message: message)
         case .fatal(let error):
@@ -204,10 +293,49 @@ extension RunCoordinator {
         }
     }
 
+    /// Writes what is new of a resource whose body stays.
+    private func writeResource(
+        of identifier: Int, _ progress: PendingEntry.Progress, _ stages: RunningStages,
+        addsVariant: Bool = false
+    ) {
+        guard let entry = pending[identifier], let copy = progress.copy else {
+            preconditionFailure("a resource that is stored has its copy")
+        }
+        var change = ResourceChange(
+            resourceID: copy.resourceID, key: entry.key, validation: progress.validation,
+            attributes: entry.extras?.attributes ?? [])
+        if addsVariant, let image = progress.stored {
+            change.variant = ResourceChange.Variant(
+                recipe: configuration.recipe, image: image, createdAt: wallClock())
+        }
+        write(.resource(change), for: identifier, progress, stages)
+    }
+
+    /// Hands a change to the writer; the outcome follows with the commit: "done" means durable.
+    func write(
+        _ change: MetadataChange, for identifier: Int, _ progress: PendingEntry.Progress,
+        _ stages: RunningStages
+    ) {
+        if let writerError {
+            finish(
+                identifier, .failed, reason: writerError.reason, message: writerError.message)
+            return
+        }
+        progress.isWriting = true
+        stages.writer.enqueue(change, token: identifier)
+    }
+
     func committed(_ identifiers: [Int]) {
         for identifier in identifiers {
-            counters.bytesStored += pending[identifier]?.progress?.stored?.size.bytes ?? 0
-            finish(identifier, .downloaded)
+            guard let entry = pending[identifier], let progress = entry.progress else {
+                preconditionFailure("a committed entry is pending")
+            }
+            counters.bytesStored += progress.bytesStored
+            if case .annotate = entry.plan { annotating -= 1 }
+            if progress.start != nil {
+                outageRule.succeeded(host: RequestTarget.origin(of: entry.url))
+            }
+            finish(identifier, progress.outcome)
         }
     }
 
@@ -222,8 +350,21 @@ extension RunCoordinator {
     func writerFailed(_ error: FatalError) {
         writerError = error
         fail(error)
-        for (identifier, entry) in pending where entry.progress?.stored != nil {
+        for (identifier, entry) in pending where entry.progress?.isWriting == true {
             finish(identifier, .failed, reason: error.reason, message: error.message)
         }
+    }
+}
+
+extension PendingEntry.Progress {
+    /// Forgets the image whose file went while the origin was asked.
+    fileprivate func dropLostImage(_ directory: CacheDirectory) {
+        if let image = kept, !directory.hasWholeFile(image) { kept = nil }
+    }
+
+    /// Takes what a response said of the copy.
+    fileprivate func note(_ validation: ResourceChange.Validation) {
+        self.validation = validation
+        expiresAt = validation.expiresAt == Freshness.alwaysStale ? nil : validation.expiresAt
     }
 }

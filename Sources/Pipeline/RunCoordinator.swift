@@ -10,22 +10,26 @@ import Transfers
 ///
 /// It lives on the thread that calls ``run(_:)``, owns all the run's state, and hears of the other
 /// threads through one mailbox; so nothing here needs a lock, and every entry gets its outcome in
-/// one place. The stages' threads are started with the first entry that is not warm.
+/// one place. The stages' threads are started with the first entry that needs them.
 package final class RunCoordinator {
     let configuration: RunConfiguration
     let cache: OpenCache
-    let index: CacheIndex
     let observer: any RunObserving
     let mailbox: Mailbox
     let wallClock: @Sendable () -> Timestamp
-    private let wantedOutcomes: Set<Outcome>
+    /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
+    private let wantedOutcomes: [Bool]
 
     var counters = RunCounters()
     var scheduler: Scheduler<Int>
+    /// Entries whose variant is made from a stored original; they need no host.
+    var derivations: Scheduler<Int>
     /// Entries that are queued, in flight, with the codecs or waiting for their commit.
     var pending: [Int: PendingEntry] = [:]
-    /// The entry of every key seen in this run; ``freshEntry`` for those that were warm.
+    /// The entry of every key seen in this run that was not warm.
     var seen: [KeyFingerprint: Int] = [:]
+    /// The resources of those that were.
+    var warm = ResourceSet()
     /// How entries ended that are no longer pending; kept only when results of duplicates are wanted.
     var fates: [Int: Fate] = [:]
     var nextID = 0
@@ -34,7 +38,15 @@ package final class RunCoordinator {
     var inFlight = 0
     /// Bodies with the codec workers or waiting for them.
     var decoding = 0
+    /// Fresh entries whose attributes wait for their commit.
+    var annotating = 0
     var stages: RunningStages?
+    var transfers: RunningTransfers?
+    /// This thread's own way to the cache, opened when first needed.
+    var reader: CacheReader?
+    /// The run's row in the log; failures are noted with it.
+    var logged: Int64?
+    var outageRule = OutageRule()
     var hasReadAll = false
     var fatal: FatalError?
     /// Set when rows can no longer be committed.
@@ -46,51 +58,48 @@ package final class RunCoordinator {
     var isCancelling = false
     private var nextProgress: ContinuousClock.Instant
 
-    static let freshEntry = -1
-    /// Bodies that may wait for a codec worker before transfers stop being started.
-    private static let decodingCapacity = 64
     /// Of the ten seconds that a stop may take, those for finishing what runs.
     static let finishingTime = Duration.seconds(5)
+    /// Beyond a few threads, reading, which one does at a time, is what takes the time.
+    private static let mostReaders = 4
     private static let progressInterval = Duration.milliseconds(100)
 
     /// Other threads stop the run through `control`; the wall clock serves freshness and the run log.
-    ///
-    /// - Throws: when the cache's index cannot be read.
     package init(
         configuration: RunConfiguration, cache: OpenCache, observer: any RunObserving,
         control: RunControl, wallClock: @escaping @Sendable () -> Timestamp
-    ) throws(StorageError) {
+    ) {
         self.configuration = configuration
         self.cache = cache
         self.observer = observer
         self.wallClock = wallClock
         mailbox = control.mailbox
-        index = try CacheIndex(cache.database, recipe: configuration.recipe)
         scheduler = Scheduler(
             order: configuration.order, hostConcurrency: configuration.hostConcurrency)
-        wantedOutcomes = Set(Outcome.allCases.filter(observer.wantsResults))
+        derivations = Scheduler(order: configuration.order, hostConcurrency: .max)
+        wantedOutcomes = Outcome.allCases.map(observer.wantsResults)
         nextProgress = .now
     }
 
     /// Brings the cache up to date with the entries and returns how it went.
     ///
-    /// The entries are read on a thread of their own. With `readsAheadOfStarts` everything is read
+    /// The entries are read on threads of their own. With `readsAheadOfStarts` everything is read
     /// before the first transfer starts, which LIFO order over regular files asks for.
     package func run(
         _ entries: some EntryReading, readsAheadOfStarts: Bool
     ) -> RunSummary {
         let startedAt = wallClock()
         let clockStart = ContinuousClock.now
-        var logged: Int64?
         do throws(StorageError) {
             try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
             logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
+            try startReading(entries)
         } catch {
             fail(FatalError(error))
+            hasReadAll = true
         }
-        startReading(entries)
         while !isFinished {
-            if !isStopping, hasReadAll || !readsAheadOfStarts { startTransfers() }
+            if !isStopping, hasReadAll || !readsAheadOfStarts { startWork() }
             step(clockStart: clockStart)
         }
         mailbox.endReading()
@@ -109,11 +118,16 @@ package final class RunCoordinator {
         var summary = RunSummary(
             counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
             cacheDirectory: cache.directory.path)
+        let outage = outageRule.outages().first
+        summary.outage = outage
         summary.exitStatus = exitStatus
         if let logged {
             do throws(StorageError) {
+                try settleFailures(of: logged, outage: outage)
                 try cache.log.end(
-                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
+                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters,
+                    leavesStrays: stages?.writer.hasLeftOrphans ?? false)
+                try cache.synchronizeLongLog()
             } catch {
                 fail(FatalError(error))
                 summary.exitStatus = exitStatus
@@ -143,27 +157,23 @@ package final class RunCoordinator {
     private var exitStatus: Int32 {
         if fatal != nil { return 2 }
         if let stopSignal { return 128 + stopSignal }
+        // What is left out is not warm either.
         let isAccepted = configuration.tolerance.accepts(
-            failures: counters[.failed], of: counters.entriesRead)
+            failures: counters[.failed] + counters[.blacklisted] + counters[.excluded],
+            of: counters.entriesRead)
         return isAccepted ? 0 : 1
     }
 
-    private func startReading(_ entries: some EntryReading) {
-        // Not waited for: it may be blocked in a read of standard input when the run is stopped,
-        // and it owns nothing that the run needs.
-        let thread = OwnedThread(name: "reader") { [mailbox] in
-            var entries = entries
-            do {
-                while let batch = try entries.nextBatch() {
-                    guard mailbox.put(.batch(batch)) else { return }
-                }
-                _ = mailbox.put(.ended)
-            } catch {
-                _ = mailbox.put(
-                    .failed(FatalError(message: "\(error)", hint: nil, reason: .internal)))
-            }
+    private func startReading(_ entries: some EntryReading) throws(StorageError) {
+        let lookup = try EntryLookup(
+            entries, cache: cache, configuration: configuration,
+            wantsFreshImages: wantsResults(of: .fresh), mailbox: mailbox,
+            wallClock: wallClock)
+        for number in 0..<min(configuration.codecWorkers, RunCoordinator.mostReaders) {
+            // Not waited for: it may be blocked in a read of standard input when the run is
+            // stopped, and it owns nothing that the run needs.
+            OwnedThread(name: "reader \(number)") { lookup.work() }.detach()
         }
-        thread.detach()
     }
 
     /// Waits for the next thing to happen and carries it out.
@@ -171,7 +181,8 @@ package final class RunCoordinator {
         // In FIFO order reading pauses while the queue is full. In LIFO order what is read next
         // starts next, so it has to be read.
         let hasRoom =
-            configuration.order == .lifo || scheduler.count < configuration.queueCapacity
+            configuration.order == .lifo
+            || scheduler.count + derivations.count + annotating < configuration.queueCapacity
         let deadline = min(cancelTime ?? nextProgress, nextProgress)
         let (events, input) = mailbox.take(wantsInput: hasRoom && !hasReadAll, until: deadline)
         for event in events { handle(event) }
@@ -199,7 +210,9 @@ package final class RunCoordinator {
                     elapsed: now - clockStart))
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
-        if hasReadAll || isStopping, scheduler.isEmpty, inFlight == 0, decoding == 0 {
+        if hasReadAll || isStopping, scheduler.isEmpty, derivations.isEmpty, inFlight == 0,
+            decoding == 0
+        {
             stages?.writer.finish()
         }
     }
@@ -218,45 +231,14 @@ package final class RunCoordinator {
         }
     }
 
-    // MARK: Starting
-
-    private func startTransfers() {
-        guard scheduler.hasReady, inFlight < configuration.jobs,
-            decoding < RunCoordinator.decodingCapacity, let stages = runningStages()
-        else { return }
-        var requests: [TransferRequest] = []
-        while inFlight < configuration.jobs, decoding < RunCoordinator.decodingCapacity,
-            let start = scheduler.popReady()
-        {
-            let progress = progress(of: start.entry)
-            progress.host = start.host
-            progress.visited.append(progress.target)
-            requests.append(TransferRequest(id: start.entry, url: progress.target))
-            inFlight += 1
-            counters.requests += 1
-        }
-        stages.transfers.start(requests)
-    }
-
-    /// The progress of an entry that starts, which begins with its first start.
-    private func progress(of identifier: Int) -> PendingEntry.Progress {
-        guard let entry = pending[identifier] else {
-            preconditionFailure("a queued entry is pending")
-        }
-        if let progress = entry.progress { return progress }
-        starts += 1
-        let progress = PendingEntry.Progress(
-            start: starts, target: entry.url, queued: .now - entry.queuedAt)
-        pending[identifier]?.progress = progress
-        return progress
-    }
-
     // MARK: Outcomes
+
+    func wantsResults(of outcome: Outcome) -> Bool { wantedOutcomes[outcome.index] }
 
     /// Reports an entry that was never pending.
     func finish(_ outcome: Outcome, reason: FailureReason? = nil, result: () -> EntryResult) {
         counters.count(outcome, reason: reason)
-        if wantedOutcomes.contains(outcome) { report(result()) }
+        if wantsResults(of: outcome) { report(result()) }
     }
 
     /// Gives a pending entry, and those that wait for it, their outcome.
@@ -267,7 +249,8 @@ package final class RunCoordinator {
         guard let entry = pending.removeValue(forKey: identifier) else {
             preconditionFailure("an entry has one outcome")
         }
-        let result = entry.result(outcome, reason: reason, message: message)
+        var result = entry.result(outcome, reason: reason, message: message)
+        if outcome == .failed, let reason { remember(entry, reason, &result) }
         let fate = Fate(
             reason: reason, stored: result.stored, expiresAt: result.expiresAt,
             manifest: entry.manifest, line: entry.line)
@@ -277,7 +260,7 @@ package final class RunCoordinator {
         for duplicate in entry.duplicates {
             finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
         }
-        if wantedOutcomes.contains(.duplicate) { fates[identifier] = fate }
+        if wantsResults(of: .duplicate) { fates[identifier] = fate }
     }
 
     private func report(_ result: EntryResult) {
@@ -300,14 +283,16 @@ package final class RunCoordinator {
         let time = ContinuousClock.now + RunCoordinator.finishingTime
         cancelTime = min(cancelTime ?? time, time)
         mailbox.endReading()
-        for identifier in scheduler.removeAll() { finish(identifier, .cancelled) }
+        for identifier in scheduler.removeAll() + derivations.removeAll() {
+            finish(identifier, .cancelled)
+        }
     }
 
     /// Cancels what runs, but for images that a worker has begun.
     private func cancelRunning() {
         isCancelling = true
+        transfers?.loop.cancelAll()
         guard let stages else { return }
-        stages.transfers.cancelAll()
         for identifier in stages.codecs.dropWaiting() {
             decoding -= 1
             finish(identifier, .cancelled)

@@ -29,10 +29,16 @@ package struct ContentDigest: Hashable, Sendable {
         words = (values[0], values[1], values[2], values[3])
     }
 
-    package var bytes: [UInt8] {
-        [words.0, words.1, words.2, words.3].flatMap { word in
-            (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
-        }
+    package var bytes: [UInt8] { withBytes { [UInt8]($0) } }
+
+    /// Calls `body` with the 32 bytes.
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows
+        -> Result
+    {
+        try withUnsafeBytes(
+            of: (
+                words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian
+            ), body)
     }
 
     package static func == (left: ContentDigest, right: ContentDigest) -> Bool {

@@ -22,6 +22,7 @@ package struct EntryResult: Sendable {
     package var bytesReceived: Int
     /// What is stored, when something is.
     package var stored: StoredImage?
+    /// Nil where nothing is stored, and for what has to be validated at every use.
     package var expiresAt: Timestamp?
     package var stages: StageDurations
 

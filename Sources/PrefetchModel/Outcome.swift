@@ -19,6 +19,21 @@ package enum Outcome: String, CaseIterable, Sendable {
     case failed
     /// The run was stopped before the entry was done.
     case cancelled
+
+    /// The position in `allCases`, for counting without hashing a million times.
+    package var index: Int {
+        switch self {
+        case .downloaded: 0
+        case .revalidated: 1
+        case .fresh: 2
+        case .derived: 3
+        case .duplicate: 4
+        case .blacklisted: 5
+        case .excluded: 6
+        case .failed: 7
+        case .cancelled: 8
+        }
+    }
 }
 
 /// Why an entry failed: a bounded set, for counting. Details go into the message.

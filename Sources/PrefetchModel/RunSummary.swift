@@ -1,8 +1,9 @@
 /// The counts of a run so far. The outcomes' counts add up to ``entriesRead`` when it has ended.
 package struct RunCounters: Hashable, Sendable {
     package var entriesRead = 0
-    package private(set) var outcomes: [Outcome: Int] = [:]
-    package private(set) var reasons: [FailureReason: Int] = [:]
+    /// By ``Outcome/index``.
+    private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
+    private var reasons: [FailureReason: Int] = [:]
     /// Body bytes received, failed transfers included.
     package var bytesReceived = 0
     /// Bytes of the variants that this run stored, before equal content is shared.
@@ -12,16 +13,16 @@ package struct RunCounters: Hashable, Sendable {
 
     package init() {}
 
-    package subscript(outcome: Outcome) -> Int { outcomes[outcome, default: 0] }
+    package subscript(outcome: Outcome) -> Int { outcomes[outcome.index] }
     package subscript(reason: FailureReason) -> Int { reasons[reason, default: 0] }
 
     /// Entries that have their outcome.
-    package var entriesDone: Int { outcomes.values.reduce(0, +) }
+    package var entriesDone: Int { outcomes.reduce(0, +) }
 
     /// A reason is counted only for the outcome `failed`, so that a failure and its duplicates
     /// count once.
     package mutating func count(_ outcome: Outcome, reason: FailureReason? = nil, times: Int = 1) {
-        outcomes[outcome, default: 0] += times
+        outcomes[outcome.index] += times
         if outcome == .failed, let reason { reasons[reason, default: 0] += times }
     }
 }
@@ -40,6 +41,8 @@ package struct RunSummary: Sendable {
     package var fatalHint: String?
     /// The signal that stopped the run, when one did.
     package var stoppedBySignal: Int32?
+    /// What the run's failures amount to, when an outage explains them.
+    package var outage: Outage?
 
     package init(
         counters: RunCounters, startedAt: Timestamp, elapsed: Duration, exitStatus: Int32,

@@ -51,6 +51,11 @@ package struct JSONObject: Sendable {
         writer.object(.text(name), value.bytes)
     }
 
+    /// Bytes in base64 with padding (RFC 4648 §4).
+    package mutating func add(_ name: String, base64 bytes: [UInt8]) {
+        writer.base64(.text(name), bytes)
+    }
+
     package mutating func addNull(_ name: String) { writer.null(.text(name)) }
 
     /// The whole object as UTF-8, without a line end.

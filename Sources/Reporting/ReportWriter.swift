@@ -16,7 +16,7 @@ package import PrefetchModel
 /// - `bytes_received`: number; `bytes_stored`: number or null.
 /// - `format`, `width`, `height` (pixels), `sha256` (hexadecimal), `path` (relative to the cache
 ///   directory): of the stored image, all null without one.
-/// - `expires_at`: RFC 3339, UTC, or null.
+/// - `expires_at`: RFC 3339, UTC, or null, also for an image to be validated at every use.
 /// - `queue_ms`, `transfer_ms`, `decode_ms`, `encode_ms`: milliseconds with three decimals, null
 ///   for a stage that was not reached.
 ///
@@ -102,7 +102,10 @@ extension JSONObjectWriter {
         integer("height", result.stored?.heightInPixels)
         string("sha256", result.stored?.digest.description)
         string("path", result.stored?.relativePath)
-        string("expires_at", result.expiresAt?.description)
+        // 0 is what the cache keeps for images to be validated at every use, not a day in 1970.
+        string(
+            "expires_at",
+            result.expiresAt.flatMap { $0.milliseconds == 0 ? nil : $0.description })
         milliseconds("queue_ms", result.stages.queue)
         milliseconds("transfer_ms", result.stages.transfer)
         milliseconds("decode_ms", result.stages.decode)
@@ -134,6 +137,14 @@ extension JSONObjectWriter {
         string("cache_dir", summary.cacheDirectory)
         string("message", summary.fatalMessage.map(redacted))
         integer("signal", summary.stoppedBySignal.map(Int.init))
+        guard let outage = summary.outage else { return null("outage") }
+        beginObject(named: "outage")
+        string("reason", outage.reason.rawValue)
+        integer("failures", outage.failures)
+        integer("held_back", outage.heldBack)
+        integer("asked", outage.asked)
+        integer("hosts", outage.hosts.count)
+        endObject()
     }
 }
 
@@ -153,6 +164,10 @@ extension JSONObject {
     /// - `exit_status`: number; `cache_dir`: text.
     /// - `message`: why the run could not be completed, or null; `signal`: the number of the signal
     ///   that stopped it, or null.
+    /// - `outage`: null, or an object that says which failures are laid to an outage and so do not
+    ///   block: `reason`, `failures` (entries that failed so; of `http-status` all but 404, 410 and
+    ///   those that never block), `held_back` (those of them that do not block), `asked` (entries
+    ///   that were asked for), `hosts` (number of hosts without any success).
     package init(_ summary: RunSummary) {
         self.init { $0.appendMembers(of: summary) }
     }

@@ -10,7 +10,9 @@ final class ActiveTransfer {
     let handle: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let budget: BodyBudget
-    private let requestFields: UnsafeMutablePointer<curl_slist>?
+    /// The fields of every request, which those of the present one may follow.
+    private let commonFields: UnsafeMutablePointer<curl_slist>?
+    private var requestFields: UnsafeMutablePointer<curl_slist>?
     /// Where libcurl writes the text of an error.
     private let errorText: UnsafeMutablePointer<CChar>
 
@@ -20,7 +22,6 @@ final class ActiveTransfer {
     private var startedAt = ContinuousClock.now
     /// When the last byte of the response arrived; nil before the first one.
     fileprivate var lastByteAt: ContinuousClock.Instant?
-    private var requestedAt = Timestamp(milliseconds: 0)
     /// Whether the empty line that ends a header section has arrived. libcurl takes a connection
     /// that closes inside the section for the end of an empty body.
     fileprivate var isHeadComplete = false
@@ -55,13 +56,14 @@ final class ActiveTransfer {
         body = Body(budget: budget)
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        requestFields = curl_slist_append(nil, "Accept: \(configuration.accept)")
+        commonFields = curl_slist_append(nil, "Accept: \(configuration.accept)")
         try setConstantOptions()
     }
 
     deinit {
         curl_easy_cleanup(handle)
         curl_slist_free_all(requestFields)
+        curl_slist_free_all(commonFields)
         errorText.deallocate()
     }
 
@@ -88,13 +90,14 @@ final class ActiveTransfer {
         try check(
             ccurl_easy_set_string(handle, CURLOPT_USERAGENT, configuration.userAgent),
             "user agent")
-        // Images gain nothing from a content encoding; setting the option at all makes libcurl
-        // decode what arrives encoded without being asked for, so that the limit counts pixels'
-        // bytes and not a bomb's.
+        // Setting the option at all makes libcurl decode what arrives encoded without being asked
+        // for, so that the limit counts pixels' bytes and not a bomb's.
         try check(
-            ccurl_easy_set_string(handle, CURLOPT_ACCEPT_ENCODING, "identity"), "encodings")
+            ccurl_easy_set_string(
+                handle, CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings),
+            "encodings")
         try check(
-            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, requestFields), "request fields")
+            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, commonFields), "request fields")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText), "error text")
         try check(ccurl_easy_set_write_function(handle, receiveBodyBytes), "write function")
         try check(
@@ -112,13 +115,12 @@ final class ActiveTransfer {
     }
 
     /// Makes the handle ready for `request`.
-    func prepare(_ request: TransferRequest, at time: Timestamp) throws(TransferLoopError) {
+    func prepare(_ request: TransferRequest) throws(TransferLoopError) {
         self.request = request
         body = Body(budget: budget)
         bytesReceived = 0
         startedAt = .now
         lastByteAt = nil
-        requestedAt = time
         isHeadComplete = false
         bodyStatus = nil
         announcedBodyBytes = nil
@@ -134,6 +136,24 @@ final class ActiveTransfer {
             ccurl_easy_set_long(
                 handle, CURLOPT_PIPEWAIT, request.url.utf8.starts(with: "https:".utf8) ? 1 : 0),
             "connection sharing")
+        try setFields(request.fields)
+    }
+
+    private func setFields(_ fields: [HeaderField]) throws(TransferLoopError) {
+        let former = requestFields
+        guard former != nil || !fields.isEmpty else { return }
+        requestFields = nil
+        if !fields.isEmpty {
+            // A list of its own: lists have no way back to the common one.
+            let lines =
+                ["Accept: \(configuration.accept)"] + fields.map { "\($0.name): \($0.value)" }
+            for line in lines { requestFields = curl_slist_append(requestFields, line) }
+        }
+        let code = ccurl_easy_set_list(
+            handle, CURLOPT_HTTPHEADER, requestFields ?? commonFields)
+        // libcurl reads the list during the transfer, so the former one goes after the change.
+        curl_slist_free_all(former)
+        try check(code, "request fields")
     }
 
     /// Lets go of the body's memory until the handle is used again.
@@ -299,8 +319,7 @@ final class ActiveTransfer {
         let location = (300..<400).contains(status) ? fields.first("location") : nil
         return Response(
             status: status, fields: fields, hasFramedBody: isFramed,
-            redirectURL: location.flatMap(resolved), requestedAt: requestedAt,
-            receivedAt: time)
+            redirectURL: location.flatMap(resolved), receivedAt: time)
     }
 
     /// `Location` as libcurl's URL parser reads it against the request's URL; nil where it cannot.

@@ -6,10 +6,13 @@ package struct TransferRequest: Sendable {
     package let id: Int
     /// An absolute http or https URL; user information in it becomes `Authorization`.
     package let url: String
+    /// Sent beside the fields of every request; values without control bytes.
+    package let fields: [HeaderField]
 
-    package init(id: Int, url: String) {
+    package init(id: Int, url: String, fields: [HeaderField] = []) {
         self.id = id
         self.url = url
+        self.fields = fields
     }
 }
 
@@ -42,8 +45,7 @@ package struct Response: Sendable {
     package let hasFramedBody: Bool
     /// `Location` resolved against the request's URL, for a redirect that has one.
     package let redirectURL: String?
-    /// When the request was handed to libcurl and when its last byte arrived (RFC 9111 §4.2.3).
-    package let requestedAt: Timestamp
+    /// When its last byte arrived.
     package let receivedAt: Timestamp
 }
 

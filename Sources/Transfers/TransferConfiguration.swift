@@ -21,6 +21,18 @@ package struct TransferConfiguration: Sendable {
     /// The value of `Accept`.
     package var accept: String = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
+    /// The fields of every request that a response may vary on (`Vary`), as they are sent.
+    package var requestFields: [HeaderField] {
+        [
+            HeaderField(name: "Accept", value: accept),
+            HeaderField(name: "Accept-Encoding", value: TransferConfiguration.acceptedEncodings),
+            HeaderField(name: "User-Agent", value: userAgent),
+        ]
+    }
+
+    /// Images gain nothing from a content encoding.
+    static let acceptedEncodings = "identity"
+
     package init(userAgent: String) {
         self.userAgent = userAgent
     }

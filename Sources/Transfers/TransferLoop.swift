@@ -100,7 +100,7 @@ package final class TransferLoop: Sendable {
                     } else {
                         transfer = try ActiveTransfer(configuration: configuration, budget: budget)
                     }
-                    try transfer.prepare(request, at: wallClock())
+                    try transfer.prepare(request)
                     active[transfer.handle] = transfer
                     try check(curl_multi_add_handle(multi, transfer.handle), "adding a transfer")
                 }

@@ -43,11 +43,10 @@ struct CacheOptions: ParsableArguments {
         }
     }
 
-    /// Opens the cache for reading, or returns nil where no directory of that name is.
-    func catalogIfPresent() throws -> CacheCatalog? {
+    /// Whether anything of the directory's name is there.
+    func isPresent() throws -> Bool {
         var status = stat()
-        if stat(try path(), &status) != 0, errno == ENOENT { return nil }
-        return try catalog()
+        return stat(try path(), &status) == 0 || errno != ENOENT
     }
 
     private func trimmed(_ path: String) -> String {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
-import Manifests
+import Pipeline
 import PrefetchModel
 import Reporting
 
@@ -11,7 +11,7 @@ struct GetCommand: ParsableCommand {
         commandName: "get",
         abstract: "Print the path of a cached image.",
         discussion: """
-            Exit status: 0 the path was printed, 1 the image is not in the cache or expired, 2 the \
+            Exit status: 0 the path was printed, 1 the image is not in the cache or not fresh, 2 the \
             cache cannot be read.
             """)
 
@@ -23,7 +23,9 @@ struct GetCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Which variant; without it the newest.", valueName: "recipe"))
     var recipe: String?
 
-    @Flag(help: "Accept an expired image.")
+    @Flag(
+        help: "Accept an expired image, unless its origin forbids that (must-revalidate, no-cache)."
+    )
     var stale = false
 
     @Flag(help: "Print a JSON object instead of the path.")
@@ -31,30 +33,27 @@ struct GetCommand: ParsableCommand {
 
     func run() throws {
         let now = WallClock.now()
-        let shown = RedactedURL(url).description
-        guard let catalog = try cache.catalogIfPresent() else {
-            throw CommandFailure(
-                exitStatus: 1, message: "\(shown): is not in the cache, which does not exist yet")
-        }
-        let variants = try variants(in: catalog).filter { recipe == nil || $0.recipe == recipe }
-        guard let item = variants.first else {
-            throw CommandFailure(exitStatus: 1, message: "\(shown): is not in the cache")
-        }
-        guard stale || now < item.expiresAt else {
-            throw CommandFailure(
-                exitStatus: 1, message: "\(shown): expired at \(item.expiresAt)",
-                hint: "--stale accepts it all the same")
-        }
-        guard let path = catalog.wholeFile(of: item.image) else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message:
-                    "\(shown): its content file \(item.image.relativePath) is missing or damaged")
-        }
+        let image = ImageName(url)
+        let catalog = try cache.catalog(for: image)
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
+            let variant = try image.find { key in
+                let variants = try catalog.variants(of: key)
+                return variants.isEmpty ? nil : variants
+            }?.first { recipe == nil || $0.recipe == recipe }
+            guard let item = variant else { throw image.isNotInTheCache }
+            try check(item, shown: image.shown, at: now)
+            guard let path = catalog.wholeFile(of: item.image) else {
+                throw CommandFailure(
+                    exitStatus: 1,
+                    message: """
+                        \(image.shown): its content file \(item.image.relativePath) is missing or \
+                        damaged
+                        """)
+            }
             if json {
-                var object = JSONObject(item, at: now)
+                var object = JSONObject(
+                    item, attributes: try catalog.attributes(of: item.resource), at: now)
                 object.add("path", path)
                 try output.write(object)
             } else {
@@ -64,23 +63,28 @@ struct GetCommand: ParsableCommand {
         }
     }
 
-    /// Looks the URL up as its canonical key, or, where the text is no URL, as a key given by the
-    /// field `key` of a manifest.
-    private func variants(in catalog: CacheCatalog) throws -> [CacheCatalog.Item] {
-        do throws(StorageError) {
-            let literal = try catalog.variants(of: url)
-            guard literal.isEmpty, let key = canonicalKey else { return literal }
-            return try catalog.variants(of: key)
-        } catch {
-            throw CommandFailure(error)
+    /// - Throws: with exit status 1 when the copy may not be used.
+    private func check(_ item: CacheCatalog.Item, shown: String, at now: Timestamp) throws {
+        let message: String
+        switch item.standing(at: now) {
+        case .fresh:
+            return
+        case .expired:
+            message = "\(shown): expired at \(item.expiresAt)"
+        case .validatedAtEveryUse:
+            message = "\(shown): has to be validated at every use"
+        case .fromTheFuture:
+            message = "\(shown): was validated at \(item.validatedAt), which is in the future"
         }
-    }
-
-    private var canonicalKey: String? {
-        do throws(EntryBatch.Problem) {
-            return try URLNormalizer().canonical(url.utf8).key
-        } catch {
-            return nil
+        guard !item.forbidsStaleUse else {
+            throw CommandFailure(
+                exitStatus: 1,
+                message: "\(message), and its origin forbids to use it stale",
+                hint: "`prefetch run` validates it; its --ttl overrides what the origin says")
+        }
+        guard stale else {
+            throw CommandFailure(
+                exitStatus: 1, message: message, hint: "--stale accepts it all the same")
         }
     }
 }
@@ -101,10 +105,10 @@ func writing(_ work: () throws -> Void) throws {
 
 extension JSONObject {
     /// A variant as `get` and `list` print it.
-    init(_ item: CacheCatalog.Item, at time: Timestamp) {
+    init(_ item: CacheCatalog.Item, attributes: [EntryAttribute], at time: Timestamp) {
         self.init()
-        add("key", item.key)
-        add("url", item.url)
+        add("key", item.resource.key)
+        add("url", item.resource.url)
         add("recipe", item.recipe)
         add("format", item.image.format.rawValue)
         add("width", item.image.widthInPixels)
@@ -114,7 +118,27 @@ extension JSONObject {
         add("source_bytes", item.sourceSize)
         add("source_format", item.sourceFormat)
         add("fetched_at", item.fetchedAt)
-        add("expires_at", item.expiresAt)
-        add("fresh", time < item.expiresAt)
+        add("expires_at", item.isValidatedAtEveryUse ? nil : item.expiresAt)
+        add("fresh", item.standing(at: time) == .fresh)
+        add("attributes", JSONObject(attributes))
     }
+
+    /// Attributes by name: a text, or an object with the member `base64` for what is not UTF-8.
+    init(_ attributes: [EntryAttribute]) {
+        self.init()
+        for attribute in attributes {
+            if let text = attribute.text {
+                add(attribute.name, text)
+            } else {
+                var object = JSONObject()
+                object.add("base64", base64: attribute.value)
+                add(attribute.name, object)
+            }
+        }
+    }
+}
+
+extension EntryAttribute {
+    /// The value as text, or nil when it is not UTF-8.
+    var text: String? { String(validating: value, as: UTF8.self) }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import Pipeline
 import PrefetchModel
 import Reporting
 
@@ -11,12 +12,13 @@ struct ListCommand: ParsableCommand {
         abstract: "List what the cache holds.",
         discussion: """
             One line a stored image, ordered by key, with tabs between the columns: fresh or stale, \
-            expiry, format, width and height, bytes, path in the cache, key.
+            expiry (`-` for an image to be validated at every use), format, width and height, bytes, \
+            path in the cache, key.
             """)
 
     @OptionGroup var cache: CacheOptions
 
-    @Flag(help: "Print JSON Lines.")
+    @Flag(help: "Print JSON Lines, with the images' attributes.")
     var json = false
 
     func run() throws {
@@ -24,9 +26,9 @@ struct ListCommand: ParsableCommand {
         let now = WallClock.now()
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
-            try catalog.forEachVariant { item in
+            try catalog.forEachVariant(withAttributes: json) { item in
                 if json {
-                    var object = JSONObject(item, at: now)
+                    var object = JSONObject(item, attributes: item.attributes, at: now)
                     object.add("path", item.image.relativePath)
                     try output.write(object)
                 } else {
@@ -39,13 +41,13 @@ struct ListCommand: ParsableCommand {
 
     private func line(_ item: CacheCatalog.Item, at time: Timestamp) -> String {
         [
-            time < item.expiresAt ? "fresh" : "stale",
-            item.expiresAt.description,
+            item.standing(at: time) == .fresh ? "fresh" : "stale",
+            item.isValidatedAtEveryUse ? "-" : item.expiresAt.description,
             item.image.format.rawValue,
             "\(item.image.widthInPixels)x\(item.image.heightInPixels)",
             "\(item.image.size.bytes)",
             item.image.relativePath,
-            printable(item.key),
+            printable(item.resource.key),
         ].joined(separator: "\t")
     }
 }

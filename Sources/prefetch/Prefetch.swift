@@ -16,7 +16,10 @@ struct Prefetch: ParsableCommand {
             `prefetch MANIFEST...` is short for `prefetch run MANIFEST...`.
             """,
         version: version,
-        subcommands: [RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self],
+        subcommands: [
+            RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self, AttrCommand.self,
+            FailedCommand.self,
+        ],
         defaultSubcommand: RunCommand.self)
 
     static func main() {

@@ -5,6 +5,9 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
+// The compiler (6.3) takes the fields of `timeval` for this module's when it has seen certain
+// other files before this one, and for Glibc's else.
+import SwiftOverlayShims
 
 /// `prefetch [run] MANIFEST...`
 struct RunCommand: ParsableCommand {
@@ -15,8 +18,8 @@ struct RunCommand: ParsableCommand {
             A manifest is a text file with one URL a line; `#` begins a comment line, and fields like \
             priority=high may follow the URL. `-` is standard input; gzip is recognised.
 
-            Exit status: 0 everything is warm, 1 some entries failed, 2 the run could not be \
-            completed, 64 wrong usage, 75 another run holds the cache.
+            Exit status: 0 everything is warm, 1 some entries failed or were left out, 2 the run \
+            could not be completed, 64 wrong usage, 75 another run holds the cache.
             """)
 
     @Argument(help: ArgumentHelp("Manifests to read, in this order.", valueName: "manifest"))
@@ -24,6 +27,7 @@ struct RunCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
     @OptionGroup(title: "Order and limits") var limits: LimitOptions
+    @OptionGroup(title: "What is asked for again") var freshness: FreshnessOptions
     @OptionGroup(title: "What is stored") var storing: StoringOptions
     @OptionGroup(title: "What is shown") var showing: ShowingOptions
 
@@ -39,14 +43,9 @@ struct RunCommand: ParsableCommand {
         }
         let reporter = try showing.reporter(manifests: manifests)
         let control = RunControl()
-        let coordinator: RunCoordinator
-        do throws(StorageError) {
-            coordinator = try RunCoordinator(
-                configuration: configuration(), cache: opened, observer: reporter,
-                control: control, wallClock: WallClock.now)
-        } catch {
-            throw CommandFailure(error)
-        }
+        let coordinator = RunCoordinator(
+            configuration: configuration(), cache: opened, observer: reporter, control: control,
+            wallClock: WallClock.now)
         signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
             reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
@@ -68,10 +67,8 @@ struct RunCommand: ParsableCommand {
     }
 
     private func openCache(_ path: String) throws -> OpenCache? {
-        let waiting: OpenCache.Waiting =
-            if case .wait(let limit) = limits.lock { .upTo(limit) } else { .none }
         do throws(StorageError) {
-            return try OpenCache.open(path: path, waiting: waiting)
+            return try OpenCache.open(path: path, waiting: limits.lock.waiting)
         } catch {
             throw CommandFailure(error)
         }
@@ -86,6 +83,7 @@ struct RunCommand: ParsableCommand {
             userAgent: limits.userAgent, manifests: manifests,
             codecWorkers: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         limits.apply(to: &configuration)
+        freshness.apply(to: &configuration)
         storing.apply(to: &configuration)
         return configuration
     }
@@ -94,9 +92,9 @@ struct RunCommand: ParsableCommand {
 /// The machine's wall clock.
 enum WallClock {
     @Sendable static func now() -> Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
+        var time = timeval()
+        gettimeofday(&time, nil)
         return Timestamp(
-            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+            milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_usec) / 1000)
     }
 }

@@ -11,6 +11,7 @@ extension ManifestFormat: ExpressibleByArgument {}
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
+extension RefreshMode: ExpressibleByArgument {}
 
 /// Flags of `run` about reading, order, transfers and budgets.
 struct LimitOptions: ParsableArguments {
@@ -42,12 +43,6 @@ struct LimitOptions: ParsableArguments {
         name: .customLong("base-url"),
         help: ArgumentHelp("Relative entries resolve against it.", valueName: "url"))
     var baseURL: String?
-
-    @Option(
-        name: .customLong("default-ttl"),
-        help: ArgumentHelp(
-            "How long an image is fresh when its origin does not say.", valueName: "duration"))
-    var defaultLifetime = DurationArgument(.seconds(7 * 86400))
 
     @Option(
         name: .customLong("connect-timeout"),
@@ -137,7 +132,6 @@ struct LimitOptions: ParsableArguments {
         configuration.queueCapacity = queueCapacity
         configuration.jobs = jobs
         configuration.hostConcurrency = hostConcurrency
-        configuration.defaultLifetime = defaultLifetime.duration
         configuration.connectTimeout = connectTimeout.duration
         configuration.stallTimeout = stallTimeout.duration
         configuration.totalTimeout = timeout.duration
@@ -146,6 +140,82 @@ struct LimitOptions: ParsableArguments {
         configuration.memory = memory.size
         configuration.maximumRedirects = maximumRedirects
         configuration.tolerance = tolerance.tolerance
+    }
+}
+
+/// Flags of `run` about what is asked for again.
+struct FreshnessOptions: ParsableArguments {
+    @Option(
+        help: """
+            Which cached images are asked for again: those that are stale, all, or none, however \
+            old.
+            """)
+    var refresh: RefreshMode = .stale
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            What expires within this time counts as stale, so that nothing expires before the next \
+            run.
+            """, valueName: "duration"))
+    var ahead = DurationArgument(.zero)
+
+    @Option(
+        name: .customLong("ttl"),
+        help: ArgumentHelp(
+            "How long an image is fresh, whatever its origin says, even no-store.",
+            valueName: "duration"))
+    var lifetime: DurationArgument?
+
+    @Option(
+        name: .customLong("min-ttl"),
+        help: ArgumentHelp(
+            "The least time that an image is fresh, whatever its origin says.",
+            valueName: "duration"))
+    var minimumLifetime: DurationArgument?
+
+    @Option(
+        name: .customLong("max-ttl"),
+        help: ArgumentHelp(
+            "The most time that an image is fresh, whatever its origin says.",
+            valueName: "duration"))
+    var maximumLifetime: DurationArgument?
+
+    @Option(
+        name: .customLong("default-ttl"),
+        help: ArgumentHelp(
+            "How long an image is fresh when its origin does not say.", valueName: "duration"))
+    var defaultLifetime = DurationArgument(.seconds(7 * 86400))
+
+    @Flag(help: "Use no network: say what is warm, and leave the rest out.")
+    var offline = false
+
+    @Flag(name: .customLong("retry-failed"), help: "Ask for blacklisted URLs, too.")
+    var retriesFailed = false
+
+    func validate() throws {
+        if let minimum = minimumLifetime?.duration, let maximum = maximumLifetime?.duration,
+            minimum > maximum
+        {
+            throw ValidationError("--min-ttl is at most --max-ttl")
+        }
+        if lifetime != nil, minimumLifetime != nil || maximumLifetime != nil {
+            throw ValidationError("--ttl leaves nothing to --min-ttl and --max-ttl")
+        }
+        if offline, refresh == .all {
+            throw ValidationError("--offline and --refresh all exclude each other")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.lifetime = lifetime?.duration
+        configuration.minimumLifetime = minimumLifetime?.duration
+        configuration.maximumLifetime = maximumLifetime?.duration
+        configuration.defaultLifetime = defaultLifetime.duration
+        configuration.ahead = ahead.duration
+        configuration.refresh = refresh
+        configuration.isOffline = offline
+        configuration.retriesFailed = retriesFailed
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import Pipeline
 import PrefetchModel
 import Reporting
 
@@ -42,6 +43,8 @@ struct StatsCommand: ParsableCommand {
             let name = format + String(repeating: " ", count: max(1, 12 - format.count))
             lines.append("\(name)\(variants) variants, \(ByteCount(bytes))")
         }
+        lines.append(
+            "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")
         if let run = statistics.lastRun {
             let end = run.endedAt.map { "ended \($0)" } ?? "not ended"
             let status = run.exitStatus.map { ", exit status \($0)" } ?? ""
@@ -70,6 +73,10 @@ extension JSONObject {
             formats.add(format, counts)
         }
         add("formats", formats)
+        var failures = JSONObject()
+        failures.add("total", statistics.failures)
+        failures.add("blocked", statistics.blockedFailures)
+        add("failures", failures)
         guard let run = statistics.lastRun else {
             addNull("last_run")
             return

@@ -16,23 +16,6 @@ struct CacheStorageTests {
         try #require(try OpenCache.open(path: path, waiting: .none))
     }
 
-    /// Stores rows as a run does and waits for their commit.
-    private func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throws {
-        let writer = MetadataWriter(
-            database: cache.database, content: cache.content,
-            configuration: MetadataWriter.Configuration())
-        for (index, item) in rows.enumerated() {
-            try item.bytes.withUnsafeBytes {
-                try cache.content.store($0, as: item.row.image, originURL: item.row.url)
-            }
-            writer.enqueue(item.row, token: index)
-        }
-        writer.finish()
-        var committed: [Int] = []
-        try writer.run { committed += $0 }
-        #expect(committed == Array(rows.indices))
-    }
-
     private func contentFiles() throws -> [String] {
         let content = URL(fileURLWithPath: path + "/content")
         return try FileManager.default.subpathsOfDirectory(atPath: content.path)
@@ -131,33 +114,22 @@ struct CacheStorageTests {
         #expect(error?.hint?.contains("damaged") == true)
     }
 
-    private func runSQL(_ sql: String, _ database: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c",
-            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()",
-            database, sql,
-        ]
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-    }
-
     // MARK: Rows and files
 
     @Test func storesAndFindsVariantsByKeyAndRecipe() throws {
         let cache = try opened()
         let sample = Sample.row(key: "http://a/1", bytes: Array("one".utf8), expiresAt: 5000)
         try store([sample], in: cache)
-        let index = try CacheIndex(cache.database, recipe: sample.row.recipe)
-        let hasher = SHA256Hasher()
-        let record = try #require(index[KeyFingerprint("http://a/1", hasher: hasher)])
-        #expect(record.image == sample.row.image)
-        #expect(record.isFresh(at: Timestamp(milliseconds: 4999)))
-        #expect(!record.isFresh(at: Timestamp(milliseconds: 5000)))
-        #expect(index[KeyFingerprint("http://a/2", hasher: hasher)] == nil)
-        #expect(try CacheIndex(cache.database, recipe: Recipe(quality: 50)).count == 0)
+        let lookup = try Lookup(cache)
+        let records = try lookup(["http://a/2", "http://a/1"])
+        #expect(records[0] == nil)
+        let record = try #require(records[1])
+        #expect(record.validatedAt == Timestamp(milliseconds: 10))
+        #expect(record.expiresAt == Timestamp(milliseconds: 5000))
+        #expect(
+            try lookup.reader.images(of: [record.resourceID], recipe: sample.row.recipe)
+                == [sample.row.image])
+        #expect(try lookup(["http://a/1"], recipe: Recipe(quality: 50)) == [nil])
         let catalog = try CacheCatalog(directory: cache.directory)
         #expect(try catalog.variants(of: "http://a/1").map(\.image) == [sample.row.image])
         let file = try #require(catalog.wholeFile(of: sample.row.image))
@@ -222,21 +194,19 @@ struct CacheStorageTests {
         var configuration = MetadataWriter.Configuration()
         configuration.groupRows = 7
         configuration.durability = durability
-        let writer = MetadataWriter(
-            database: cache.database, content: cache.content, configuration: configuration)
+        var changes: [MetadataChange] = []
         for number in 0..<100 {
             let (row, bytes) = Sample.row(key: "http://a/\(number)", bytes: [UInt8(number)])
             try bytes.withUnsafeBytes {
                 try cache.content.store($0, as: row.image, originURL: row.url)
             }
-            writer.enqueue(row, token: number)
+            changes.append(.image(row))
         }
-        writer.finish()
-        var groups: [[Int]] = []
-        try writer.run { groups.append($0) }
+        let groups = try commit(changes, in: cache, configuration: configuration)
         #expect(groups.flatMap(\.self) == Array(0..<100))
         #expect(groups.allSatisfy { $0.count <= 7 })
-        #expect(try CacheIndex(cache.database, recipe: Recipe()).count == 100)
+        let records = try Lookup(cache)((0..<100).map { "http://a/\($0)" })
+        #expect(!records.contains(nil))
     }
 
     // MARK: Strays
@@ -267,43 +237,5 @@ struct CacheStorageTests {
         #expect(
             Sample.digest(Array("abc".utf8)).description
                 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    }
-}
-
-/// Rows without images behind them: the storage does not look into the bytes.
-enum Sample {
-    static func digest(_ bytes: [UInt8]) -> ContentDigest {
-        bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
-    }
-
-    static func row(
-        key: String, bytes: [UInt8], recipe: Recipe = Recipe(), expiresAt: Int64 = 1000
-    ) -> (row: ImageRow, bytes: [UInt8]) {
-        let image = StoredImage(
-            digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
-            size: ByteCount(bytes.count))
-        let row = ImageRow(
-            key: key, url: key, finalURL: nil, host: "http://a", entityTag: "\"e\"",
-            lastModified: nil, cacheControl: nil, vary: nil, date: nil,
-            fetchedAt: Timestamp(milliseconds: 10), expiresAt: Timestamp(milliseconds: expiresAt),
-            sourceSize: ByteCount(bytes.count), sourceFormat: .png, sourceDigest: digest(bytes),
-            sourceWidthInPixels: 3, sourceHeightInPixels: 2, recipe: recipe, image: image)
-        return (row, bytes)
-    }
-}
-
-/// A folder of a test's own, removed with it.
-final class TemporaryFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "prefetch-tests-" + UUID().uuidString
-        try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: false,
-            attributes: [.posixPermissions: 0o700])
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: path)
     }
 }

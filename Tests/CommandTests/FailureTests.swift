@@ -161,7 +161,7 @@ extension FailureCase {
     ]
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FailureTests {
     /// Nothing is stored (the workspace's judge sees to the files), the run exits 1, and a good neighbour arrives.
     private func check(_ failure: FailureCase) async throws {

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct InterruptionTests {
     /// Four pictures that arrive, and eight that the gate holds.
     private func serve(_ origin: Origin, _ gate: Gate) -> [String] {

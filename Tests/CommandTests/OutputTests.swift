@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OutputTests {
     @Test func theTextSummaryGoesToStandardErrorAndNothingElseAppears() async throws {
         try await withOrigin { origin in

@@ -3,7 +3,7 @@ import Testing
 
 /// Peak memory of the program; a sanitizer's own takes several times as much.
 @Suite(
-    .timeLimit(.minutes(5)),
+    .timeLimit(.minutes(15)),
     .enabled(if: !Sanitizer.isActive, "memory is not measured under a sanitizer"))
 struct ScaleTests {
     /// One line of 100 MB, plain and as 100 kB of gzip, and a good one after it.

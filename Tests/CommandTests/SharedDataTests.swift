@@ -4,7 +4,7 @@ import Testing
 
 /// What two independent decoders say of the files of PngSuite and of a browser's JPEG tests.
 @Suite(
-    .timeLimit(.minutes(5)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
+    .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct SharedDataTests {
     private struct Expectation {
         let path: String

@@ -39,7 +39,7 @@ struct Truncation: Sendable, CustomTestStringConvertible {
     }()
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct TruncationTests {
     @Test(arguments: Truncation.all)
     func noCutIsEverStored(truncation: Truncation) async throws {

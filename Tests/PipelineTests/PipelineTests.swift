@@ -74,33 +74,44 @@ struct FailureToleranceTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct MailboxTests {
-    @Test func theReaderWaitsForRoomAndLosesNothing() {
+    private static func batch(_ number: Int = 0) -> Mailbox.Input {
+        .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))
+    }
+
+    @Test func readersWaitForRoomAndTheirBatchesComeInOrder() {
         let mailbox = Mailbox()
-        let reader = OwnedThread(name: "reader") {
-            for number in 0..<100 {
-                var batch = EntryBatch(manifest: "m")
-                batch.text = [UInt8(number)]
-                guard mailbox.put(.batch(batch)) else { return }
+        let next = Monitor(0)
+        let readers = (0..<3).map { index in
+            OwnedThread(name: "reader \(index)") {
+                while true {
+                    let number = next.withLock { next in
+                        defer { next += 1 }
+                        return next
+                    }
+                    guard number < 100 else { break }
+                    guard mailbox.put(MailboxTests.batch(number), number: number) else { return }
+                }
+                if index == 0 { _ = mailbox.put(.ended, number: 100) }
             }
-            _ = mailbox.put(.ended)
         }
         var numbers: [UInt8] = []
         var hasEnded = false
         while !hasEnded {
             switch mailbox.take(wantsInput: true, until: nil).input {
-            case .batch(let batch): numbers += batch.text
+            case .batch(let looked): numbers += looked.batch.text
             case .ended: hasEnded = true
             case .failed, nil: break
             }
         }
-        reader.join()
+        for reader in readers { reader.join() }
         #expect(numbers == Array(0..<100))
     }
 
     @Test func aStoppedRunReleasesTheReader() {
         let mailbox = Mailbox()
         let reader = OwnedThread(name: "reader") {
-            while mailbox.put(.batch(EntryBatch(manifest: "m"))) {}
+            var number = 0
+            while mailbox.put(MailboxTests.batch(), number: number) { number += 1 }
         }
         mailbox.endReading()
         reader.join()
@@ -109,11 +120,41 @@ struct MailboxTests {
 
     @Test func inputsWaitWhileNobodyWantsThem() {
         let mailbox = Mailbox()
-        #expect(mailbox.put(.batch(EntryBatch(manifest: "m"))))
+        #expect(mailbox.put(MailboxTests.batch(), number: 0))
         mailbox.put(.stop(signal: 2))
         let (events, input) = mailbox.take(wantsInput: false, until: nil)
         #expect(events.count == 1)
         #expect(input == nil)
         #expect(mailbox.take(wantsInput: true, until: nil).input != nil)
+    }
+
+    @Test func anInputWaitsForThoseBeforeIt() {
+        let mailbox = Mailbox()
+        #expect(mailbox.put(MailboxTests.batch(1), number: 1))
+        #expect(mailbox.take(wantsInput: true, until: .now).input == nil)
+        #expect(mailbox.put(MailboxTests.batch(0), number: 0))
+        for _ in 0..<2 { #expect(mailbox.take(wantsInput: true, until: .now).input != nil) }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct ResourceSetTests {
+    /// Dense ones as SQLite numbers rows, and what a hostile database may hold.
+    @Test func knowsWhatItHasSeen() {
+        let far: [Int64] = [.min, -1, 1 << 40, .max, (1 << 35) - 1, 1 << 35]
+        let some = (0..<70_000).filter { $0 % 3 == 0 }.map(Int64.init) + far
+        var set = ResourceSet()
+        for _ in 0..<2 {
+            for resource in some.shuffled() where !set.contains(resource) {
+                let isNew = set.insert(resource)
+                #expect(isNew)
+            }
+        }
+        for resource in some {
+            let isNew = set.insert(resource)
+            #expect(!isNew)
+        }
+        let others = (0..<70_000).filter { $0 % 3 != 0 }.map(Int64.init) + far.map { $0 ^ 2 }
+        #expect(!others.contains(where: set.contains))
     }
 }

@@ -53,6 +53,27 @@ struct JSONObjectTests {
         }
     }
 
+    /// RFC 4648 §10, and each value of six bits.
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+        ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+    ])
+    func writesBytesInBase64(text: String, encoded: String) throws {
+        var object = JSONObject()
+        object.add("value", base64: Array(text.utf8))
+        #expect(object.description == "{\"value\":\"\(encoded)\"}")
+    }
+
+    @Test func keepsAllBytesInBase64() throws {
+        for length in 253...256 {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 167) }
+            var object = JSONObject()
+            object.add("value", base64: bytes)
+            let text = try #require(try parsed(object)["value"] as? String)
+            #expect(Data(base64Encoded: text) == Data(bytes))
+        }
+    }
+
     @Test func keepsBridgedAndInvalidText() throws {
         try roundTrip(String(NSString("Zoë \u{1}")))
         try roundTrip(String(decoding: [0x61, 0xFF, 0xC3, 0x28, 0xED, 0xA0, 0x80], as: UTF8.self))

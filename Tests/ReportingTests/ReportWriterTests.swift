@@ -40,6 +40,17 @@ struct ReportWriterTests {
         }
     }
 
+    @Test func anImageToBeValidatedAtEveryUseHasNoExpiry() throws {
+        try Samples.withTemporaryPath { path in
+            var result = try Samples.downloaded()
+            result.expiresAt = Timestamp(milliseconds: 0)
+            var writer = try ReportWriter(path: path)
+            try writer.write(result)
+            try writer.finish(Samples.summary())
+            #expect(try Samples.text(of: path).contains("\"expires_at\":null"))
+        }
+    }
+
     @Test func endsWithTheSummary() throws {
         let objects = try Samples.withTemporaryPath { path in
             var writer = try ReportWriter(path: path)
@@ -52,10 +63,11 @@ struct ReportWriterTests {
             Set(object.keys) == [
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
-                "bytes_per_second", "exit_status", "cache_dir", "message", "signal",
+                "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
             ])
         #expect(object["type"] as? String == "summary")
         #expect(object["schema_version"] as? Int == 1)
+        #expect(object["outage"] is NSNull)
         let outcomes = try #require(object["outcomes"] as? [String: Int])
         #expect(Set(outcomes.keys) == Set(Outcome.allCases.map(\.rawValue)))
         #expect(outcomes.values.reduce(0, +) == object["entries"] as? Int)
@@ -70,6 +82,19 @@ struct ReportWriterTests {
         #expect(object["exit_status"] as? Int == 1)
         #expect(object["message"] is NSNull)
         #expect(object["signal"] is NSNull)
+    }
+
+    @Test func tellsAnOutageInAnObjectOfItsOwn() throws {
+        var summary = Samples.summary()
+        summary.outage = Outage(
+            reason: .httpStatus, failures: 25, heldBack: 20, asked: 26,
+            hosts: ["https://b:443", "https://a:443"])
+        #expect(
+            JSONObject(summary).description.contains(
+                #"""
+                "outage":{"reason":"http-status","failures":25,"held_back":20,"asked":26,\#
+                "hosts":2}
+                """#))
     }
 
     @Test func summaryOfNoTimeHasNoRates() throws {

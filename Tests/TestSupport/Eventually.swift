@@ -4,12 +4,13 @@ package struct NeverHappened: Error, CustomStringConvertible {
 
 /// Returns when `condition` holds, for what tells nobody when it happens. Looks every 5 ms.
 ///
-/// - Throws: ``NeverHappened`` when it does not hold within `limit`.
+/// - Throws: ``NeverHappened`` when it does not hold within `limit`, or what `condition` throws.
 package func eventually(
-    _ description: String, within limit: Duration = .seconds(60), _ condition: () -> Bool
+    _ description: String, within limit: Duration = .seconds(60),
+    isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool
 ) async throws {
     let deadline = ContinuousClock.now + limit
-    while !condition() {
+    while try await !condition() {
         guard ContinuousClock.now < deadline else {
             throw NeverHappened(description: "waited in vain: \(description)")
         }

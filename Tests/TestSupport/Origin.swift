@@ -3,7 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import PrefetchModel
 
-/// An HTTP/1.1 server on 127.0.0.1 that answers as the test scripts it, faults included, and records
+/// An HTTP/1.1 server on the loopback address that answers as the test scripts it, faults included, and records
 /// what it was asked.
 ///
 /// All its connections live on one event loop, so that the order of ``requests`` is the order of
@@ -67,19 +67,28 @@ package final class Origin: Sendable {
 
     private let state = Monitor(State())
     private let listener: any Channel
+    /// As URLs have it, IPv6 in brackets.
+    private let host: String
     package let port: Int
 
-    private init(listener: any Channel, port: Int) {
+    private init(listener: any Channel, host: String, port: Int) {
         self.listener = listener
+        self.host = host
         self.port = port
     }
 
-    /// - Throws: when no port can be bound.
-    package static func start() async throws -> Origin {
+    /// Begins to listen on 127.0.0.1 or ::1; port 0 is any.
+    ///
+    /// - Throws: when the port cannot be bound.
+    package static func start(
+        address: String = "127.0.0.1", port: Int = 0
+    ) async throws -> Origin {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let owner = Owner()
         let listener = try await ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: 1024)
+            // A port that was closed is bound again while its old connections wait for their ends.
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -94,9 +103,10 @@ package final class Origin: Sendable {
             }
             // Connections are accepted only when the origin exists.
             .serverChannelOption(.autoRead, value: false)
-            .bind(host: "127.0.0.1", port: 0).get()
+            .bind(host: address, port: port).get()
         guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
-        let origin = Origin(listener: listener, port: port)
+        let host = address.contains(":") ? "[\(address)]" : address
+        let origin = Origin(listener: listener, host: host, port: port)
         owner.origin.withLock { $0 = origin }
         try await listener.setOption(.autoRead, value: true).get()
         return origin
@@ -110,8 +120,8 @@ package final class Origin: Sendable {
         for channel in channels { try await channel.closeFuture.get() }
     }
 
-    /// `http://127.0.0.1:PORT` and `path`, which begins with a slash.
-    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    /// `http://ADDRESS:PORT` and `path`, which begins with a slash.
+    package func url(_ path: String) -> String { "http://\(host):\(port)\(path)" }
 
     package var snapshot: Snapshot { state.withLock { $0.snapshot } }
     package var requests: [Request] { snapshot.requests }
@@ -237,9 +247,10 @@ private final class Owner: Sendable {
 /// Runs `body` with an origin of its own and closes that and its connections afterwards.
 @discardableResult
 package func withOrigin<Success>(
+    address: String = "127.0.0.1", port: Int = 0,
     isolation: isolated (any Actor)? = #isolation, _ body: (Origin) async throws -> Success
 ) async throws -> Success {
-    let origin = try await Origin.start()
+    let origin = try await Origin.start(address: address, port: port)
     let result: Result<Success, any Error>
     do { result = .success(try await body(origin)) } catch { result = .failure(error) }
     try await origin.stop()

@@ -23,6 +23,8 @@ package struct Report: Sendable {
         /// Relative to the cache directory.
         package let path: String?
         package let expiresAt: String?
+        /// Nil when nothing was decoded.
+        package let decodeMilliseconds: Double?
 
         /// `failed/not-an-image`, `downloaded`.
         package var verdict: String { reason.map { "\(outcome)/\($0)" } ?? outcome }
@@ -35,6 +37,36 @@ package struct Report: Sendable {
         /// Counts above zero, by reason.
         package let reasons: [String: Int]
         package let exitStatus: Int?
+        package let outage: Outage?
+
+        /// What the summary says of an outage.
+        package struct Outage: Equatable, Sendable {
+            package let reason: String
+            package let failures: Int
+            package let heldBack: Int
+            package let asked: Int
+            package let hosts: Int
+
+            package init(reason: String, failures: Int, heldBack: Int, asked: Int, hosts: Int) {
+                self.reason = reason
+                self.failures = failures
+                self.heldBack = heldBack
+                self.asked = asked
+                self.hosts = hosts
+            }
+
+            /// Nil when a field is missing.
+            fileprivate init?(_ object: [String: Any]) {
+                guard let reason = object["reason"] as? String,
+                    let failures = object["failures"] as? Int,
+                    let heldBack = object["held_back"] as? Int,
+                    let asked = object["asked"] as? Int, let hosts = object["hosts"] as? Int
+                else { return nil }
+                self.init(
+                    reason: reason, failures: failures, heldBack: heldBack, asked: asked,
+                    hosts: hosts)
+            }
+        }
 
         package subscript(outcome: String) -> Int { outcomes[outcome, default: 0] }
 
@@ -60,6 +92,7 @@ package struct Report: Sendable {
             self.outcomes = outcomes.filter { $0.value != 0 }
             self.reasons = reasons.filter { $0.value != 0 }
             exitStatus = object["exit_status"] as? Int
+            outage = (object["outage"] as? [String: Any]).flatMap(Outage.init)
         }
     }
 
@@ -189,5 +222,6 @@ extension Report.Entry {
         sha256 = object["sha256"] as? String
         path = object["path"] as? String
         expiresAt = object["expires_at"] as? String
+        decodeMilliseconds = object["decode_ms"] as? Double
     }
 }

@@ -4,7 +4,8 @@
 
 Every row must name a whole file whose hash, size, format and dimensions are the row's and which
 Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
-read it. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
+read it. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
+`attribute` and `failure` must be within their bounds. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
 difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays below 6).
 
 Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 problems, 2 misuse.
@@ -17,6 +18,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import urllib.parse
 
 from PIL import Image, ImageChops, ImageFile, ImageStat
 
@@ -145,6 +147,99 @@ def check_layout(directory):
     return files
 
 
+def words(text):
+    """The two leading 64-bit numbers of a text's SHA-256."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:16], "big")
+
+
+def signed(word):
+    return word - (1 << 64) if word >> 63 else word
+
+
+def check_freshness(connection):
+    """Two variants whose first numbers meet have one row between them."""
+    wanted = {}
+    for key, vary, recipe, *rest in connection.execute(
+            "SELECT key, vary, recipe, r.id, validated_at, expires_at FROM variant v "
+            "JOIN resource r ON r.id = v.resource_id"):
+        (key_high, key_low), (recipe_high, recipe_low) = words(key), words(recipe)
+        vary = None if vary is None else signed(words(vary)[0])
+        wanted.setdefault(signed(key_high ^ recipe_high), []).append(
+            (key, recipe, (signed(key_low ^ recipe_low), *rest, vary)))
+    rows = connection.execute("SELECT fingerprint, fingerprint_low, resource_id, validated_at, "
+        "expires_at, vary FROM freshness").fetchall()
+    for fingerprint, *row in rows:
+        candidates = wanted.pop(fingerprint, None)
+        if candidates is None:
+            problem(f"freshness {fingerprint}: belongs to no variant")
+        elif tuple(row) not in [values for _, _, values in candidates]:
+            key, recipe, values = candidates[0]
+            problem(f"freshness of {key} {recipe}: is {tuple(row)}, should be {values}")
+    for candidates in wanted.values():
+        problem(f"{candidates[0][0]} {candidates[0][1]}: has no row in freshness")
+
+
+def check_resources(connection):
+    for key, url, host, tag, vary in connection.execute(
+            "SELECT key, url, host, etag, vary FROM resource"):
+        parts = urllib.parse.urlsplit(url)
+        if "@" in parts.netloc or host != f"{parts.scheme}://{parts.netloc}":
+            problem(f"resource {key}: has the URL {url} at {host}")
+        if tag == "" or vary == "":
+            problem(f"resource {key}: has ETag {tag!r}, Vary {vary!r}")
+
+
+def check_attributes(connection):
+    for resource, name, size in connection.execute(
+            "SELECT resource_id, name, length(value) FROM attribute WHERE "
+            "length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 255 OR length(value) > 65536 "
+            "OR typeof(value) <> 'blob' "
+            "OR NOT EXISTS (SELECT 1 FROM resource WHERE id = resource_id)"):
+        problem(f"attribute {name} of {resource}: is not as it should be, {size} bytes")
+
+
+REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted redirect http-status
+    too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable""".split())
+
+
+def check_failures(connection):
+    """A failure that is ours has no row; a row is of a run that has ended or of the last one."""
+    last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
+    for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
+            "runs_in_a_row, first_failed_at, last_failed_at, blocked_until, run_id FROM failure"):
+        key, host, reason, status, attempts, kind, runs, _, last, until, run = row
+        wrong = [
+            reason not in REASONS,
+            (reason == "http-status") and status is None,
+            reason == "http-status" and status in (401, 403, 407),
+            attempts < 1,
+            runs < 0,
+            # Blocked only on the evidence of runs that have ended, and for 30 days at most.
+            until is not None and runs < (5 if kind == "transient" else 1),
+            until is not None and not 0 < until - last <= 30 * 86400 * 1000,
+            run is not None and run > last_run,
+            not host.startswith("http"),
+        ]
+        if any(wrong):
+            problem(f"failure of {key}: is not as it should be: {row}")
+
+
+def check_tables(connection):
+    """The tables beside resource and variant; caches made by hand may be without them."""
+    checks = {"freshness": check_freshness, "attribute": check_attributes,
+        "failure": check_failures}
+    present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master "
+        "WHERE type = 'table'")} & set(checks)
+    if not present:
+        return
+    for name in sorted(set(checks) - present):
+        problem(f"prefetch.sqlite: has no table {name}")
+    for name in present:
+        checks[name](connection)
+    check_resources(connection)
+
+
 def main(arguments):
     if not arguments or any(a.startswith("--") and a != "--source" for a in arguments):
         print(__doc__, file=sys.stderr)
@@ -180,6 +275,7 @@ def main(arguments):
             "SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key FROM variant v "
             f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
         ).fetchall()
+        check_tables(connection)
         connection.close()
     elif files:
         problem("prefetch.sqlite: is missing, but there are content files")

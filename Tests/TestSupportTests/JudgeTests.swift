@@ -15,7 +15,19 @@ private struct HandmadeCache {
         open(cache + "/CACHEDIR.TAG", "w").write("Signature: 8a477f597d28d172789f06886806bc55\\n")
         open(cache + "/lock", "w").close()
         base = sqlite3.connect(cache + "/prefetch.sqlite")
-        base.execute("CREATE TABLE resource (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE) STRICT")
+        base.execute("CREATE TABLE resource (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, "
+            "url TEXT, host TEXT, etag TEXT, vary TEXT, validated_at INTEGER, expires_at INTEGER) STRICT")
+        base.execute("CREATE TABLE run (id INTEGER PRIMARY KEY) STRICT")
+        base.execute("INSERT INTO run VALUES (1)")
+        base.execute("CREATE TABLE freshness (fingerprint INTEGER PRIMARY KEY, fingerprint_low INTEGER, "
+            "resource_id INTEGER, validated_at INTEGER, expires_at INTEGER, vary INTEGER) STRICT")
+        base.execute("CREATE TABLE attribute (resource_id INTEGER, name TEXT, value BLOB) STRICT")
+        base.execute("CREATE TABLE failure (key TEXT PRIMARY KEY, host TEXT, reason TEXT, "
+            "http_status INTEGER, attempts INTEGER, class TEXT, runs_in_a_row INTEGER, "
+            "first_failed_at INTEGER, last_failed_at INTEGER, blocked_until INTEGER, run_id INTEGER) STRICT")
+        def words(text):
+            digest = hashlib.sha256(text.encode()).digest()
+            return [int.from_bytes(digest[i:i + 8], "big", signed=True) for i in (0, 8)]
         base.execute("CREATE TABLE variant (resource_id INTEGER NOT NULL REFERENCES resource(id), "
             "recipe TEXT, sha256 BLOB, format TEXT, width INTEGER, height INTEGER, bytes INTEGER) STRICT")
         for index, name in enumerate(pictures):
@@ -26,9 +38,17 @@ private struct HandmadeCache {
             open(f"{cache}/content/{digest.hexdigest()[:2]}/{digest.hexdigest()}."
                 + {"png": "png", "jpeg": "jpg"}[kind], "wb").write(data)
             size = (16, 12) if kind == "jpeg" else (8, 8)
-            base.execute("INSERT INTO resource VALUES (?, ?)", (index, f"key{index}"))
+            vary = None if index % 2 else "accept: image/png"
+            base.execute("INSERT INTO resource VALUES (?, ?, 'http://h/', 'http://h', NULL, ?, 5, 9)",
+                (index, f"key{index}", vary))
+            high, low = (a ^ b for a, b in zip(words(f"key{index}"), words("original")))
+            base.execute("INSERT INTO freshness VALUES (?, ?, ?, 5, 9, ?)",
+                (high, low, index, vary and words(vary)[0]))
+            base.execute("INSERT INTO attribute VALUES (?, 'note', x'00')", (index,))
             base.execute("INSERT INTO variant VALUES (?, 'original', ?, ?, ?, ?, ?)",
                 (index, digest.digest(), kind, *size, len(data)))
+        base.execute("INSERT INTO failure VALUES ('gone', 'http://h', 'http-status', 404, 1, "
+            "'permanent', 1, 5, 5, 3600005, NULL)")
         base.commit()
         """
 
@@ -53,6 +73,15 @@ private struct HandmadeCache {
     func judge(sources: [String: String] = [:]) async throws -> Int {
         try await Judge.check(cache: cache, sources: sources, folder: folder.path)
     }
+}
+
+private func change(_ sql: String) -> String {
+    """
+    import sqlite3
+    base = sqlite3.connect('cache/prefetch.sqlite')
+    base.execute("\(sql)")
+    base.commit()
+    """
 }
 
 @Suite(.timeLimit(.minutes(5)))
@@ -94,6 +123,27 @@ struct JudgeTests {
             + "b.execute('DELETE FROM resource'); b.commit()",
         "import sqlite3; b = sqlite3.connect('cache/prefetch.sqlite'); "
             + "b.execute('DELETE FROM variant WHERE rowid = 1'); b.commit()",
+        change("DELETE FROM freshness WHERE resource_id = 1"),
+        change("UPDATE freshness SET fingerprint = fingerprint + 1"),
+        change("UPDATE freshness SET fingerprint_low = fingerprint_low + 1"),
+        change("UPDATE freshness SET expires_at = 10 WHERE resource_id = 0"),
+        change("UPDATE freshness SET validated_at = 6 WHERE resource_id = 0"),
+        change("UPDATE freshness SET resource_id = 0"),
+        change("UPDATE freshness SET vary = NULL"),
+        change("UPDATE freshness SET vary = 0"),
+        change("INSERT INTO freshness VALUES (1, 2, 0, 5, 9, NULL)"),
+        change("UPDATE resource SET url = 'http://user@h/'"),
+        change("UPDATE resource SET host = 'http://other'"),
+        change("UPDATE attribute SET name = ''"),
+        change("UPDATE attribute SET value = zeroblob(65537)"),
+        change("UPDATE attribute SET resource_id = 9"),
+        change("UPDATE failure SET reason = 'disk'"),
+        change("UPDATE failure SET http_status = 403"),
+        change("UPDATE failure SET runs_in_a_row = 0"),
+        change("UPDATE failure SET class = 'transient'"),
+        change("UPDATE failure SET blocked_until = blocked_until + 30 * 86400000"),
+        change("UPDATE failure SET run_id = 2"),
+        change("DROP TABLE freshness"),
     ])
     func refusesEveryDamage(script: String) async throws {
         let cache = try await HandmadeCache([

@@ -1,0 +1,265 @@
+internal import Foundation
+internal import GRDB
+package import PrefetchModel
+
+/// Reads the cache for one thread of a run, beside the writer: through a connection of its own,
+/// so that it never waits for a commit or a checkpoint.
+package final class CacheReader {
+    private let database: CacheDatabase
+    private let matchesVary: @Sendable (String) -> Bool
+    private var knownVaries: [VaryFingerprint: Bool] = [:]
+    private let hasher = SHA256Hasher()
+
+    /// Opens a connection.
+    ///
+    /// `matchesVary` tells whether this run's requests select a response that varies as the text
+    /// says; it is asked once for every text.
+    ///
+    /// - Throws: when the database cannot be opened.
+    package init(
+        _ cache: OpenCache, matchesVary: @escaping @Sendable (String) -> Bool
+    ) throws(StorageError) {
+        database = try CacheDatabase(directory: cache.directory, access: .readOnly)
+        self.matchesVary = matchesVary
+    }
+
+    // MARK: Freshness
+
+    /// Looks each fingerprint up in the table.
+    func freshnessRecords(
+        of fingerprints: [VariantFingerprint]
+    ) throws(StorageError) -> [FreshnessRecord?] {
+        // In the order of the primary key, neighbours share their way through the tree.
+        let order = fingerprints.indices.sorted {
+            fingerprints[$0].upper < fingerprints[$1].upper
+        }
+        return try database.read("looking entries up") { database in
+            var records = [FreshnessRecord?](repeating: nil, count: fingerprints.count)
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT fingerprint_low, resource_id, validated_at, expires_at, vary
+                    FROM freshness WHERE fingerprint = ?
+                    """)
+            defer { statement.reset() }
+            for index in order {
+                try statement.bind(.integer(fingerprints[index].upper), at: 1)
+                if try statement.step(), statement.integer(0) == fingerprints[index].lower {
+                    records[index] = statement.freshnessRecord(from: 1)
+                }
+                statement.reset()
+            }
+            return records
+        }
+    }
+
+    /// Reads a piece of the table; nil when it is too large.
+    func freshnessTable(
+        piece: Int, expectedRows: Int
+    ) throws(StorageError) -> FreshnessTable? {
+        try database.read("reading the index") { database in
+            var table = FreshnessTable(expectedCount: expectedRows)
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary
+                    FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
+                    """)
+            defer { statement.reset() }
+            let keys = FreshnessTable.keys(ofPiece: piece)
+            try statement.bind(.integer(keys.lowerBound), at: 1)
+            try statement.bind(.integer(keys.upperBound), at: 2)
+            while try statement.step() {
+                let isHeld = table.append(
+                    upper: statement.integer(0), lower: statement.integer(1),
+                    statement.freshnessRecord(from: 2))
+                guard isHeld else { return nil }
+            }
+            table.seal()
+            return table
+        }
+    }
+
+    /// Whether this run's requests select the stored response (RFC 9111 §4.1).
+    package func matchesVary(_ record: FreshnessRecord) throws(StorageError) -> Bool {
+        guard let vary = record.vary else { return true }
+        if let known = knownVaries[vary] { return known }
+        let text = try database.read("reading what a response varies on") { database in
+            try String.fetchOne(
+                database, sql: "SELECT vary FROM resource WHERE id = ?",
+                arguments: [record.resourceID])
+        }
+        // The row may have changed since the record was read; then its text says nothing of what
+        // others with this fingerprint vary on.
+        guard let text, VaryFingerprint(text, hasher: hasher) == vary else { return false }
+        let matches = matchesVary(text)
+        knownVaries[vary] = matches
+        return matches
+    }
+
+    // MARK: What is stored
+
+    /// The stored variants of one recipe, for resources in any order; nil where there is none.
+    package func images(
+        of resources: [Int64], recipe: Recipe
+    ) throws(StorageError) -> [StoredImage?] {
+        let order = resources.indices.sorted { resources[$0] < resources[$1] }
+        return try database.read("looking up images") { database in
+            var images = [StoredImage?](repeating: nil, count: resources.count)
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes FROM variant
+                    WHERE resource_id = ?1 AND recipe = ?2
+                    """)
+            defer { statement.reset() }
+            try statement.bind(.text(recipe.canonicalText), at: 2)
+            for index in order {
+                try statement.bind(.integer(resources[index]), at: 1)
+                if try statement.step() { images[index] = statement.storedImage() }
+                statement.reset()
+            }
+            return images
+        }
+    }
+
+    /// All that is known of resources; nil for those that are gone.
+    package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
+        try database.read("looking up resources") { database in
+            try resources.map { try CachedCopy.fetch($0, in: database) }
+        }
+    }
+
+    /// Whether each of the resources has all of the attributes beside it, with these values.
+    package func haveAttributes(
+        _ wanted: [(resource: Int64, attributes: [EntryAttribute])]
+    ) throws(StorageError) -> [Bool] {
+        try database.read("looking up attributes") { database in
+            let statement = try database.cachedStatement(
+                sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?")
+            return try wanted.map { resource, attributes in
+                try attributes.allSatisfy { attribute in
+                    let value = try Data.fetchOne(
+                        statement, arguments: [resource, attribute.name])
+                    return value.map { $0.elementsEqual(attribute.value) } ?? false
+                }
+            }
+        }
+    }
+
+    // MARK: Failures
+
+    /// Whether the table `failure` has any row: mostly it has none, and nobody needs to look.
+    package func hasFailures() throws(StorageError) -> Bool {
+        try database.read("looking for failures") { database in
+            try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM failure)") ?? false
+        }
+    }
+
+    /// The failures of keys; nil where there is none.
+    package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
+        try database.read("looking up failures") { database in
+            let statement = try database.cachedStatement(
+                sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
+            return try keys.map { key in
+                try Row.fetchOne(statement, arguments: [key]).flatMap(FailureRecord.init)
+            }
+        }
+    }
+}
+
+/// Valid on the thread that made it; GRDB would allow more, the memo would not.
+@available(*, unavailable)
+extension CacheReader: Sendable {}
+
+/// What the cache holds of one resource.
+package struct CachedCopy: Sendable {
+    package let resourceID: Int64
+    /// The URL that gave the response, at the end of all redirects, without user information.
+    package let responseURL: String
+    package let response: StoredResponse
+    package let fetchedAt: Timestamp
+    package let expiresAt: Timestamp
+    package let sourceDigest: ContentDigest
+    /// By the canonical text of their recipe.
+    package let images: [String: StoredImage]
+
+    package subscript(recipe: Recipe) -> StoredImage? { images[recipe.canonicalText] }
+
+    fileprivate static func fetch(_ resource: Int64, in database: Database) throws -> CachedCopy? {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
+                    fetched_at, expires_at, coalesce(final_url, url)
+                FROM resource WHERE id = ?
+                """)
+        guard let row = try Row.fetchOne(statement, arguments: [resource]),
+            let digest = ContentDigest(row, 0)
+        else { return nil }
+        let variants = try Row.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    SELECT sha256, format, width, height, bytes, recipe FROM variant
+                    WHERE resource_id = ?
+                    """),
+            arguments: [resource])
+        var images: [String: StoredImage] = [:]
+        for variant in variants { images[variant[5]] = StoredImage(variant, from: 0) }
+        return CachedCopy(
+            resourceID: resource, responseURL: row[9],
+            response: StoredResponse(
+                entityTag: row[1], lastModified: row[2], cacheControl: row[3], expires: row[4],
+                vary: row[5], date: (row[6] as Int64?).map(Timestamp.init(milliseconds:))),
+            fetchedAt: Timestamp(milliseconds: row[7]),
+            expiresAt: Timestamp(milliseconds: row[8]), sourceDigest: digest, images: images)
+    }
+}
+
+extension PreparedStatement {
+    /// Reads `resource_id, validated_at, expires_at, vary` from the columns that begin at `column`.
+    fileprivate func freshnessRecord(from column: Int32) -> FreshnessRecord {
+        FreshnessRecord(
+            resourceID: integer(column), validatedAt: Timestamp(milliseconds: integer(column + 1)),
+            expiresAt: Timestamp(milliseconds: integer(column + 2)),
+            vary: isNull(column + 3) ? nil : VaryFingerprint(value: integer(column + 3)))
+    }
+}
+
+extension PreparedStatement {
+    /// Reads `sha256, format, width, height, bytes` from the first columns; nil when a value is not
+    /// one that we write.
+    fileprivate func storedImage() -> StoredImage? {
+        let digest = withBytes(0) { ContentDigest(bytes: $0) }
+        let format = withBytes(1) { ImageFormat(rawValue: String(decoding: $0, as: UTF8.self)) }
+        guard let digest, let format, let size = Int(exactly: integer(4)), size >= 0 else {
+            return nil
+        }
+        return StoredImage(
+            digest: digest, format: format, widthInPixels: Int(integer(2)),
+            heightInPixels: Int(integer(3)), size: ByteCount(size))
+    }
+}
+
+extension ContentDigest {
+    /// Reads the 32 bytes of a column; nil when they are not that.
+    init?(_ row: Row, _ column: Int) {
+        guard let bytes = row[column] as Data?,
+            let digest = bytes.withUnsafeBytes({ ContentDigest(bytes: $0) })
+        else { return nil }
+        self = digest
+    }
+}
+
+extension StoredImage {
+    /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`; nil
+    /// when a value is not one that we write.
+    init?(_ row: Row, from column: Int) {
+        guard let digest = ContentDigest(row, column),
+            let format = ImageFormat(rawValue: row[column + 1] as String),
+            let size = Int(exactly: row[column + 4] as Int64), size >= 0
+        else { return nil }
+        self.init(
+            digest: digest, format: format, widthInPixels: row[column + 2],
+            heightInPixels: row[column + 3], size: ByteCount(size))
+    }
+}

@@ -1,0 +1,197 @@
+internal import GRDB
+package import PrefetchModel
+
+/// A row of the table `failure`.
+package struct FailureRecord: Sendable {
+    /// How the last failure is counted: whether it blocks at once or after several runs.
+    package enum Kind: String, Sendable {
+        case permanent, transient
+    }
+
+    package var key: String
+    /// Without user information.
+    package var url: String
+    package var host: String
+    package var reason: FailureReason
+    package var httpStatus: Int?
+    package var curlCode: Int?
+    package var message: String
+    /// Transfers since the first failure.
+    package var attempts: Int
+    /// What ``runsInARow`` counts.
+    package var kind: Kind
+    /// Runs in a row that ended and in which it failed in this kind.
+    package var runsInARow: Int
+    package var firstFailedAt: Timestamp
+    package var lastFailedAt: Timestamp
+    /// Nil when it is not blocked.
+    package var blockedUntil: Timestamp?
+
+    package init(
+        key: String, url: String, host: String, reason: FailureReason, httpStatus: Int?,
+        curlCode: Int?, message: String, attempts: Int, kind: Kind, failedAt: Timestamp
+    ) {
+        self.key = key
+        self.url = url
+        self.host = host
+        self.reason = reason
+        self.httpStatus = httpStatus
+        self.curlCode = curlCode
+        self.message = message
+        self.attempts = attempts
+        self.kind = kind
+        runsInARow = 0
+        firstFailedAt = failedAt
+        lastFailedAt = failedAt
+    }
+
+    static let columns = """
+        key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
+        first_failed_at, last_failed_at, blocked_until
+        """
+
+    /// Reads the columns of ``columns``; nil when a value is not one that we write.
+    init?(_ row: Row) {
+        guard let reason = FailureReason(rawValue: row[3]), let kind = Kind(rawValue: row[8]) else {
+            return nil
+        }
+        self.init(
+            key: row[0], url: row[1], host: row[2], reason: reason, httpStatus: row[4],
+            curlCode: row[5], message: row[6], attempts: row[7], kind: kind,
+            failedAt: Timestamp(milliseconds: row[11]))
+        runsInARow = row[9]
+        firstFailedAt = Timestamp(milliseconds: row[10])
+        blockedUntil = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
+    }
+
+    /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
+    /// run blocks nothing. What was known of another URL under the same key is forgotten.
+    func note(in database: Database, run: Int64) throws {
+        let statement = try database.cachedStatement(
+            sql: """
+                INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
+                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
+                ON CONFLICT (key) DO UPDATE SET host = ?3, reason = ?4, http_status = ?5,
+                    curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11,
+                    attempts = iif(url = ?2, attempts, 0) + ?8,
+                    runs_in_a_row = iif(url = ?2, runs_in_a_row, 0),
+                    first_failed_at = iif(url = ?2, first_failed_at, ?10),
+                    blocked_until = iif(url = ?2, blocked_until, NULL), url = ?2
+                """)
+        try statement.execute(arguments: [
+            key, url, host, reason.rawValue, httpStatus, curlCode, message, attempts,
+            kind.rawValue, lastFailedAt.milliseconds, run,
+        ])
+    }
+}
+
+extension FailureLog {
+    /// What a run's end makes of a failure.
+    package struct Settlement: Sendable {
+        let kind: FailureRecord.Kind
+        let runsInARow: Int
+        let blockedUntil: Timestamp?
+
+        package init(kind: FailureRecord.Kind, runsInARow: Int, blockedUntil: Timestamp?) {
+            self.kind = kind
+            self.runsInARow = runsInARow
+            self.blockedUntil = blockedUntil
+        }
+    }
+}
+
+/// The table `failure`, at the end of a run and for the commands.
+package struct FailureLog: Sendable {
+    private let database: CacheDatabase
+
+    package init(database: CacheDatabase) {
+        self.database = database
+    }
+
+    /// Settles the failures of a run that has ended.
+    ///
+    /// `decide` gets a failure as the run left it, with the kind and the runs in a row from before
+    /// the run. It gives both anew, and until when the URL is blocked; nil leaves them as they were,
+    /// which is for failures that say nothing about their URL.
+    ///
+    /// - Throws: when the database cannot be written; nothing is settled then.
+    package func settle(
+        run: Int64, _ decide: (FailureRecord) -> Settlement?
+    ) throws(StorageError) {
+        try database.write("settling failures") { database in
+            let update = try database.makeStatement(
+                sql: """
+                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blocked_until = ?4
+                    WHERE key = ?1
+                    """)
+            try FailureLog.forEachPiece(in: database, run: run) { records in
+                for record in records {
+                    guard let decision = decide(record) else { continue }
+                    try update.execute(arguments: [
+                        record.key, decision.kind.rawValue, decision.runsInARow,
+                        decision.blockedUntil?.milliseconds,
+                    ])
+                }
+            }
+            try database.execute(
+                sql: "UPDATE failure SET run_id = NULL WHERE run_id = ?", arguments: [run])
+        }
+    }
+
+    /// Removes the failure of a key.
+    ///
+    /// - Returns: whether there was one.
+    package func remove(key: String) throws(StorageError) -> Bool {
+        try database.write("removing a failure") { database in
+            try database.execute(sql: "DELETE FROM failure WHERE key = ?", arguments: [key])
+            return database.changesCount > 0
+        }
+    }
+
+    /// Removes all failures, or those that `isWanted` picks.
+    ///
+    /// - Returns: how many there were.
+    package func removeAll(
+        where isWanted: ((FailureRecord) -> Bool)? = nil
+    ) throws(StorageError) -> Int {
+        try database.write("removing failures") { database in
+            guard let isWanted else {
+                // Rows that cannot be read go, too.
+                try database.execute(sql: "DELETE FROM failure")
+                return database.changesCount
+            }
+            let removal = try database.makeStatement(sql: "DELETE FROM failure WHERE key = ?")
+            var count = 0
+            try FailureLog.forEachPiece(in: database) { records in
+                for record in records where isWanted(record) {
+                    try removal.execute(arguments: [record.key])
+                    count += 1
+                }
+            }
+            return count
+        }
+    }
+
+    /// Reads the table by pieces, so that memory stays flat and the piece's rows may be written.
+    private static func forEachPiece(
+        in database: Database, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
+    ) throws {
+        var last: String?
+        while true {
+            // Each piece begins with a search; `?2 IS NULL OR` would scan what is done already.
+            let comparison = last == nil ? ">=" : ">"
+            let rows = try Row.fetchAll(
+                database.cachedStatement(
+                    sql: """
+                        SELECT \(FailureRecord.columns) FROM failure
+                        WHERE key \(comparison) ?2 AND (?1 IS NULL OR run_id = ?1)
+                        ORDER BY key LIMIT 10000
+                        """),
+                arguments: [run, last ?? ""])
+            guard let key = rows.last?[0] as String? else { return }
+            try body(rows.compactMap(FailureRecord.init))
+            last = key
+        }
+    }
+}

@@ -1,0 +1,319 @@
+internal import Foundation
+internal import GRDB
+import PrefetchModel
+
+/// Carries changes out in the tables, inside one transaction; the writer's thread only.
+struct MetadataStatements: ~Copyable {
+    private let hasher = SHA256Hasher()
+    private var recipes: [String: RecipeFingerprint] = [:]
+    /// The run that failures are noted with.
+    private let run: Int64
+
+    init(run: Int64) {
+        self.run = run
+    }
+
+    /// Carries out one change and returns the images of variants that it replaced or made
+    /// obsolete.
+    mutating func apply(
+        _ change: MetadataChange, in database: Database
+    ) throws -> [StoredImage] {
+        switch change {
+        case .image(let row):
+            return try store(row, in: database)
+        case .resource(let change):
+            return try apply(change, in: database)
+        case .failure(let record):
+            try record.note(in: database, run: run)
+            return []
+        case .lost(let image):
+            try forget(image, in: database)
+            return [image]
+        }
+    }
+
+    /// Removes the variants that name a content file. Their resources stay, and with them their
+    /// attributes.
+    private mutating func forget(_ image: StoredImage, in database: Database) throws {
+        let digest = Data(image.digest.bytes)
+        let rows = try Row.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    SELECT key, recipe FROM variant JOIN resource ON id = resource_id
+                    WHERE sha256 = ? AND format = ?
+                    """),
+            arguments: [digest, image.format.rawValue])
+        for row in rows { try removeFreshness(key: row[0], recipe: row[1], in: database) }
+        try database.cachedStatement(sql: "DELETE FROM variant WHERE sha256 = ? AND format = ?")
+            .execute(arguments: [digest, image.format.rawValue])
+    }
+
+    // MARK: A body
+
+    private mutating func store(
+        _ row: ImageRow, in database: Database
+    ) throws -> [StoredImage] {
+        let previous = try previousResource(key: row.key, in: database)
+        let response = row.response
+        let source = row.source
+        let resource: Int64
+        var replaced: [StoredImage] = []
+        let statement = try PreparedStatement(
+            database,
+            sql: previous == nil
+                ? MetadataStatements.resourceInsertion : MetadataStatements.resourceUpdate)
+        try statement.execute(
+            .text(row.key), .text(row.url), .init(row.finalURL), .text(row.host),
+            .init(response.entityTag), .init(response.lastModified), .init(response.cacheControl),
+            .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
+            .init(row.fetchedAt), .init(row.expiresAt), .init(source.size.bytes),
+            .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
+            .init(source.heightInPixels))
+        if let previous {
+            resource = previous.id
+            if previous.sourceDigest != source.digest {
+                // Variants of other recipes were made from another body.
+                replaced = try removeVariants(of: resource, key: row.key, in: database)
+            }
+        } else {
+            resource = database.lastInsertedRowID
+        }
+        replaced += try putVariant(
+            row.image, recipe: row.recipe, of: resource, at: row.fetchedAt,
+            isNew: previous == nil, in: database)
+        let freshness = Freshness(
+            validatedAt: row.fetchedAt.milliseconds, expiresAt: row.expiresAt.milliseconds,
+            vary: response.vary)
+        if previous == nil {
+            try putFreshness(
+                recipe: row.recipe.canonicalText, key: row.key, resource: resource, freshness,
+                in: database)
+        } else {
+            try putFreshness(key: row.key, resource: resource, freshness, in: database)
+        }
+        try put(row.attributes, resource: resource, in: database)
+        try removeFailure(key: row.key, in: database)
+        return replaced.filter { $0.digest != row.image.digest || $0.format != row.image.format }
+    }
+
+    private static let resourceInsertion = """
+        INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
+            expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
+            source_format, source_sha256, source_width, source_height)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
+        """
+
+    private static let resourceUpdate = """
+        UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
+            cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
+            validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
+            source_sha256 = ?15, source_width = ?16, source_height = ?17
+        WHERE key = ?1
+        """
+
+    private func previousResource(
+        key: String, in database: Database
+    ) throws -> (id: Int64, sourceDigest: ContentDigest?)? {
+        let statement = try PreparedStatement(
+            database, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?")
+        defer { statement.reset() }
+        try statement.bind(.text(key), at: 1)
+        guard try statement.step() else { return nil }
+        return (statement.integer(0), statement.withBytes(1) { ContentDigest(bytes: $0) })
+    }
+
+    private mutating func removeVariants(
+        of resource: Int64, key: String, in database: Database
+    ) throws -> [StoredImage] {
+        let rows = try Row.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    DELETE FROM variant WHERE resource_id = ?
+                    RETURNING sha256, format, width, height, bytes, recipe
+                    """),
+            arguments: [resource])
+        for row in rows { try removeFreshness(key: key, recipe: row[5], in: database) }
+        return rows.compactMap { StoredImage($0, from: 0) }
+    }
+
+    /// Writes a variant, and returns the image that it replaces, if any.
+    private func putVariant(
+        _ image: StoredImage, recipe: Recipe, of resource: Int64, at time: Timestamp, isNew: Bool,
+        in database: Database
+    ) throws -> [StoredImage] {
+        var replaced: [StoredImage] = []
+        if !isNew {
+            let row = try Row.fetchOne(
+                database.cachedStatement(
+                    sql: """
+                        DELETE FROM variant WHERE resource_id = ? AND recipe = ?
+                        RETURNING sha256, format, width, height, bytes
+                        """),
+                arguments: [resource, recipe.canonicalText])
+            if let image = row.flatMap({ StoredImage($0, from: 0) }) { replaced.append(image) }
+        }
+        try PreparedStatement(
+            database,
+            sql: """
+                INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
+                    created_at, last_access_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+                """
+        ).execute(
+            .integer(resource), .text(recipe.canonicalText), .digest(image.digest),
+            .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
+            .init(image.size.bytes), .init(time))
+        return replaced
+    }
+
+    // MARK: A resource whose body stays
+
+    private mutating func apply(
+        _ change: ResourceChange, in database: Database
+    ) throws -> [StoredImage] {
+        var replaced: [StoredImage] = []
+        if let variant = change.variant {
+            replaced = try putVariant(
+                variant.image, recipe: variant.recipe, of: change.resourceID,
+                at: variant.createdAt, isNew: false, in: database)
+            replaced.removeAll {
+                $0.digest == variant.image.digest && $0.format == variant.image.format
+            }
+        }
+        if let validation = change.validation {
+            let response = validation.response
+            try PreparedStatement(
+                database,
+                sql: """
+                    UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
+                        expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
+                        url = ?10, final_url = ?11, host = ?12,
+                        fetched_at = coalesce(?13, fetched_at)
+                    WHERE id = ?1
+                    """
+            ).execute(
+                .integer(change.resourceID), .init(response.entityTag),
+                .init(response.lastModified), .init(response.cacheControl),
+                .init(response.expires), .init(response.vary),
+                .init(response.date?.milliseconds), .init(validation.validatedAt),
+                .init(validation.expiresAt), .text(validation.location.url),
+                .init(validation.location.finalURL), .text(validation.location.host),
+                .init(validation.fetchedAt?.milliseconds))
+            try putFreshness(
+                key: change.key, resource: change.resourceID, Freshness(validation), in: database)
+            try removeFailure(key: change.key, in: database)
+        } else if let variant = change.variant {
+            let row = try Row.fetchOne(
+                database.cachedStatement(
+                    sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"),
+                arguments: [change.resourceID])
+            guard let row else { throw DatabaseError(message: "the resource is gone") }
+            try putFreshness(
+                recipe: variant.recipe.canonicalText, key: change.key,
+                resource: change.resourceID,
+                Freshness(validatedAt: row[0], expiresAt: row[1], vary: row[2]), in: database)
+        }
+        try put(change.attributes, resource: change.resourceID, in: database)
+        return replaced
+    }
+
+    // MARK: Freshness
+
+    /// What a resource's rows in `freshness` say; times in milliseconds.
+    private struct Freshness {
+        let validatedAt: Int64
+        let expiresAt: Int64
+        let vary: String?
+
+        init(validatedAt: Int64, expiresAt: Int64, vary: String?) {
+            self.validatedAt = validatedAt
+            self.expiresAt = expiresAt
+            self.vary = vary
+        }
+
+        init(_ validation: ResourceChange.Validation) {
+            self.init(
+                validatedAt: validation.validatedAt.milliseconds,
+                expiresAt: validation.expiresAt.milliseconds, vary: validation.response.vary)
+        }
+    }
+
+    /// Writes the freshness of every variant of a resource.
+    private mutating func putFreshness(
+        key: String, resource: Int64, _ freshness: Freshness, in database: Database
+    ) throws {
+        let statement = try PreparedStatement(
+            database, sql: "SELECT recipe FROM variant WHERE resource_id = ?")
+        defer { statement.reset() }
+        try statement.bind(.integer(resource), at: 1)
+        var recipes: [String] = []
+        while try statement.step() {
+            recipes.append(statement.withBytes(0) { String(decoding: $0, as: UTF8.self) })
+        }
+        for recipe in recipes {
+            try putFreshness(
+                recipe: recipe, key: key, resource: resource, freshness, in: database)
+        }
+    }
+
+    private mutating func putFreshness(
+        recipe: String, key: String, resource: Int64, _ freshness: Freshness, in database: Database
+    ) throws {
+        let fingerprint = fingerprint(key: key, recipe: recipe)
+        // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
+        try PreparedStatement(
+            database,
+            sql: """
+                INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
+                    expires_at, vary)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
+                    expires_at = ?5, vary = ?6 WHERE fingerprint_low = ?2
+                """
+        ).execute(
+            .integer(fingerprint.upper), .integer(fingerprint.lower), .integer(resource),
+            .integer(freshness.validatedAt), .integer(freshness.expiresAt),
+            .init(freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }))
+    }
+
+    private mutating func removeFreshness(
+        key: String, recipe: String, in database: Database
+    ) throws {
+        let fingerprint = fingerprint(key: key, recipe: recipe)
+        try database.cachedStatement(
+            sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
+        ).execute(arguments: [fingerprint.upper, fingerprint.lower])
+    }
+
+    private mutating func fingerprint(key: String, recipe: String) -> VariantFingerprint {
+        let recipeFingerprint: RecipeFingerprint
+        if let known = recipes[recipe] {
+            recipeFingerprint = known
+        } else {
+            recipeFingerprint = RecipeFingerprint(recipe, hasher: hasher)
+            recipes[recipe] = recipeFingerprint
+        }
+        return VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
+    }
+
+    // MARK: Attributes and failures
+
+    private func put(
+        _ attributes: [EntryAttribute], resource: Int64, in database: Database
+    ) throws {
+        for attribute in attributes {
+            try AttributeStore.put(attribute, resource: resource, in: database)
+        }
+    }
+
+    private func removeFailure(key: String, in database: Database) throws {
+        try PreparedStatement(database, sql: "DELETE FROM failure WHERE key = ?")
+            .execute(.text(key))
+    }
+
+    static func isNamed(_ digest: ContentDigest, in database: Database) throws -> Bool {
+        let statement = try database.cachedStatement(
+            sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
+        return try Int.fetchOne(statement, arguments: [Data(digest.bytes)]) != nil
+    }
+}

@@ -1,0 +1,67 @@
+import PrefetchModel
+
+/// The parts of field syntax that several fields share (RFC 9110 §5.6).
+enum FieldSyntax {
+    static let space = UInt8(ascii: " ")
+    static let tab = UInt8(ascii: "\t")
+    static let comma = UInt8(ascii: ",")
+    static let quote = UInt8(ascii: "\"")
+    static let backslash = UInt8(ascii: "\\")
+
+    static func isWhiteSpace(_ byte: UInt8) -> Bool {
+        byte == space || byte == tab
+    }
+
+    /// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#")...UInt8(ascii: "'"), UInt8(ascii: "*"),
+            UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^")...UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default:
+            false
+        }
+    }
+
+    static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
+    }
+
+    /// Without the optional white space (RFC 9110 §5.6.3) at both ends.
+    static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let start = bytes.firstIndex { !isWhiteSpace($0) } ?? bytes.endIndex
+        let end = bytes.lastIndex { !isWhiteSpace($0) }.map { $0 + 1 } ?? start
+        return bytes[start..<end]
+    }
+
+    /// The members of a list whose members hold no quoted strings; empty ones are left out
+    /// (RFC 9110 §5.6.1.2).
+    static func members(of value: some StringProtocol) -> [ArraySlice<UInt8>] {
+        Array(value.utf8).split(separator: comma).map(trimmed).filter { !$0.isEmpty }
+    }
+
+    /// Decodes bytes cut out of a Swift string at ASCII delimiters, which leaves whole characters.
+    static func text(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension [HeaderField] {
+    /// The value of a field that may come once only; nil without one, or when several differ.
+    func onlyValue(of name: String) -> String? {
+        let values = values(of: name)
+        guard let first = values.first, values.allSatisfy({ $0.utf8.elementsEqual(first.utf8) })
+        else { return nil }
+        return first
+    }
+
+    /// The field lines of that name as one value (RFC 9110 §5.3), or nil without any.
+    func combinedValue(of name: String) -> String? {
+        let values = values(of: name)
+        return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+}

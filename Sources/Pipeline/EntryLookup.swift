@@ -1,0 +1,292 @@
+import CacheStorage
+import HTTPSemantics
+import PrefetchModel
+
+/// What the cache says of one entry.
+enum EntryState {
+    /// The line is no entry; nothing was looked up.
+    case invalid
+    /// `lacksAttributes`: the entry asks for attributes that the resource does not have so.
+    case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
+    /// Stored, and to be asked for again.
+    case stale(resource: Int64, expiresAt: Timestamp)
+    /// Not stored by this recipe, but the original is, of which it can be made.
+    case derivable(resource: Int64, isFresh: Bool)
+    case missing
+    /// Not to be asked for; an index into ``LookedUpBatch/blocks``, and the resource that may be
+    /// stored all the same.
+    case blocked(Int, resource: Int64?)
+
+    /// What is stored of the entry, by whatever recipe.
+    var resource: Int64? {
+        switch self {
+        case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _):
+            resource
+        case .blocked(_, let resource): resource
+        case .invalid, .missing: nil
+        }
+    }
+}
+
+/// A batch of entries with what the cache says of each.
+struct LookedUpBatch: Sendable {
+    let batch: EntryBatch
+    let fingerprints: [KeyFingerprint]
+    var states: [EntryState]
+    /// The images of fresh entries; empty when nobody wants to hear of them.
+    var images: [StoredImage?] = []
+    var blocks: [FailureRecord] = []
+}
+
+/// Reads manifests and asks the cache for their entries, on several threads at once.
+///
+/// Each thread takes a batch from the source, one at a time, and looks it up while the next one
+/// reads; the mailbox puts the batches back into order.
+final class EntryLookup: Sendable {
+    private struct Source {
+        var entries: any EntryReading
+        /// The number of the next batch.
+        var next = 0
+        var hasEnded = false
+    }
+
+    /// What a line of a manifest, a URL, takes at a guess.
+    private static let usualLineBytes = 64
+
+    private let source: Monitor<Source>
+    private let cache: OpenCache
+    private let index: FreshnessIndex
+    private let configuration: RunConfiguration
+    private let wantsFreshImages: Bool
+    private let mailbox: Mailbox
+    private let wallClock: @Sendable () -> Timestamp
+
+    init(
+        _ entries: any EntryReading, cache: OpenCache, configuration: RunConfiguration,
+        wantsFreshImages: Bool, mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
+    ) throws(StorageError) {
+        source = Monitor(Source(entries: entries))
+        self.cache = cache
+        index = try FreshnessIndex(
+            cache.database,
+            expectedLookups: (entries.sizeInBytes ?? 0) / EntryLookup.usualLineBytes)
+        self.configuration = configuration
+        self.wantsFreshImages = wantsFreshImages
+        self.mailbox = mailbox
+        self.wallClock = wallClock
+    }
+
+    /// A thread's work: reads and looks up until the end, or until nobody wants more.
+    func work() {
+        var worker: Worker?
+        while true {
+            let (number, input) = source.withLock { source -> (Int, Mailbox.Input?) in
+                guard !source.hasEnded else { return (0, nil) }
+                defer { source.next += 1 }
+                do {
+                    if let batch = try source.entries.nextBatch() {
+                        return (source.next, .batch(LookedUpBatch(batch)))
+                    }
+                    source.hasEnded = true
+                    return (source.next, .ended)
+                } catch {
+                    source.hasEnded = true
+                    return (
+                        source.next,
+                        .failed(FatalError(message: "\(error)", hint: nil, reason: .internal))
+                    )
+                }
+            }
+            guard var input else { return }
+            if case .batch(let batch) = input {
+                do throws(StorageError) {
+                    if worker == nil { worker = try makeWorker() }
+                    if let looked = try worker?.lookUp(batch) { input = .batch(looked) }
+                } catch {
+                    source.withLock { $0.hasEnded = true }
+                    input = .failed(FatalError(error))
+                }
+            }
+            guard mailbox.put(input, number: number) else { return }
+        }
+    }
+
+    private func makeWorker() throws(StorageError) -> Worker {
+        let reader = try CacheReader(cache, matchesVary: configuration.matchesVary)
+        return Worker(
+            reader: reader, hasFailures: try reader.hasFailures(), index: index,
+            configuration: configuration, wantsFreshImages: wantsFreshImages,
+            wallClock: wallClock)
+    }
+}
+
+extension LookedUpBatch {
+    init(_ batch: EntryBatch) {
+        self.batch = batch
+        fingerprints = []
+        states = []
+    }
+}
+
+/// One thread's means of looking entries up.
+private struct Worker {
+    let reader: CacheReader
+    /// Whether there was any failure when the run began; those of this run are told by the keys
+    /// that were seen.
+    let hasFailures: Bool
+    let index: FreshnessIndex
+    let configuration: RunConfiguration
+    let wantsFreshImages: Bool
+    let wallClock: @Sendable () -> Timestamp
+
+    func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
+        let batch = unknown.batch
+        let hasher = SHA256Hasher()
+        let recipe = RecipeFingerprint(configuration.recipe.canonicalText, hasher: hasher)
+        let keys = batch.text.withUnsafeBytes { text in
+            batch.records.map { record in
+                KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
+            }
+        }
+        let records = try index.records(
+            of: keys.map { VariantFingerprint($0, recipe) }, with: reader)
+        var result = LookedUpBatch(batch: batch, fingerprints: keys, states: [])
+        result.states.reserveCapacity(keys.count)
+        let now = wallClock()
+        var missing: [Int] = []
+        for (number, entry) in batch.records.enumerated() {
+            if entry.problem >= 0 {
+                result.states.append(.invalid)
+            } else if let record = records[number] {
+                result.states.append(
+                    try state(record, extras: batch.extras(of: entry), at: now))
+            } else {
+                result.states.append(.missing)
+                missing.append(number)
+            }
+        }
+        try findMissingAttributes(in: &result)
+        try findOriginals(of: missing, in: &result, at: now, hasher: hasher)
+        try findBlocks(in: &result, at: now)
+        if wantsFreshImages { try findImages(in: &result) }
+        return result
+    }
+
+    private func state(
+        _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
+    ) throws(StorageError) -> EntryState {
+        guard try isWarm(record, extras: extras, at: now) else {
+            return .stale(resource: record.resourceID, expiresAt: record.expiresAt)
+        }
+        let rules = configuration.freshness(extras)
+        return .fresh(
+            resource: record.resourceID,
+            expiresAt: Freshness.expiry(
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules),
+            lacksAttributes: false)
+    }
+
+    /// Finds fresh entries that ask for attributes that are not there.
+    private func findMissingAttributes(in result: inout LookedUpBatch) throws(StorageError) {
+        guard !result.batch.extras.isEmpty else { return }
+        var numbers: [Int] = []
+        var wanted: [(resource: Int64, attributes: [EntryAttribute])] = []
+        for (number, state) in result.states.enumerated() {
+            guard case .fresh(let resource, _, _) = state,
+                let extras = result.batch.extras(of: result.batch.records[number]),
+                !extras.attributes.isEmpty
+            else { continue }
+            numbers.append(number)
+            wanted.append((resource, extras.attributes))
+        }
+        for (number, hasAll) in zip(numbers, try reader.haveAttributes(wanted)) where !hasAll {
+            guard case .fresh(let resource, let expiresAt, _) = result.states[number] else {
+                continue
+            }
+            result.states[number] = .fresh(
+                resource: resource, expiresAt: expiresAt, lacksAttributes: true)
+        }
+    }
+
+    /// Whether the copy is used without asking.
+    private func isWarm(
+        _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
+    ) throws(StorageError) -> Bool {
+        switch configuration.refresh {
+        case .none: return true
+        case .all: return false
+        case .stale:
+            guard
+                Freshness.isFresh(
+                    validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
+                    rules: configuration.freshness(extras))
+            else { return false }
+            return try reader.matchesVary(record)
+        }
+    }
+
+    /// Finds stored originals of entries that are not stored by this run's recipe.
+    private func findOriginals(
+        of missing: [Int], in result: inout LookedUpBatch, at now: Timestamp,
+        hasher: borrowing SHA256Hasher
+    ) throws(StorageError) {
+        let original = Recipe(encoding: .original)
+        guard !missing.isEmpty, configuration.recipe != original else { return }
+        let recipe = RecipeFingerprint(original.canonicalText, hasher: hasher)
+        let records = try index.records(
+            of: missing.map { VariantFingerprint(result.fingerprints[$0], recipe) }, with: reader)
+        for (number, record) in zip(missing, records) {
+            guard let record else { continue }
+            let extras = result.batch.extras(of: result.batch.records[number])
+            result.states[number] = .derivable(
+                resource: record.resourceID, isFresh: try isWarm(record, extras: extras, at: now))
+        }
+    }
+
+    /// Finds the entries that failed before and are not to be asked for yet.
+    private func findBlocks(
+        in result: inout LookedUpBatch, at now: Timestamp
+    ) throws(StorageError) {
+        guard hasFailures, !configuration.retriesFailed, !configuration.isOffline else { return }
+        let batch = result.batch
+        let numbers = batch.records.indices.filter { result.states[$0].needsRequest }
+        let failures = try reader.failures(
+            ofKeys: numbers.map {
+                String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
+            })
+        for (number, failure) in zip(numbers, failures) {
+            // A key that stands for another URL now has not failed yet.
+            guard let failure, failure.isBlocking(at: now),
+                failure.url
+                    == RequestTarget.withoutUserInformation(
+                        String(decoding: batch.text[batch.records[number].url], as: UTF8.self))
+            else { continue }
+            result.states[number] = .blocked(
+                result.blocks.count, resource: result.states[number].resource)
+            result.blocks.append(failure)
+        }
+    }
+
+    private func findImages(in result: inout LookedUpBatch) throws(StorageError) {
+        var numbers: [Int] = []
+        var resources: [Int64] = []
+        for (number, state) in result.states.enumerated() {
+            guard case .fresh(let resource, _, _) = state else { continue }
+            numbers.append(number)
+            resources.append(resource)
+        }
+        result.images = [StoredImage?](repeating: nil, count: result.states.count)
+        let images = try reader.images(of: resources, recipe: configuration.recipe)
+        for (number, image) in zip(numbers, images) { result.images[number] = image }
+    }
+}
+
+extension EntryState {
+    /// Whether the origin has to be asked.
+    fileprivate var needsRequest: Bool {
+        switch self {
+        case .stale, .missing, .derivable(_, isFresh: false): true
+        case .invalid, .fresh, .blocked, .derivable(_, isFresh: true): false
+        }
+    }
+}

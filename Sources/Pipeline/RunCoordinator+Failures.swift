@@ -1,0 +1,64 @@
+package import CacheStorage
+package import PrefetchModel
+import Scheduling
+
+extension RunCoordinator {
+    /// Remembers how an entry failed that was asked for, and says what stays of it.
+    func remember(_ entry: PendingEntry, _ reason: FailureReason, _ result: inout EntryResult) {
+        guard let progress = entry.progress else { return }
+        if let copy = progress.copy, let image = progress.kept {
+            let text = "the copy of \(copy.fetchedAt) stays"
+            result.message = result.message.map { "\($0); \(text)" } ?? text
+            result.stored = image
+            result.expiresAt = copy.expiresAt
+        }
+        guard progress.start != nil else { return }
+        let host = RequestTarget.origin(of: entry.url)
+        outageRule.failed(host: host, reason: reason, httpStatus: progress.httpStatus)
+        let failureClass = FailurePolicy.failureClass(
+            of: reason, httpStatus: progress.httpStatus)
+        guard let kind = FailureRecord.Kind(rawValue: failureClass.rawValue), fatal == nil,
+            let stages = runningStages()
+        else { return }
+        stages.writer.enqueue(
+            .failure(
+                FailureRecord(
+                    key: entry.key, url: RequestTarget.withoutUserInformation(entry.url),
+                    host: host, reason: reason, httpStatus: progress.httpStatus,
+                    curlCode: progress.curlCode, message: result.message ?? "",
+                    attempts: result.attempts, kind: kind, failedAt: wallClock())),
+            token: nil)
+    }
+
+    /// Decides at the end of a run which of its failures block, and until when.
+    func settleFailures(of run: Int64, outage: Outage?) throws(StorageError) {
+        guard stages != nil else { return }
+        try cache.failures.settle(run: run) { record in
+            let isExplained =
+                outage?.explains(
+                    record.reason, httpStatus: record.httpStatus, host: record.host) ?? false
+            let failureClass = FailurePolicy.failureClass(
+                of: record.reason, httpStatus: record.httpStatus)
+            guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue)
+            else { return nil }
+            let runs = FailurePolicy.nextRunsInARow(
+                previous: FailureClass(rawValue: record.kind.rawValue).map {
+                    ($0, record.runsInARow)
+                }, now: failureClass)
+            let duration = FailurePolicy.blockDuration(
+                confirmations: FailurePolicy.confirmations(
+                    failureClass, reason: record.reason, runsInARow: runs))
+            return FailureLog.Settlement(
+                kind: kind, runsInARow: runs,
+                blockedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
+        }
+    }
+}
+
+extension FailureRecord {
+    /// Whether its URL is not asked for at `now`.
+    package func isBlocking(at now: Timestamp) -> Bool {
+        FailurePolicy.isBlocking(
+            blockedUntil: blockedUntil, lastFailedAt: lastFailedAt, at: now)
+    }
+}

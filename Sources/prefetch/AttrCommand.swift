@@ -1,0 +1,247 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch attr`
+struct AttrCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "attr",
+        abstract: "Read and write the extended attributes of cached images.",
+        discussion: """
+            An attribute is a name of 1 to 255 bytes and a value of up to 64 KiB of any bytes. It \
+            stays when its image is refreshed and goes when the image leaves the cache. Manifests \
+            set attributes with the field attr.NAME=VALUE. Names that begin with `prefetch.` are \
+            reserved.
+
+            Exit status: 0 done, 1 the image or the attribute is not in the cache, 2 the cache \
+            cannot be used, 64 wrong usage, 75 another run holds the cache.
+            """,
+        subcommands: [Get.self, Put.self, List.self, Remove.self])
+}
+
+extension AttrCommand {
+    /// `prefetch attr get URL NAME`
+    struct Get: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "get",
+            abstract: "Write the value of an attribute to standard output, and nothing else.")
+
+        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        var url: String
+
+        @Argument(help: ArgumentHelp("The attribute's name.", valueName: "name"))
+        var name: String
+
+        @OptionGroup var cache: CacheOptions
+
+        func run() throws {
+            let image = ImageName(url)
+            let catalog = try cache.catalog(for: image)
+            try writing {
+                guard let resource = try image.find(catalog.resource) else {
+                    throw image.isNotInTheCache
+                }
+                guard let value = try catalog.attribute(name, of: resource) else {
+                    throw AttrCommand.isMissing(name, of: image)
+                }
+                let output = OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
+                try output.write(value)
+            }
+        }
+    }
+
+    /// `prefetch attr set URL NAME [VALUE]`
+    struct Put: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "set",
+            abstract: "Set an attribute.",
+            discussion: """
+                The value is the argument, or what --file reads. A value or a name that begins with \
+                a hyphen goes behind `--`, like `attr set URL NAME -- -5`.
+                """)
+
+        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        var url: String
+
+        @Argument(help: ArgumentHelp("The attribute's name.", valueName: "name"))
+        var name: String
+
+        @Argument(help: ArgumentHelp("The attribute's value, UTF-8.", valueName: "value"))
+        var value: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "Read the value from this file, any bytes; `-` is standard input.",
+                valueName: "file"))
+        var file: String?
+
+        @OptionGroup var options: ChangeOptions
+
+        func validate() throws {
+            guard (value == nil) != (file == nil) else {
+                throw ValidationError("the value is given once: as an argument or with --file")
+            }
+        }
+
+        func run() throws {
+            let image = ImageName(url)
+            // Before standard input is waited for.
+            _ = try AttrCommand.attribute(name, [])
+            let attribute = try AttrCommand.attribute(name, readValue())
+            try options.change { cache in
+                let isSet = try image.find { key in
+                    try cache.attributes.set(attribute, key: key) ? true : nil
+                }
+                if isSet == nil { throw image.isNotInTheCache }
+            }
+        }
+
+        /// At most one byte more than a value may have, which is enough to refuse it.
+        private func readValue() throws -> [UInt8] {
+            if let value { return Array(value.utf8) }
+            return try AttrCommand.readInput(
+                file ?? "-", limit: EntryAttribute.maximumValueBytes + 1)
+        }
+    }
+
+    /// `prefetch attr list URL`
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List the attributes of an image.",
+            discussion: """
+                One line an attribute, ordered by name: the name, a tab, and the value, with control \
+                characters escaped, or its size as `<N bytes>` when it is not UTF-8. `attr get` \
+                writes a value as it is.
+                """)
+
+        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        var url: String
+
+        @OptionGroup var cache: CacheOptions
+
+        @Flag(
+            help: """
+                Print a JSON object; in it a value is a text, or an object with the member base64 when \
+                it is not UTF-8.
+                """)
+        var json = false
+
+        func run() throws {
+            let image = ImageName(url)
+            let catalog = try cache.catalog(for: image)
+            var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            try writing {
+                guard let resource = try image.find(catalog.resource) else {
+                    throw image.isNotInTheCache
+                }
+                let attributes = try catalog.attributes(of: resource)
+                if json {
+                    var object = JSONObject()
+                    object.add("key", resource.key)
+                    object.add("url", resource.url)
+                    object.add("attributes", JSONObject(attributes))
+                    try output.write(object)
+                } else {
+                    for attribute in attributes {
+                        let value =
+                            attribute.text.map(printable) ?? "<\(attribute.value.count) bytes>"
+                        try output.write(line: "\(printable(attribute.name))\t\(value)")
+                    }
+                }
+                try output.finish()
+            }
+        }
+    }
+
+    /// `prefetch attr rm URL NAME...`
+    struct Remove: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "rm",
+            abstract: "Remove attributes.",
+            discussion: """
+                Exit status 1 when one of them was not there; the others are removed all the same.
+                """)
+
+        @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
+        var url: String
+
+        @Argument(help: ArgumentHelp("The attributes' names.", valueName: "name"))
+        var names: [String]
+
+        @OptionGroup var options: ChangeOptions
+
+        func run() throws {
+            let image = ImageName(url)
+            for name in names { _ = try AttrCommand.attribute(name, []) }
+            try options.change { cache in
+                var missing: [String] = []
+                for name in names {
+                    guard
+                        let wasThere = try image.find({ try cache.attributes.remove(name, key: $0) }
+                        )
+                    else { throw image.isNotInTheCache }
+                    if !wasThere { missing.append(name) }
+                }
+                if !missing.isEmpty {
+                    throw AttrCommand.isMissing(missing.joined(separator: ", "), of: image)
+                }
+            }
+        }
+    }
+}
+
+extension AttrCommand {
+    /// - Throws: with exit status 64 for what cannot be an attribute of a user, and where the system
+    ///   gave arguments that are not UTF-8, of which only a mended copy is seen here.
+    private static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
+        guard hasTextOnly else {
+            throw CommandFailure(
+                exitStatus: EX_USAGE, message: "the arguments are not UTF-8",
+                hint: "--file sets a value of any bytes")
+        }
+        do throws(EntryAttribute.Problem) {
+            return try EntryAttribute(name: name, value: value)
+        } catch {
+            throw CommandFailure(exitStatus: EX_USAGE, message: error.message)
+        }
+    }
+
+    /// Whether every argument of the process is UTF-8; Swift replaces what is not.
+    private static var hasTextOnly: Bool {
+        (0..<Int(CommandLine.argc)).allSatisfy { index in
+            CommandLine.unsafeArgv[index].map { String(validatingCString: $0) != nil } ?? true
+        }
+    }
+
+    private static func isMissing(_ name: String, of image: ImageName) -> CommandFailure {
+        CommandFailure(exitStatus: 1, message: "\(image.shown): has no attribute \(name)")
+    }
+
+    /// Reads a file, or standard input for `-`, and stops after `limit` bytes.
+    ///
+    /// - Throws: with exit status 2 when it cannot be read.
+    private static func readInput(_ path: String, limit: Int) throws -> [UInt8] {
+        func failure() -> CommandFailure {
+            let name = path == "-" ? "standard input" : path
+            return .unusable("\(name): cannot read: \(String(cString: strerror(errno)))")
+        }
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure() }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var bytes = [UInt8](repeating: 0, count: limit)
+        var count = 0
+        while count < limit {
+            let result = bytes.withUnsafeMutableBytes {
+                read(descriptor, $0.baseAddress?.advanced(by: count), limit - count)
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result >= 0 else { throw failure() }
+            guard result > 0 else { break }
+            count += result
+        }
+        return Array(bytes[..<count])
+    }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+
+/// Flags of the commands that change the cache outside a run.
+struct ChangeOptions: ParsableArguments {
+    @OptionGroup var cache: CacheOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "While a run holds the cache: fail, wait or wait=DURATION.", valueName: "what"))
+    var lock: LockArgument = .fail
+
+    func validate() throws {
+        // A change that was left out would look like one that was made.
+        if lock == .skip { throw ValidationError("--lock is fail, wait or wait=DURATION here") }
+    }
+
+    /// Locks the cache, changes it, and makes the change durable.
+    ///
+    /// - Throws: with exit status 1 where there is no cache, and makes none; with 75 when another
+    ///   run holds it.
+    func change<Value>(_ work: (OpenCache) throws -> Value) throws -> Value {
+        let path = try cache.path()
+        guard try cache.isPresent() else {
+            throw CommandFailure(
+                exitStatus: 1, message: "\(path): there is no cache yet",
+                hint: "`prefetch run` makes it, --cache-dir names another")
+        }
+        do {
+            guard
+                let opened = try OpenCache.open(
+                    path: path, waiting: lock.waiting, makesMissing: false)
+            else {
+                throw CommandFailure(
+                    exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
+                    hint: "--lock wait waits for it")
+            }
+            let result = Result { try work(opened) }
+            // Also after a failure: what a killed run left behind must not be moved unsynced.
+            try opened.synchronize()
+            return try result.get()
+        } catch let error as StorageError {
+            throw CommandFailure(error)
+        }
+    }
+}
+
+extension LockArgument {
+    /// How long the lock is waited for.
+    var waiting: OpenCache.Waiting {
+        if case .wait(let limit) = self { .upTo(limit) } else { .none }
+    }
+}

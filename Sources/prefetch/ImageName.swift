@@ -1,0 +1,53 @@
+import CacheStorage
+import Manifests
+import PrefetchModel
+
+/// What the user calls a cached image: its URL, or its cache key.
+struct ImageName {
+    let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// For messages.
+    var shown: String { RedactedURL(text).description }
+
+    /// Looks the text up as a key as it is, which may be one given by the field `key` of a manifest,
+    /// and else as the key of the URL that it is.
+    ///
+    /// - Parameter lookUp: returns nil for a key that is not known.
+    /// - Returns: nil when neither is known.
+    /// - Throws: what `lookUp` throws.
+    func find<Value>(_ lookUp: (String) throws -> Value?) throws -> Value? {
+        if let value = try lookUp(text) { return value }
+        guard let key = canonicalKey, key != text else { return nil }
+        return try lookUp(key)
+    }
+
+    private var canonicalKey: String? {
+        do throws(EntryBatch.Problem) {
+            return try URLNormalizer().canonical(text.utf8).key
+        } catch {
+            return nil
+        }
+    }
+
+    var isNotInTheCache: CommandFailure {
+        CommandFailure(exitStatus: 1, message: "\(shown): is not in the cache")
+    }
+}
+
+extension CacheOptions {
+    /// Opens the cache for reading what it says of an image.
+    ///
+    /// - Throws: with exit status 1 where there is no cache.
+    func catalog(for name: ImageName) throws -> CacheCatalog {
+        guard try isPresent() else {
+            throw CommandFailure(
+                exitStatus: 1,
+                message: "\(name.shown): is not in the cache, which does not exist yet")
+        }
+        return try catalog()
+    }
+}

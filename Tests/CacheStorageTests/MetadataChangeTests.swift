@@ -1,0 +1,320 @@
+import CacheStorage
+import Foundation
+import PrefetchModel
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct MetadataChangeTests {
+    private let folder: TemporaryFolder
+    private let cache: OpenCache
+
+    init() throws {
+        folder = try TemporaryFolder()
+        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .none))
+    }
+
+    private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
+
+    private func resource(of key: String, recipe: Recipe = Recipe()) throws -> Int64 {
+        try #require(try Lookup(cache)([key], recipe: recipe)[0]).resourceID
+    }
+
+    // MARK: Resources
+
+    @Test func aValidationRenewsEveryVariantAndLeavesTheImagesAlone() throws {
+        let bytes = Array("body".utf8)
+        let original = Recipe(encoding: .original)
+        try store(
+            [
+                Sample.row(key: "http://a/1", bytes: bytes),
+                Sample.row(key: "http://a/1", bytes: bytes, recipe: original),
+                Sample.row(key: "http://a/2", bytes: [2]),
+            ], in: cache)
+        let identifier = try resource(of: "http://a/1")
+        let validation = ResourceChange.Validation(
+            location: ResourceLocation(
+                url: "http://a/1", finalURL: "http://b/1", host: "http://a"),
+            response: StoredResponse(
+                entityTag: "\"new\"", cacheControl: "max-age=9", vary: "accept: x",
+                date: time(70)),
+            validatedAt: time(100), expiresAt: time(9100))
+        _ = try commit(
+            [
+                .resource(
+                    ResourceChange(
+                        resourceID: identifier, key: "http://a/1", validation: validation))
+            ], in: cache)
+        let lookup = try Lookup(cache) { $0 == "accept: x" }
+        for recipe in [Recipe(), original] {
+            let record = try #require(try lookup(["http://a/1"], recipe: recipe)[0])
+            #expect(record.validatedAt == time(100))
+            #expect(record.expiresAt == time(9100))
+            #expect(try lookup.reader.matchesVary(record))
+        }
+        #expect(try lookup(["http://a/2"])[0]?.expiresAt == time(1000))
+        let copy = try #require(try lookup.reader.copies(of: [identifier])[0])
+        #expect(copy.response == validation.response)
+        #expect(copy.responseURL == "http://b/1")
+        #expect(copy.fetchedAt == time(10))
+        #expect(copy.images.count == 2)
+    }
+
+    @Test func aDerivedVariantIsAsFreshAsItsOriginal() throws {
+        let original = Recipe(encoding: .original)
+        try store(
+            [Sample.row(key: "http://a/1", bytes: [1], recipe: original, expiresAt: 5000)],
+            in: cache)
+        let identifier = try resource(of: "http://a/1", recipe: original)
+        let small = Sample.row(key: "http://a/1", bytes: [7]).row.image
+        try [UInt8](arrayLiteral: 7).withUnsafeBytes {
+            try cache.content.store($0, as: small, originURL: "http://a/1")
+        }
+        let change = ResourceChange(
+            resourceID: identifier, key: "http://a/1",
+            variant: ResourceChange.Variant(recipe: Recipe(), image: small, createdAt: time(50)))
+        _ = try commit([.resource(change)], in: cache)
+        let lookup = try Lookup(cache)
+        let record = try #require(try lookup(["http://a/1"])[0])
+        #expect(record.expiresAt == time(5000))
+        #expect(try lookup.reader.images(of: [identifier], recipe: Recipe()) == [small])
+        #expect(try lookup(["http://a/1"], recipe: original)[0] != nil)
+    }
+
+    @Test func aNewBodyTakesAllVariantsAwayWithTheirFreshness() throws {
+        let original = Recipe(encoding: .original)
+        try store(
+            [
+                Sample.row(key: "http://a/1", bytes: [1]),
+                Sample.row(key: "http://a/1", bytes: [1], recipe: original),
+                Sample.row(key: "http://a/1", bytes: [2], recipe: Recipe(quality: 7)),
+            ], in: cache)
+        let lookup = try Lookup(cache)
+        #expect(try lookup(["http://a/1"]) == [nil])
+        #expect(try lookup(["http://a/1"], recipe: original) == [nil])
+        #expect(try lookup(["http://a/1"], recipe: Recipe(quality: 7))[0] != nil)
+    }
+
+    @Test func aDamagedFileIsNotReadForTheOriginal() throws {
+        let sample = Sample.row(key: "http://a/1", bytes: Array("whole".utf8))
+        try store([sample], in: cache)
+        let hasher = SHA256Hasher()
+        func look() -> String {
+            switch cache.content.bytes(of: sample.row.image, hasher: hasher) {
+            case .whole(let bytes): bytes == sample.bytes ? "whole" : "other bytes"
+            case .damaged: "damaged"
+            case .unreadable(let error): "\(error)"
+            }
+        }
+        #expect(look() == "whole")
+        let path = cache.directory.path(of: sample.row.image)
+        for damage in ["hole!", "who", ""] {
+            try Data(damage.utf8).write(to: URL(fileURLWithPath: path))
+            #expect(look() == "damaged", "\(damage)")
+        }
+        try FileManager.default.removeItem(atPath: path)
+        #expect(mkfifo(path, 0o600) == 0)
+        #expect(look() == "damaged")
+    }
+
+    /// Another entry may bring the same bytes while the damaged file still has their name and size.
+    @Test func aDamagedFileIsWrittenAnewAndNoRowNamesItMeanwhile() throws {
+        let sample = Sample.row(key: "http://a/1", bytes: Array("whole".utf8))
+        try store([sample], in: cache)
+        let path = cache.directory.path(of: sample.row.image)
+        try Data("hole!".utf8).write(to: URL(fileURLWithPath: path))
+        cache.content.distrust(sample.row.image)
+        _ = try commit([.lost(sample.row.image)], in: cache)
+        #expect(try Lookup(cache)(["http://a/1"]) == [nil])
+        #expect(!FileManager.default.fileExists(atPath: path))
+        try Data("hole!".utf8).write(to: URL(fileURLWithPath: path))
+        try store([sample], in: cache)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("whole".utf8))
+    }
+
+    // MARK: The log
+
+    /// As `prefetch list | less` does.
+    @Test func aReaderOfAnotherProgramHoldsNobodyUp() async throws {
+        try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
+        let database = folder.path + "/cache/prefetch.sqlite"
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        holder.arguments = [
+            "python3", "-c",
+            """
+            import sqlite3, sys
+            c = sqlite3.connect(sys.argv[1], isolation_level=None)
+            c.execute('BEGIN'); c.execute('SELECT * FROM resource').fetchall()
+            print('reading', flush=True); sys.stdin.read()
+            """, database,
+        ]
+        let (input, output) = (Pipe(), Pipe())
+        holder.standardInput = input
+        holder.standardOutput = output
+        try holder.run()
+        defer {
+            try? input.fileHandleForWriting.close()
+            holder.waitUntilExit()
+        }
+        #expect(!output.fileHandleForReading.availableData.isEmpty)
+        let start = ContinuousClock.now
+        try store([Sample.row(key: "http://a/1", bytes: [2])], in: cache)
+        try cache.synchronize()
+        // The connection's time-out, which nobody is to wait for, is ten seconds.
+        #expect(.now - start < .seconds(5))
+        // The old file stays until its row's change is in the database, so it is a stray.
+        let run = try cache.log.begin(manifests: [], at: time(1))
+        try cache.log.end(
+            run, at: time(2), exitStatus: 0, counters: RunCounters(), leavesStrays: true)
+        #expect(try cache.log.lastRunMayHaveLeftStrays())
+        #expect(try cache.log.collectStrays(scansContent: true) == 1)
+    }
+
+    @Test func aLongLogIsCut() throws {
+        let log = folder.path + "/cache/prefetch.sqlite-wal"
+        func size() throws -> Int {
+            let attributes = try FileManager.default.attributesOfItem(atPath: log)
+            return try #require(attributes[.size] as? Int)
+        }
+        var longest = 0
+        for _ in 0..<400 {
+            let run = try cache.log.begin(
+                manifests: [String(repeating: "m", count: 9_000)], at: time(1))
+            try cache.log.end(run, at: time(2), exitStatus: 0, counters: RunCounters())
+            try cache.synchronizeLongLog()
+            longest = max(longest, try size())
+        }
+        #expect(longest > 500_000)
+        #expect(longest < 2_000_000)
+    }
+
+    // MARK: Attributes
+
+    @Test func attributesStayOverNewBodiesAndGoWithTheirResource() throws {
+        var sample = Sample.row(key: "http://a/1", bytes: [1])
+        sample.row.attributes = [
+            try EntryAttribute(name: "a", value: [0, 10, 255]),
+            try EntryAttribute(name: "b", value: []),
+        ]
+        try store([sample], in: cache)
+        try store([Sample.row(key: "http://a/1", bytes: [2])], in: cache)
+        let reader = try Lookup(cache).reader
+        let identifier = try resource(of: "http://a/1")
+        func has(_ attributes: [EntryAttribute]) throws -> Bool {
+            try reader.haveAttributes([(identifier, attributes)]) == [true]
+        }
+        #expect(try has(sample.row.attributes))
+        let other = try EntryAttribute(name: "a", value: [0, 10])
+        #expect(try !has([other]))
+        let change = ResourceChange(
+            resourceID: identifier, key: "http://a/1", attributes: [other])
+        _ = try commit([.resource(change)], in: cache)
+        #expect(
+            try has([other, sample.row.attributes[1]]))
+        try runSQL(
+            "PRAGMA foreign_keys = ON; DELETE FROM resource", folder.path + "/cache/prefetch.sqlite"
+        )
+        #expect(try !has([other]))
+    }
+
+    // MARK: Failures
+
+    private func failure(
+        _ key: String, kind: FailureRecord.Kind = .permanent, at milliseconds: Int64
+    ) -> MetadataChange {
+        .failure(
+            FailureRecord(
+                key: key, url: key, host: "http://a", reason: .httpStatus, httpStatus: 404,
+                curlCode: nil, message: "HTTP 404", attempts: 1, kind: kind,
+                failedAt: time(milliseconds)))
+    }
+
+    private func settled(_ run: Int64, blockedUntil: Timestamp?) throws {
+        try cache.failures.settle(run: run) { record in
+            FailureLog.Settlement(
+                kind: .permanent, runsInARow: record.runsInARow + 1, blockedUntil: blockedUntil)
+        }
+    }
+
+    @Test func aFailureCountsWhenItsRunHasEnded() throws {
+        let reader = try Lookup(cache).reader
+        #expect(try !reader.hasFailures())
+        _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
+        #expect(try reader.hasFailures())
+        let noted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
+        #expect(noted.runsInARow == 0)
+        #expect(noted.blockedUntil == nil)
+        // Another run's end is not this one's.
+        try settled(2, blockedUntil: time(99))
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
+        try settled(1, blockedUntil: time(99))
+        for _ in 0..<2 {
+            let counted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
+            #expect(counted.runsInARow == 1)
+            #expect(counted.blockedUntil == time(99))
+            // Once only.
+            try settled(1, blockedUntil: nil)
+        }
+        _ = try commit([failure("http://a/1", at: 8)], in: cache, run: 3)
+        let again = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
+        #expect(again.attempts == 2)
+        #expect(again.firstFailedAt == time(5))
+        #expect(again.lastFailedAt == time(8))
+        #expect(again.blockedUntil == time(99))
+    }
+
+    @Test func aKeyThatStandsForAnotherURLBeginsAnew() throws {
+        _ = try commit([failure("logo", at: 5)], in: cache, run: 1)
+        try settled(1, blockedUntil: time(99))
+        var other = FailureRecord(
+            key: "logo", url: "http://b/2", host: "http://b", reason: .httpStatus, httpStatus: 404,
+            curlCode: nil, message: "", attempts: 1, kind: .permanent, failedAt: time(50))
+        _ = try commit([.failure(other)], in: cache, run: 2)
+        let reader = try Lookup(cache).reader
+        let noted = try #require(try reader.failures(ofKeys: ["logo"])[0])
+        #expect(noted.url == "http://b/2")
+        #expect(noted.runsInARow == 0 && noted.attempts == 1)
+        #expect(noted.blockedUntil == nil && noted.firstFailedAt == time(50))
+        try settled(2, blockedUntil: time(120))
+        other.lastFailedAt = time(60)
+        _ = try commit([.failure(other)], in: cache, run: 3)
+        let again = try #require(try reader.failures(ofKeys: ["logo"])[0])
+        #expect(again.runsInARow == 1 && again.attempts == 2)
+        #expect(again.blockedUntil == time(120))
+    }
+
+    @Test func whatSaysNothingAboutItsURLIsLeftAsItWas() throws {
+        _ = try commit([failure("http://a/1", at: 5)], in: cache, run: 1)
+        try cache.failures.settle(run: 1) { _ in nil }
+        let reader = try Lookup(cache).reader
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
+        try settled(1, blockedUntil: time(99))
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.blockedUntil == nil)
+    }
+
+    @Test func successRemovesTheFailure() throws {
+        _ = try commit(
+            [failure("http://a/1", at: 5), failure("http://a/2", at: 5), failure("x", at: 5)],
+            in: cache)
+        try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
+        let reader = try Lookup(cache).reader
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0] == nil)
+        #expect(try reader.failures(ofKeys: ["http://a/2"])[0] != nil)
+        #expect(try cache.failures.remove(key: "http://a/2"))
+        #expect(try !cache.failures.remove(key: "http://a/2"))
+        #expect(try cache.failures.removeAll { $0.key != "x" } == 0)
+        #expect(try cache.failures.removeAll() == 1)
+        #expect(try !reader.hasFailures())
+    }
+
+    @Test func manyFailuresAreSettledInPieces() throws {
+        let count = 21_000
+        var configuration = MetadataWriter.Configuration()
+        configuration.groupRows = count
+        _ = try commit(
+            (0..<count).map { failure("http://a/\($0)", at: 5) }, in: cache,
+            configuration: configuration)
+        try settled(1, blockedUntil: time(77))
+        #expect(try cache.failures.removeAll { $0.blockedUntil == time(77) } == count)
+    }
+}

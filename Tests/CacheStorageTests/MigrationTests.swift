@@ -1,0 +1,142 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import CacheStorage
+
+/// Databases as shipped versions left them. What is here is frozen like the migrations themselves:
+/// these are the caches that people have.
+@Suite(.timeLimit(.minutes(5)))
+struct MigrationTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path + "/cache" }
+    private var database: String { path + "/prefetch.sqlite" }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private static let version1 = """
+        PRAGMA application_id = 1886545507;
+        PRAGMA journal_mode = WAL;
+        CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+        INSERT INTO grdb_migrations VALUES ('1');
+        CREATE TABLE resource (
+            id INTEGER PRIMARY KEY,
+            key TEXT NOT NULL UNIQUE,
+            url TEXT NOT NULL,
+            final_url TEXT,
+            host TEXT NOT NULL,
+            etag TEXT,
+            last_modified TEXT,
+            cache_control TEXT,
+            vary TEXT,
+            date INTEGER,
+            fetched_at INTEGER NOT NULL,
+            validated_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            source_bytes INTEGER NOT NULL,
+            source_format TEXT NOT NULL,
+            source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
+            source_width INTEGER NOT NULL,
+            source_height INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE variant (
+            resource_id INTEGER NOT NULL
+                REFERENCES resource (id) ON DELETE CASCADE,
+            recipe TEXT NOT NULL,
+            sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+            format TEXT NOT NULL,
+            width INTEGER NOT NULL,
+            height INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            last_access_at INTEGER NOT NULL,
+            PRIMARY KEY (resource_id, recipe)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX variant_sha256 ON variant (sha256);
+        CREATE TABLE run (
+            id INTEGER PRIMARY KEY,
+            started_at INTEGER NOT NULL,
+            ended_at INTEGER,
+            manifest TEXT NOT NULL,
+            exit_status INTEGER,
+            counters TEXT
+        ) STRICT;
+        INSERT INTO resource VALUES
+            (1, 'http://a/1', 'http://a/1', NULL, 'http://a', '"e1"', NULL, 'max-age=60', NULL,
+                1000, 2000, 2000, 62000, 3, 'png', zeroblob(32), 3, 2),
+            (7, 'http://a/7', 'http://a/7', 'http://b/7', 'http://a', NULL,
+                'Sat, 21 Nov 2026 00:00:00 GMT', NULL, 'Accept-Encoding', NULL, 3000, 3000, 4000,
+                3, 'png', zeroblob(32), 3, 2);
+        INSERT INTO variant VALUES
+            (1, 'same;q=85;strip=safe', X'\(digest)', 'png', 3, 2, 3, 2000, 2000),
+            (1, 'original', zeroblob(32), 'png', 3, 2, 3, 2000, 2000),
+            (7, 'same;q=85;strip=safe', X'\(digest)', 'png', 3, 2, 3, 3000, 3000);
+        INSERT INTO run VALUES (1, 1000, 5000, 'm.txt', 0, '{"entries":2}');
+        """
+
+    private static let digest = String(repeating: "ab", count: 32)
+
+    /// A cache of that version, as the commands find it.
+    private func makeVersion1() throws {
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+        try "Signature: 8a477f597d28d172789f06886806bc55\n".write(
+            toFile: path + "/CACHEDIR.TAG", atomically: false, encoding: .utf8)
+        try runSQL(MigrationTests.version1, database)
+    }
+
+    @Test func aCacheOfVersion1KeepsAllThatItHas() throws {
+        try makeVersion1()
+        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let lookup = try Lookup(cache) { _ in false }
+        let records = try lookup(["http://a/1", "http://a/7", "http://a/8"])
+        #expect(records.map { $0?.resourceID } == [1, 7, nil])
+        #expect(records[0]?.validatedAt == Timestamp(milliseconds: 2000))
+        #expect(records[0]?.expiresAt == Timestamp(milliseconds: 62000))
+        let originals = try lookup(
+            ["http://a/1", "http://a/7"], recipe: Recipe(encoding: .original))
+        #expect(originals.map { $0?.resourceID } == [1, nil])
+        // What varied was kept without the values: it is asked for anew.
+        #expect(try lookup.reader.matchesVary(#require(records[0])))
+        #expect(try !lookup.reader.matchesVary(#require(records[1])))
+        let copy = try #require(try lookup.reader.copies(of: [7])[0])
+        #expect(copy.response.lastModified == "Sat, 21 Nov 2026 00:00:00 GMT")
+        #expect(copy.response.expires == nil)
+        #expect(copy[Recipe()]?.digest.description == MigrationTests.digest)
+        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
+    }
+
+    @Test func readingCommandsAskForTheRunThatMigrates() throws {
+        try makeVersion1()
+        let directory = try CacheDirectory(path: path, access: .readOnly)
+        let error = #expect(throws: StorageError.self) {
+            try CacheCatalog(directory: directory)
+        }
+        #expect(error?.message.contains("older version") == true)
+        #expect(error?.hint?.contains("prefetch run") == true)
+    }
+
+    /// A new cache and a migrated one have the same tables.
+    @Test func migratedAndNewCachesHaveTheSameSchema() throws {
+        try makeVersion1()
+        let new = folder.path + "/new"
+        for path in [path, new] { _ = try OpenCache.open(path: path, waiting: .none) }
+        let schemas = try [path, new].map { path in
+            let output = folder.path + "/schema.txt"
+            try runSQL(
+                """
+                ATTACH '\(output)' AS other;
+                CREATE TABLE other.texts AS
+                    SELECT name, replace(replace(replace(sql, ' ', ''), char(10), ''), '"', '')
+                        AS sql FROM main.sqlite_schema ORDER BY name;
+                """, path + "/prefetch.sqlite")
+            defer { try? FileManager.default.removeItem(atPath: output) }
+            return try Data(contentsOf: URL(fileURLWithPath: output))
+        }
+        #expect(schemas[0].count > 4096)
+        #expect(schemas[0] == schemas[1])
+    }
+}

@@ -1,0 +1,112 @@
+import CacheStorage
+import Foundation
+import PrefetchModel
+import Testing
+
+/// Carries changes out as a run does and waits for their commit.
+func commit(
+    _ changes: [MetadataChange], in cache: OpenCache, run: Int64 = 1,
+    configuration: MetadataWriter.Configuration = MetadataWriter.Configuration()
+) throws -> [[Int]] {
+    let writer = MetadataWriter(
+        database: cache.database, content: cache.content, run: run, configuration: configuration)
+    for (token, change) in changes.enumerated() { writer.enqueue(change, token: token) }
+    writer.finish()
+    var groups: [[Int]] = []
+    try writer.run { groups.append($0) }
+    return groups
+}
+
+/// Stores rows with their files as a run does.
+func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throws {
+    for item in rows {
+        try item.bytes.withUnsafeBytes {
+            try cache.content.store($0, as: item.row.image, originURL: item.row.url)
+        }
+    }
+    let groups = try commit(rows.map { .image($0.row) }, in: cache)
+    #expect(groups.flatMap(\.self) == Array(rows.indices))
+}
+
+/// Runs SQL in a database by another program.
+func runSQL(_ sql: String, _ database: String) throws {
+    let script = database + ".sql"
+    try sql.write(toFile: script, atomically: true, encoding: .utf8)
+    defer { try? FileManager.default.removeItem(atPath: script) }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+        "python3", "-c",
+        """
+        import sqlite3, sys
+        c = sqlite3.connect(sys.argv[1]); c.executescript(open(sys.argv[2]).read()); c.commit()
+        """, database, script,
+    ]
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+}
+
+/// Asks the index as a run's thread does.
+struct Lookup {
+    let reader: CacheReader
+    let index: FreshnessIndex
+
+    init(
+        _ cache: OpenCache, expectedLookups: Int = 0,
+        matchesVary: @escaping @Sendable (String) -> Bool = { _ in true }
+    ) throws {
+        reader = try CacheReader(cache, matchesVary: matchesVary)
+        index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
+    }
+
+    func callAsFunction(
+        _ keys: [String], recipe: Recipe = Recipe()
+    ) throws -> [FreshnessRecord?] {
+        let hasher = SHA256Hasher()
+        let recipe = RecipeFingerprint(recipe.canonicalText, hasher: hasher)
+        return try index.records(
+            of: keys.map { VariantFingerprint(KeyFingerprint($0, hasher: hasher), recipe) },
+            with: reader)
+    }
+}
+
+/// Rows without images behind them: the storage does not look into the bytes.
+enum Sample {
+    static func digest(_ bytes: [UInt8]) -> ContentDigest {
+        bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
+    }
+
+    static func row(
+        key: String, bytes: [UInt8], recipe: Recipe = Recipe(), expiresAt: Int64 = 1000
+    ) -> (row: ImageRow, bytes: [UInt8]) {
+        let image = StoredImage(
+            digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
+            size: ByteCount(bytes.count))
+        let row = ImageRow(
+            key: key, url: key, finalURL: nil, host: "http://a",
+            response: StoredResponse(entityTag: "\"e\""), fetchedAt: Timestamp(milliseconds: 10),
+            expiresAt: Timestamp(milliseconds: expiresAt),
+            source: SourceImage(
+                digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
+                size: ByteCount(bytes.count)),
+            recipe: recipe, image: image)
+        return (row, bytes)
+    }
+}
+
+/// A folder of a test's own, removed with it.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "prefetch-tests-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

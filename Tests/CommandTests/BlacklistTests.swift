@@ -1,0 +1,251 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Which failures are remembered, for how long, and what takes them back.
+@Suite(.timeLimit(.minutes(15)))
+struct BlacklistTests {
+    private static let picture = Fixtures.png(seed: 1)
+    private static let hour = 3600 * 1000
+
+    private func runsInARow(_ workspace: Workspace) async throws -> [[String?]] {
+        try await workspace.query(
+            "SELECT class, runs_in_a_row, blocked_until IS NOT NULL FROM failure ORDER BY key")
+    }
+
+    @Test func whatIsGoneIsNotAskedAgainUntilItIsAskedFor() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .notFound, .notFound, .image(BlacklistTests.picture))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                #expect(first.report.verdicts == ["failed/http-status"], "\(first.result)")
+                let second = try await workspace.prefetch([url, url])
+                #expect(
+                    second.report.verdicts == ["blacklisted", "duplicate"], "\(second.result)")
+                #expect(second.result.status == 1 && origin.requests.count == 1)
+                #expect(
+                    second.report.entries.first?.message?.contains("404") == true,
+                    "\(second.result)")
+                let tolerant = try await workspace.prefetch([url], "--max-failures", "1")
+                #expect(tolerant.result.status == 0, "\(tolerant.result)")
+                for verdict in ["failed/http-status", "downloaded"] {
+                    let run = try await workspace.prefetch([url], "--retry-failed")
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+                #expect(try await workspace.query("SELECT * FROM failure") == [])
+                let last = try await workspace.prefetch([url])
+                #expect(last.report.verdicts == ["fresh"], "\(last.result)")
+            }
+        }
+    }
+
+    @Test func aMendedLineIsAskedForThoughItsKeyFailed() async throws {
+        try await withOrigin { origin in
+            origin.serve("/typo.png", .notFound)
+            origin.serve("/logo.png", .image(BlacklistTests.picture))
+            try await withWorkspace { workspace in
+                for (path, verdict) in [
+                    ("/typo.png", "failed/http-status"), ("/typo.png", "blacklisted"),
+                    ("/logo.png", "downloaded"),
+                ] {
+                    let run = try await workspace.prefetch([origin.url(path) + " key=logo"])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+            }
+        }
+    }
+
+    @Test func whatIsIllIsBlockedByTheFifthRunInARow() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .unavailable())
+            try await withWorkspace { workspace in
+                for count in 1...5 {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                    #expect(
+                        try await runsInARow(workspace)
+                            == [["transient", "\(count)", count == 5 ? "1" : "0"]])
+                }
+                let run = try await workspace.prefetch([url])
+                #expect(run.report.verdicts == ["blacklisted"], "\(run.result)")
+                let rows = try await workspace.query(
+                    "SELECT blocked_until - last_failed_at, attempts >= 5 FROM failure")
+                #expect(rows == [["\(BlacklistTests.hour)", "1"]])
+            }
+        }
+    }
+
+    @Test func oneSuccessBeginsTheCountAnew() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .unavailable(), .unavailable(), .unavailable(), .unavailable(),
+                .picture(BlacklistTests.picture), .unavailable())
+            try await withWorkspace { workspace in
+                for _ in 1...5 { _ = try await workspace.prefetch([url]) }
+                for _ in 1...2 {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                }
+                #expect(try await runsInARow(workspace) == [["transient", "2", "0"]])
+            }
+        }
+    }
+
+    @Test func failuresOfAnotherClassBeginTheCountAnew() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .unavailable(), .unavailable(), .notFound, .unavailable())
+            try await withWorkspace { workspace in
+                let wanted = [
+                    ["transient", "1", "0"], ["transient", "2", "0"], ["permanent", "1", "1"],
+                    ["transient", "1", "0"],
+                ]
+                for row in wanted {
+                    _ = try await workspace.prefetch([url], "--retry-failed")
+                    #expect(try await runsInARow(workspace) == [row])
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [401, 403, 407])
+    func whatIsTheUsersToMendIsNeverBlocked(status: Int) async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", Response(status))
+            try await withWorkspace { workspace in
+                for count in 1...6 {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                    #expect(origin.requests.count == count)
+                }
+                #expect(try await workspace.query("SELECT * FROM failure") == [])
+            }
+        }
+    }
+
+    @Test func aCopyWhoseOriginIsGoneStaysAndIsNotAskedFor() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .picture(BlacklistTests.picture), .notFound)
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                let path = try #require(first.report.entries.first?.path)
+                for verdict in ["failed/http-status", "blacklisted"] {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+                #expect(origin.requests.count == 2)
+                let get = try await workspace.run("get", "--stale", url)
+                #expect(get.output == "\(workspace.cache)/\(path)\n", "\(get)")
+                #expect(try await workspace.judge(sources: [url: BlacklistTests.picture]) == 1)
+            }
+        }
+    }
+
+    @Test func theCacheIsAskedBeforeTheBlacklist() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .image(BlacklistTests.picture), .notFound)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url])
+                let all = try await workspace.prefetch([url], "--refresh", "all")
+                #expect(all.report.verdicts == ["failed/http-status"], "\(all.result)")
+                let fresh = try await workspace.prefetch([url])
+                #expect(fresh.report.verdicts == ["fresh"], "\(fresh.result)")
+                #expect(fresh.result.status == 0)
+                let blocked = try await workspace.prefetch([url], "--refresh", "all")
+                #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                // No request is needed for it either.
+                let offline = try await workspace.prefetch([url], "--offline")
+                #expect(offline.report.verdicts == ["fresh"], "\(offline.result)")
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func blocksGrowWithEachConfirmationAndEnd() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                let hour = BlacklistTests.hour
+                let day = 24 * hour
+                let minute = 60_000
+                for length in [hour, 6 * hour, day, 7 * day, 30 * day, 30 * day] {
+                    let failed = try await workspace.prefetch([url])
+                    #expect(failed.report.verdicts == ["failed/http-status"], "\(failed.result)")
+                    let rows = try await workspace.query(
+                        "SELECT blocked_until - last_failed_at FROM failure")
+                    #expect(rows == [["\(length)"]])
+                    try await workspace.query(
+                        """
+                        UPDATE failure SET last_failed_at = last_failed_at - \(length - minute),
+                            blocked_until = blocked_until - \(length - minute),
+                            first_failed_at = first_failed_at - \(length - minute)
+                        """)
+                    let blocked = try await workspace.prefetch([url])
+                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                    try await workspace.query(
+                        """
+                        UPDATE failure SET last_failed_at = last_failed_at - \(minute),
+                            blocked_until = blocked_until - \(minute)
+                        """)
+                }
+                #expect(origin.requests.count == 6)
+            }
+        }
+    }
+
+    @Test func aKilledRunBlocksNothing() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let lines = (0..<12).map { origin.url("/\($0)") }
+            for index in 8..<12 {
+                origin.serve("/\(index)", .image(Fixtures.png(seed: index), gate: gate))
+            }
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(lines).start()
+                try await origin.wait(for: "four held") { $0.answered == 8 && $0.inFlight == 4 }
+                try await eventually("the failures are committed") {
+                    try await workspace.query("SELECT count(*) FROM failure") == [["8"]]
+                }
+                running.signal(SIGKILL)
+                #expect(await running.wait().signal == SIGKILL)
+                let rows = try await workspace.query(
+                    "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL "
+                        + "OR runs_in_a_row > 0")
+                #expect(rows == [["0"]])
+                gate.open()
+                let next = try await workspace.prefetch(lines)
+                #expect(
+                    next.summary.outcomes == ["failed": 8, "downloaded": 4], "\(next.result)")
+                let last = try await workspace.prefetch(lines)
+                #expect(
+                    last.summary.outcomes == ["blacklisted": 8, "fresh": 4], "\(last.result)")
+            }
+        }
+    }
+
+    /// An interrupted run has ended, and what it found out holds.
+    @Test func aStoppedRunBlocksWhatItAsked() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let lines = [origin.url("/gone"), origin.url("/held")]
+            origin.serve("/held", .image(BlacklistTests.picture, gate: gate))
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(lines).start()
+                try await origin.wait(for: "one held") { $0.answered == 1 && $0.inFlight == 1 }
+                running.signal(SIGTERM)
+                try await running.waitUntilTaken(SIGTERM)
+                gate.open()
+                #expect(await running.wait().signal == SIGTERM)
+                let next = try await workspace.prefetch(lines)
+                #expect(next.report[line: 1]?.verdict == "blacklisted", "\(next.result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A wall clock that is set forward or back, before a run or in the midst of it.
+@Suite(
+    .timeLimit(.minutes(15)),
+    .enabled(if: FakeClock.isAvailable, "libfaketime is not there, or a sanitizer is"))
+struct ClockTests {
+    private static let offsets = ["+1h", "-1h", "+10y", "-10y"]
+
+    /// Fresh for a day, then confirmed for another one.
+    private func serve(_ origin: Origin, _ count: Int, gate: Gate? = nil) -> [String] {
+        (0..<count).map { index in
+            let held = index < count / 2 ? nil : gate
+            origin.serve(
+                "/\(index).png",
+                .picture(
+                    Fixtures.png(seed: index), ("Cache-Control", "max-age=86400"),
+                    ("ETag", "\"\(index)\""), gate: held),
+                .notModified)
+            return origin.url("/\(index).png")
+        }
+    }
+
+    private func run(
+        _ workspace: Workspace, _ lines: [String], clock: String, _ options: [String] = []
+    ) async throws -> Workspace.Run {
+        let clock = try FakeClock(workspace, clock)
+        let running = try clock.start(workspace.prefetchCommand(lines, options))
+        return try workspace.finish(await clock.wait(running), entries: lines.count)
+    }
+
+    /// Else the tests below would pass without looking.
+    @Test func theProgramSeesTheClockThatIsSet() async throws {
+        try await withOrigin { origin in
+            let lines = serve(origin, 1)
+            try await withWorkspace { workspace in
+                let started = Int(Date().timeIntervalSince1970 * 1000)
+                _ = try await run(workspace, lines, clock: "+10y")
+                let found = try await workspace.query(
+                    "SELECT (fetched_at - \(started)) / 86400000 FROM resource")
+                let days = try #require(Int(found[0][0] ?? ""))
+                #expect((3649...3655).contains(days))
+            }
+        }
+    }
+
+    @Test(arguments: ["+1h", "-1h"])
+    func anHourFetchesNothingAgain(clock: String) async throws {
+        try await withOrigin { origin in
+            let lines = serve(origin, 4)
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, lines, clock: "+0")
+                for clock in [clock, "+0"] {
+                    let next = try await run(workspace, lines, clock: clock)
+                    #expect(next.summary.outcomes == ["fresh": 4], "\(next.result)")
+                }
+                #expect(origin.requests.count == 4)
+            }
+        }
+    }
+
+    /// What is from the future is stale, and so is what is years old; neither is kept for ever once
+    /// the clock is right again.
+    @Test(arguments: ["+10y", "-10y"])
+    func yearsAreStaleAndNothingIsImmortal(clock: String) async throws {
+        try await withOrigin { origin in
+            let lines = serve(origin, 4)
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, lines, clock: "+0")
+                for clock in [clock, "+0"] {
+                    let asked = try await run(workspace, lines, clock: clock)
+                    #expect(asked.summary.outcomes == ["revalidated": 4], "\(asked.result)")
+                    let settled = try await run(workspace, lines, clock: clock)
+                    #expect(settled.summary.outcomes == ["fresh": 4], "\(settled.result)")
+                }
+                #expect(origin.requests.count == 12)
+            }
+        }
+    }
+
+    @Test func aCopyFromTheFutureIsStaleForTheOtherCommands() async throws {
+        try await withOrigin { origin in
+            let lines = serve(origin, 1)
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, lines, clock: "+10y")
+                let get = try await workspace.run("get", lines[0])
+                #expect(get.status == 1 && get.output.isEmpty, "\(get)")
+                let stale = try await workspace.run("get", "--stale", lines[0])
+                #expect(stale.status == 0, "\(stale)")
+                let list = try await workspace.run("list", "--json")
+                #expect(list.output.contains("\"fresh\":false"), "\(list)")
+                let listed = try await workspace.run("list")
+                #expect(listed.output.hasPrefix("stale\t"), "\(listed)")
+            }
+        }
+    }
+
+    @Test func aBlockFromTheFutureIsNotBelieved() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/gone")
+            try await withWorkspace { workspace in
+                for clock in ["+10y", "+0", "-10y"] {
+                    let asked = try await run(workspace, [url], clock: clock)
+                    #expect(asked.report.verdicts == ["failed/http-status"], "\(asked.result)")
+                    let blocked = try await run(workspace, [url], clock: clock)
+                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                }
+                let past = try await run(workspace, [url], clock: "+0")
+                #expect(past.report.verdicts == ["failed/http-status"], "\(past.result)")
+            }
+        }
+    }
+
+    @Test(arguments: offsets)
+    func aStepInTheMidstOfARunDisturbsNothing(step: String) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let lines = serve(origin, 8, gate: gate)
+            try await withWorkspace { workspace in
+                let clock = try FakeClock(workspace, "+0")
+                let running = try clock.start(workspace.prefetchCommand(lines))
+                try await origin.wait(for: "four held") { $0.answered == 4 && $0.inFlight == 4 }
+                try await eventually("four are committed") {
+                    try await workspace.query("SELECT count(*) FROM resource") == [["4"]]
+                }
+                try clock.set(step)
+                gate.open()
+                let first = try workspace.finish(await clock.wait(running), entries: 8)
+                #expect(first.summary.outcomes == ["downloaded": 8], "\(first.result)")
+                #expect(first.result.status == 0)
+
+                let next = try await run(workspace, lines, clock: "+0")
+                let wanted = step.hasSuffix("h") ? ["fresh": 8] : ["fresh": 4, "revalidated": 4]
+                #expect(next.summary.outcomes == wanted, "\(next.result)")
+                let last = try await run(workspace, lines, clock: "+0")
+                #expect(last.summary.outcomes == ["fresh": 8], "\(last.result)")
+            }
+        }
+    }
+
+    @Test(arguments: ["+10y", "-10y"])
+    func aTimeOutStaysTrueWhenTheClockSteps(step: String) async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .image(Fixtures.png(), ending: .stalledAfter(bodyBytes: 20)))
+            try await withWorkspace { workspace in
+                let clock = try FakeClock(workspace, "+0")
+                let running = try clock.start(
+                    workspace.prefetchCommand([url], ["--stall-timeout", "1s"]))
+                try await origin.wait(for: "the request") { $0.requests.count == 1 }
+                try clock.set(step)
+                let result = try workspace.finish(await clock.wait(running), entries: 1)
+                #expect(result.report.verdicts == ["failed/stalled"], "\(result.result)")
+                #expect(result.result.time > .milliseconds(900), "\(result.result)")
+                #expect(result.result.time < .seconds(20), "\(result.result)")
+            }
+        }
+    }
+}
+
+/// A wall clock of its own for a program, by libfaketime; monotonic clocks stay as they are.
+private struct FakeClock {
+    private static let library: String? = {
+        let root = "/usr/lib"
+        let folders = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        return (folders.map { "\(root)/\($0)/faketime" } + ["\(root)/faketime"])
+            .map { "\($0)/libfaketimeMT.so.1" }
+            .first(where: FileManager.default.fileExists(atPath:))
+    }()
+
+    /// A sanitizer's own library would have to be loaded first.
+    static var isAvailable: Bool { library != nil && !Sanitizer.isActive }
+
+    private let file: URL
+
+    /// Begins with a clock that is off by `offset`, like `-10y`.
+    init(_ workspace: Workspace, _ offset: String) throws {
+        file = URL(filePath: workspace.folder).appending(path: "clock")
+        try set(offset)
+    }
+
+    /// The program sees it at once, also while it runs.
+    func set(_ offset: String) throws {
+        try Data("\(offset)\n".utf8).write(to: file, options: .atomic)
+    }
+
+    func start(_ command: Command) throws -> RunningCommand {
+        var command = command
+        // The library adds a variable to the environment of the first program, which moves it; and
+        // Swift's runtime looks for the arguments before the environment.
+        command.arguments.insert(command.executable, at: 0)
+        command.executable = "/usr/bin/env"
+        command.environment["LD_PRELOAD"] = FakeClock.library
+        command.environment["FAKETIME_TIMESTAMP_FILE"] = file.path
+        command.environment["FAKETIME_NO_CACHE"] = "1"
+        command.environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
+        return try command.start()
+    }
+
+    /// Waits for the program's end, and removes the memory that the library leaves behind.
+    func wait(_ running: RunningCommand) async -> CommandResult {
+        let result = await running.wait()
+        for name in ["faketime_shm_", "sem.faketime_sem_"] {
+            try? FileManager.default.removeItem(atPath: "/dev/shm/\(name)\(running.process)")
+        }
+        return result
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension Command {
+    /// The same without root's right to write everywhere, where the tests have it.
+    func withoutPrivileges() -> Command {
+        guard geteuid() == 0 else { return self }
+        var command = self
+        command.arguments =
+            ["--bounding-set", "-all", "--inh-caps", "-all", executable] + arguments
+        command.executable = "/usr/bin/setpriv"
+        return command
+    }
+}
+
+extension CommandResult {
+    /// Standard output as JSON Lines of objects.
+    func jsonLines() throws -> [[String: Any]] {
+        try output.split(separator: "\n").map { line in
+            let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
+            return try #require(value as? [String: Any], "\(self)")
+        }
+    }
+}
+
+extension Workspace {
+    /// Changes the cache's database from outside, as another version or a wrong clock would have.
+    func runSQL(_ sql: String) async throws {
+        let result = try await Command(
+            executable: "/usr/bin/python3",
+            arguments: [
+                "-I", "-c",
+                """
+                import sqlite3, sys
+                c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()
+                """, cache + "/prefetch.sqlite", sql,
+            ], environment: ["PATH": "/usr/bin:/bin"], folder: folder
+        ).run()
+        #expect(result.status == 0, "\(result)")
+    }
+}

@@ -1,0 +1,190 @@
+import TestSupport
+import Testing
+
+/// The flags that bear on what is asked for again, and `Vary`.
+@Suite(.timeLimit(.minutes(15)))
+struct FreshnessOptionTests {
+    private static let picture = Fixtures.png(seed: 1)
+
+    /// Two runs over one URL, and whether the second one asks.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let control: String
+        /// Of the manifest's line, in both runs.
+        var fields = ""
+        let first: [String]
+        let second: [String]
+        let asks: Bool
+
+        init(
+            _ control: String, fields: String = "", first: [String] = [], second: [String] = [],
+            asks: Bool
+        ) {
+            testDescription = "\(control) \(fields) \(first) \(second)"
+            self.control = control
+            self.fields = fields
+            self.first = first
+            self.second = second
+            self.asks = asks
+        }
+    }
+
+    @Test(arguments: [
+        Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
+        Case("no-store", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
+        Case("no-cache", first: ["--ttl", "1h"], second: ["--ttl", "1h"], asks: false),
+        // Of this run, whatever the run did that stored it.
+        Case("max-age=0", second: ["--ttl", "1h"], asks: false),
+        Case("max-age=0", first: ["--ttl", "1h"], second: ["--ttl", "1ms"], asks: true),
+        Case("max-age=3600", second: ["--ttl", "1ms"], asks: true),
+        Case("max-age=3600", first: ["--ttl", "1ms"], second: [], asks: true),
+        Case("max-age=0", first: ["--min-ttl", "1h"], asks: false),
+        Case("max-age=0", second: ["--min-ttl", "1h"], asks: false),
+        Case("no-cache", first: ["--min-ttl", "1h"], second: ["--min-ttl", "1h"], asks: true),
+        Case("max-age=3600", first: ["--max-ttl", "1ms"], asks: true),
+        Case("max-age=3600", second: ["--max-ttl", "1ms"], asks: true),
+        Case("max-age=3600", second: ["--max-ttl", "30m"], asks: false),
+        Case("private", first: [], asks: false),
+        Case("private", first: ["--default-ttl", "1h"], asks: false),
+        Case("private", first: ["--default-ttl", "1ms"], asks: true),
+        Case("max-age=3600", first: ["--default-ttl", "1ms"], asks: false),
+        Case("max-age=3600", second: ["--ahead", "2h"], asks: true),
+        Case("max-age=3600", second: ["--ahead", "30m"], asks: false),
+        Case("max-age=0", fields: "ttl=1h", asks: false),
+        Case("no-store", fields: "ttl=1h", asks: false),
+        Case(
+            "max-age=3600", fields: "ttl=1ms", first: ["--ttl", "1h"], second: ["--ttl", "1h"],
+            asks: true),
+        Case("max-age=0", fields: "ttl=1h", second: ["--ttl", "1ms"], asks: false),
+        Case("max-age=0", fields: "ttl=1h", second: ["--ahead", "2h"], asks: true),
+    ])
+    func aFlagDecidesWhatIsAskedForAgain(this: Case) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png",
+                .picture(
+                    FreshnessOptionTests.picture, ("Cache-Control", this.control),
+                    ("ETag", "\"v1\"")), .notModified)
+            let lines = ["\(origin.url("/a.png")) \(this.fields)"]
+            try await withWorkspace { workspace in
+                let first = try await workspace.finish(
+                    workspace.prefetchCommand(lines, this.first).run())
+                #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
+                let second = try await workspace.finish(
+                    workspace.prefetchCommand(lines, this.second).run())
+                #expect(
+                    second.report.verdicts == [this.asks ? "revalidated" : "fresh"],
+                    "\(second.result)")
+                #expect(origin.requests.count == (this.asks ? 2 : 1))
+            }
+        }
+    }
+
+    @Test func refreshAllAsksConditionallyAndRefreshNoneAsksNobody() async throws {
+        try await withOrigin { origin in
+            let lines = ["/fresh", "/stale"].map(origin.url)
+            origin.serve(
+                "/fresh",
+                .picture(
+                    Fixtures.png(seed: 1), ("Cache-Control", "max-age=3600"), ("ETag", "\"1\"")),
+                .notModified)
+            origin.serve(
+                "/stale", .picture(Fixtures.png(seed: 2), ("ETag", "\"2\"")), .notModified)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(lines)
+                let none = try await workspace.prefetch(lines, "--refresh", "none")
+                #expect(none.summary.outcomes == ["fresh": 2], "\(none.result)")
+                #expect(none.result.status == 0 && origin.requests.count == 2)
+                let all = try await workspace.prefetch(lines, "--refresh", "all")
+                #expect(all.summary.outcomes == ["revalidated": 2], "\(all.result)")
+                let tags = origin.requests.dropFirst(2).map { $0.header("If-None-Match") }
+                #expect(Set(tags) == ["\"1\"", "\"2\""])
+                let missing = try await workspace.prefetch(
+                    [origin.url("/missing")], "--refresh", "none")
+                #expect(missing.report.verdicts == ["failed/http-status"], "\(missing.result)")
+            }
+        }
+    }
+
+    @Test func offlineSaysWhatIsWarmAndAsksNobody() async throws {
+        try await withOrigin { origin in
+            let fresh = origin.url("/fresh")
+            let stale = origin.url("/stale")
+            let derivable = origin.url("/derivable")
+            let old = origin.url("/old")
+            origin.serve("/fresh", .image(Fixtures.png(seed: 1)))
+            origin.serve("/stale", .picture(Fixtures.png(seed: 2)))
+            origin.serve("/derivable", .image(Fixtures.png(seed: 3)))
+            origin.serve("/old", .picture(Fixtures.png(seed: 4)))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([fresh, stale])
+                _ = try await workspace.prefetch([derivable, old], "--encode", "original")
+                _ = try await workspace.prefetch([origin.url("/dead")])
+                let asked = origin.requests.count
+                let lines = [
+                    fresh, stale, origin.url("/missing"), derivable, old, origin.url("/dead"),
+                    stale, fresh,
+                ]
+                let run = try await workspace.prefetch(lines, "--offline")
+                #expect(
+                    run.report.verdicts == [
+                        "fresh", "excluded", "excluded", "derived", "excluded", "excluded",
+                        "duplicate", "duplicate",
+                    ], "\(run.result)")
+                #expect(run.result.status == 1, "\(run.result)")
+                let again = try await workspace.prefetch([fresh, derivable], "--offline")
+                #expect(again.summary.outcomes == ["fresh": 2], "\(again.result)")
+                #expect(again.result.status == 0)
+                let forced = try await workspace.prefetch([stale], "--offline", "--ttl", "1h")
+                #expect(forced.report.verdicts == ["fresh"] && forced.result.status == 0)
+                #expect(origin.requests.count == asked)
+            }
+        }
+    }
+
+    @Test func anotherUserAgentAsksAgainWhereTheResponseVariesOnIt() async throws {
+        try await withOrigin { origin in
+            let lines = ["/varies", "/same"].map(origin.url)
+            origin.serve(
+                "/varies",
+                .picture(
+                    Fixtures.png(seed: 1), ("Cache-Control", "max-age=3600"),
+                    ("Vary", "User-Agent"), ("Last-Modified", "Tue, 02 Jan 2024 03:04:05 GMT")))
+            origin.serve(
+                "/same",
+                .picture(
+                    Fixtures.png(seed: 2), ("Cache-Control", "max-age=3600"),
+                    ("Vary", "Accept-Language")))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(lines, "--user-agent", "one")
+                let same = try await workspace.prefetch(lines, "--user-agent", "one")
+                #expect(same.report.verdicts == ["fresh", "fresh"], "\(same.result)")
+                let other = try await workspace.prefetch(lines, "--user-agent", "two")
+                #expect(other.report.verdicts == ["downloaded", "fresh"], "\(other.result)")
+                // The other one may have been modified at the same time.
+                #expect(origin.requests.last?.header("If-Modified-Since") == nil)
+                let again = try await workspace.prefetch(lines, "--user-agent", "two")
+                #expect(again.report.verdicts == ["fresh", "fresh"], "\(again.result)")
+                let back = try await workspace.prefetch(lines, "--user-agent", "one")
+                #expect(back.report.verdicts == ["downloaded", "fresh"], "\(back.result)")
+            }
+        }
+    }
+
+    @Test func whatVariesOnEverythingIsValidatedAtEveryUse() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png",
+                .picture(
+                    FreshnessOptionTests.picture, ("Cache-Control", "max-age=3600"),
+                    ("Vary", "*"), ("ETag", "\"v1\"")), .notModified)
+            try await withWorkspace { workspace in
+                for verdict in ["downloaded", "revalidated", "revalidated"] {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+import TestSupport
+import Testing
+
+/// The outage rule over whole runs: what a network, proxy or portal did is not held against URLs.
+@Suite(.timeLimit(.minutes(15)))
+struct OutageTests {
+    private static let count = 200
+
+    private func lines(_ origins: [Origin], count: Int = OutageTests.count) -> [String] {
+        (0..<count).map { origins[$0 % origins.count].url("/\($0).png") }
+    }
+
+    private func serve(_ origins: [Origin], _ answering: @escaping Origin.Answering) {
+        for origin in origins { origin.serve(answering) }
+    }
+
+    private let healthy: Origin.Answering = { request in
+        .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
+    }
+
+    /// The run's outage, and the next run, with a healthy origin, downloads everything.
+    private func expectNothingHeld(
+        _ workspace: Workspace, _ origins: [Origin], reason: String
+    ) async throws {
+        let lines = lines(origins)
+        for _ in 1...2 {
+            let run = try await workspace.prefetch(lines, "--summary", "json")
+            #expect(run.summary.reasons == [reason: lines.count], "\(run.result)")
+            let wanted = Report.Summary.Outage(
+                reason: reason, failures: lines.count, heldBack: lines.count, asked: lines.count,
+                hosts: origins.count)
+            #expect(run.summary.outage == wanted, "\(run.result)")
+            #expect(try Report.Summary(json: run.result.output).outage == wanted)
+            let rows = try await workspace.query(
+                "SELECT count(*), sum(runs_in_a_row), count(blocked_until) FROM failure")
+            #expect(rows == [["\(lines.count)", "0", "0"]])
+        }
+        let told = try await workspace.prefetch(lines)
+        #expect(
+            told.result.error.contains(
+                "an outage: \(lines.count) of \(lines.count) entries failed with \(reason)"),
+            "\(told.result)")
+        serve(origins, healthy)
+        let next = try await workspace.prefetch(lines)
+        #expect(next.summary.outcomes == ["downloaded": lines.count], "\(next.result)")
+        #expect(next.summary.outage == nil)
+        #expect(try await workspace.query("SELECT * FROM failure") == [])
+    }
+
+    /// Three hosts, two of them by port and one by address.
+    private func withThreeOrigins(_ body: ([Origin]) async throws -> Void) async throws {
+        try await withOrigin { first in
+            try await withOrigin { second in
+                try await withOrigin(address: "::1") { third in
+                    try await body([first, second, third])
+                }
+            }
+        }
+    }
+
+    @Test func aPortalThatAnswersEverythingWithItsPageBlocksNothing() async throws {
+        try await withThreeOrigins { origins in
+            serve(origins) { _ in .text("<!doctype html><title>Sign in</title>") }
+            try await withWorkspace { workspace in
+                try await expectNothingHeld(workspace, origins, reason: "not-an-image")
+            }
+        }
+    }
+
+    @Test func aPortalThatRedirectsToItsPageBlocksNothing() async throws {
+        try await withOrigin { portal in
+            portal.serve("/login", .text("<!doctype html><title>Sign in</title>"))
+            let login = portal.url("/login")
+            try await withThreeOrigins { origins in
+                serve(origins) { _ in .redirect(to: login) }
+                try await withWorkspace { workspace in
+                    try await expectNothingHeld(workspace, origins, reason: "not-an-image")
+                }
+            }
+        }
+    }
+
+    @Test func serversThatAreIllBlockNothing() async throws {
+        try await withThreeOrigins { origins in
+            serve(origins) { _ in .unavailable() }
+            try await withWorkspace { workspace in
+                try await expectNothingHeld(workspace, origins, reason: "http-status")
+            }
+        }
+    }
+
+    /// 400 to two in five and 405 to the others: no status alone, at no host alone, is the half of
+    /// the entries, since the last host is well.
+    @Test func aProxyThatAnswersAsItLikesBlocksNothing() async throws {
+        try await withThreeOrigins { origins in
+            let broken = Array(origins.prefix(2))
+            serve(broken) { request in
+                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
+                return Response(number % 5 < 2 ? 400 : 405)
+            }
+            origins[2].serve(healthy)
+            try await withWorkspace { workspace in
+                let lines = lines(origins)
+                let failures = lines.count { !$0.hasPrefix(origins[2].url("/")) }
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
+                let wanted = Report.Summary.Outage(
+                    reason: "http-status", failures: failures, heldBack: failures,
+                    asked: lines.count, hosts: 2)
+                #expect(run.summary.outage == wanted, "\(run.result)")
+                serve(broken, healthy)
+                let next = try await workspace.prefetch(lines)
+                #expect(
+                    next.summary.outcomes
+                        == ["downloaded": failures, "fresh": lines.count - failures],
+                    "\(next.result)")
+            }
+        }
+    }
+
+    /// Images that are gone block in the midst of an outage too.
+    @Test func anOutageDoesNotHoldBackWhatIsGone() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
+                return Response(number < 120 ? 400 : number < 160 ? 404 : 410)
+            }
+            let healthy = healthy
+            try await withWorkspace { workspace in
+                let lines = lines([origin])
+                let run = try await workspace.prefetch(lines)
+                let wanted = Report.Summary.Outage(
+                    reason: "http-status", failures: 120, heldBack: 120, asked: 200, hosts: 1)
+                #expect(run.summary.outage == wanted, "\(run.result)")
+                origin.serve(healthy)
+                let next = try await workspace.prefetch(lines)
+                #expect(
+                    next.summary.outcomes == ["downloaded": 120, "blacklisted": 80],
+                    "\(next.result)")
+            }
+        }
+    }
+
+    /// 90 of 200 are ill and 110 gone: more than half failed with `http-status`, but only by what
+    /// is never an outage.
+    @Test func imagesThatAreGoneMakeNoOutageOfFewerOthers() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
+                return Response(number < 90 ? 400 : 404)
+            }
+            try await withWorkspace { workspace in
+                let lines = lines([origin])
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.reasons == ["http-status": 200], "\(run.result)")
+                #expect(run.summary.outage == nil, "\(run.result)")
+                let next = try await workspace.prefetch(lines)
+                #expect(next.summary.outcomes == ["blacklisted": 200], "\(next.result)")
+            }
+        }
+    }
+
+    @Test func closedPortsAndIllServersTogetherBlockNothing() async throws {
+        try await withOrigin { ill in
+            ill.serve { _ in .unavailable(502) }
+            let closed = try await Origin.start()
+            let lines =
+                (0..<120).map { closed.url("/\($0).png") } + (0..<80).map { ill.url("/\($0).png") }
+            try await closed.stop()
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(lines)
+                #expect(
+                    run.summary.reasons == ["connect": 120, "http-status": 80], "\(run.result)")
+                #expect(
+                    run.summary.outage
+                        == Report.Summary.Outage(
+                            reason: "connect", failures: 120, heldBack: 120, asked: 200, hosts: 1))
+                let rows = try await workspace.query(
+                    "SELECT reason, sum(runs_in_a_row), count(blocked_until) FROM failure "
+                        + "GROUP BY reason ORDER BY reason")
+                #expect(rows == [["connect", "0", "0"], ["http-status", "80", "0"]])
+                ill.serve(healthy)
+                try await withOrigin(port: closed.port) { opened in
+                    opened.serve(healthy)
+                    let next = try await workspace.prefetch(lines)
+                    #expect(next.summary.outcomes == ["downloaded": 200], "\(next.result)")
+                }
+            }
+        }
+    }
+
+    @Test func fewFailuresAreNoOutage() async throws {
+        try await withThreeOrigins { origins in
+            serve(origins) { _ in .text("<html></html>") }
+            try await withWorkspace { workspace in
+                let lines = lines(origins, count: 19)
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.outage == nil, "\(run.result)")
+                let next = try await workspace.prefetch(lines)
+                #expect(next.summary.outcomes == ["blacklisted": 19], "\(next.result)")
+            }
+        }
+    }
+
+    @Test func imagesThatAreGoneAreNoOutage() async throws {
+        try await withThreeOrigins { origins in
+            try await withWorkspace { workspace in
+                let lines = lines(origins)
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.outage == nil, "\(run.result)")
+                let next = try await workspace.prefetch(lines)
+                #expect(next.summary.outcomes == ["blacklisted": 200], "\(next.result)")
+            }
+        }
+    }
+
+    /// A host that answers one entry well is no part of an outage.
+    @Test func aHostWithASuccessBlocksWhatFails() async throws {
+        try await withOrigin { origin in
+            let healthy = healthy
+            origin.serve { request in
+                request.path == "/0.png" ? healthy(request) : .text("<html></html>")
+            }
+            try await withWorkspace { workspace in
+                let lines = lines([origin])
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.outage == nil, "\(run.result)")
+                let next = try await workspace.prefetch(lines)
+                #expect(
+                    next.summary.outcomes == ["fresh": 1, "blacklisted": 199], "\(next.result)")
+            }
+        }
+    }
+}

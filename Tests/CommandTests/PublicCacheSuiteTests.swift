@@ -1,0 +1,57 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Lies beside the shared data's folder.
+private enum Player {
+    static let path = SharedData.folder?.deletingLastPathComponent()
+        .appending(path: "tools/run_cache_tests.py").path
+
+    static var isAvailable: Bool {
+        path.map(FileManager.default.fileExists(atPath:)) ?? false
+    }
+}
+
+/// The cases of http-tests/cache-tests that fit a private client cache, played by a program of their
+/// own: it is origin and judge, and one step of a case is one run.
+@Suite(
+    .timeLimit(.minutes(15)),
+    .enabled(if: Player.isAvailable, "the shared data is not there"))
+struct PublicCacheSuiteTests {
+    /// The cases live by the clock: a copy that is fresh for some seconds has to be asked for within
+    /// them. On a machine that is busy with all other tests one may come too late, and is played
+    /// again alone; what is wrong with the command fails every time.
+    @Test func everyRequiredAndEveryOptimalCasePasses() async throws {
+        try await withWorkspace { workspace in
+            let result = try await play(in: workspace)
+            #expect(result.status == 0, "\(result)")
+            // "Required" can be passed by never caching, so only both numbers mean anything.
+            for (kind, count) in [("required", 27), ("optimal", 15)] {
+                let total = try #require(
+                    result.output.split(separator: "\n").first { $0.hasPrefix("\(kind): ") },
+                    "\(result)")
+                #expect(total.contains(" of \(count) pass"), "\(result)")
+                for line in result.output.split(separator: "\n")
+                where line.hasPrefix("\(kind)\t") {
+                    let name = try #require(line.split(separator: "\t").dropFirst().first)
+                    let again = try await play(in: workspace, "--only", String(name))
+                    #expect(again.output.contains("\(kind): 1 of 1 pass"), "\(line)\n\(again)")
+                }
+            }
+        }
+    }
+
+    private func play(in workspace: Workspace, _ options: String...) async throws -> CommandResult {
+        let player = try #require(Player.path)
+        let definitions = try #require(SharedData.folder).appending(path: "http").path
+        let command = Command(
+            executable: "/usr/bin/python3",
+            arguments: [
+                "-B", player, definitions + "/cache-tests-shared.json",
+                definitions + "/cache-tests-shared.tsv", "--verbose", "--jobs", "8", "--cmd",
+                "'\(Workspace.binary)' {manifest} --cache-dir {dir} --quiet",
+            ] + options,
+            environment: workspace.environment, folder: workspace.folder)
+        return try await command.run()
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a refresh does that brings a body, fails, or is redirected.
+@Suite(.timeLimit(.minutes(15)))
+struct RefreshTests {
+    private static let old = Fixtures.png(width: 24, height: 24, seed: 1)
+    private static let new = Fixtures.png(width: 24, height: 24, seed: 2)
+
+    @Test func theSameBytesAreNotDecodedAgain() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")),
+                .picture(RefreshTests.old, ("ETag", "\"v2\"")), .notModified)
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(["\(url) attr.note=kept"])
+                #expect(first.report.entries.first?.decodeMilliseconds != nil, "\(first.result)")
+                let path = try #require(first.report.entries.first?.path)
+                let before = try workspace.identity(of: path)
+                let second = try await workspace.prefetch([url])
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.verdict == "downloaded", "\(second.result)")
+                #expect(entry.decodeMilliseconds == nil, "\(second.result)")
+                #expect(entry.path == path && entry.bytesReceived == RefreshTests.old.count)
+                #expect(try workspace.identity(of: path) == before)
+                let third = try await workspace.prefetch([url])
+                #expect(third.report.verdicts == ["revalidated"], "\(third.result)")
+                #expect(origin.requests[2].header("If-None-Match") == "\"v2\"")
+                let note = try await workspace.query("SELECT name, value FROM attribute")
+                #expect(note == [["note", "6b657074"]])
+            }
+        }
+    }
+
+    @Test(arguments: ["\"v1\"", "\"v2\""])
+    func otherBytesTakeTheOldOnesPlaceWhateverTheValidatorSays(tag: String) async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")),
+                .picture(RefreshTests.new, ("ETag", tag)))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(["\(url) attr.note=kept"])
+                let old = try #require(first.report.entries.first?.path)
+                let second = try await workspace.prefetch([url])
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.verdict == "downloaded" && entry.path != old, "\(second.result)")
+                #expect(entry.decodeMilliseconds != nil)
+                #expect(throws: (any Error).self) { try workspace.bytes(of: old) }
+                #expect(try await workspace.judge(sources: [url: RefreshTests.new]) == 1)
+                #expect(
+                    try await workspace.query(
+                        "SELECT etag, (SELECT count(*) FROM attribute) FROM resource")
+                        == [[tag, "1"]])
+            }
+        }
+    }
+
+    /// A refresh that brings nothing, and its verdict.
+    static let failures: [(name: String, response: Response, verdict: String)] = [
+        ("404", .notFound, "failed/http-status"),
+        ("403", Response(403), "failed/http-status"),
+        ("500", Response(500), "failed/http-status"),
+        ("reset", .image(new, ending: .resetBeforeHead), "failed/interrupted"),
+        ("cut", .image(new, ending: .closedAfter(bodyBytes: 60)), "failed/interrupted"),
+        ("page", .text("<html></html>"), "failed/not-an-image"),
+        ("corrupt", .image(Fixtures.damaged(new)), "failed/corrupt-image"),
+        ("no-store", .picture(new, ("Cache-Control", "no-store")), "failed/uncacheable"),
+        (
+            "no-store-304", .notModified(("Cache-Control", "no-store")), "failed/uncacheable"
+        ),
+        ("206", Response(206, body: new), "failed/http-status"),
+        ("loop", .redirect(to: "/loop"), "failed/redirect"),
+    ]
+
+    @Test func aRefreshThatFailsKeepsTheOldCopyAndSaysSo() async throws {
+        try await withOrigin { origin in
+            for (name, response, _) in RefreshTests.failures {
+                origin.serve(
+                    "/\(name)", .picture(RefreshTests.old, ("ETag", "\"v1\"")), response)
+            }
+            let lines = RefreshTests.failures.map { origin.url("/\($0.name)") }
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(lines, "--encode", "original")
+                #expect(first.summary["downloaded"] == lines.count, "\(first.result)")
+                let path = try #require(first.report.entries.first?.path)
+                let before = try workspace.identity(of: path)
+                let second = try await workspace.prefetch(lines, "--encode", "original")
+                #expect(second.result.status == 1)
+                for (index, (name, _, verdict)) in RefreshTests.failures.enumerated() {
+                    let entry = try #require(second.report[line: index + 1])
+                    #expect(entry.verdict == verdict, "\(name): \(entry)")
+                    #expect(entry.message?.contains(" stays") == true, "\(name): \(entry)")
+                    #expect(entry.path == path, "\(name): \(entry)")
+                    let get = try await workspace.run("get", "--stale", lines[index])
+                    #expect(get.output == "\(workspace.cache)/\(path)\n", "\(get)")
+                }
+                #expect(try workspace.bytes(of: path) == RefreshTests.old)
+                #expect(try workspace.identity(of: path) == before)
+            }
+        }
+    }
+
+    @Test func aCopyThatIsRefusedNoLongerIsReplaced() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")), Response(500),
+                .picture(RefreshTests.new))
+            try await withWorkspace { workspace in
+                for verdict in ["downloaded", "failed/http-status", "downloaded"] {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+                #expect(origin.requests[2].header("If-None-Match") == "\"v1\"")
+                #expect(try await workspace.judge(sources: [url: RefreshTests.new]) == 1)
+                #expect(try await workspace.query("SELECT * FROM failure") == [])
+            }
+        }
+    }
+
+    // MARK: Redirects
+
+    @Test func theTargetOfARedirectConfirmsTheCopy() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a")
+            origin.serve("/a", .redirect(to: "/b"))
+            origin.serve(
+                "/b", .picture(RefreshTests.old, ("ETag", "\"v1\"")),
+                .notModified(("Cache-Control", "max-age=60")))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url])
+                let second = try await workspace.prefetch([url])
+                #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
+                #expect(origin.requests.map(\.path) == ["/a", "/b", "/a", "/b"])
+                #expect(origin.requests[3].header("If-None-Match") == "\"v1\"")
+                let third = try await workspace.prefetch([url])
+                #expect(third.report.verdicts == ["fresh"], "\(third.result)")
+            }
+        }
+    }
+
+    /// A validator belongs to the URL that gave it: elsewhere an equal tag, or a picture that was
+    /// last modified earlier, is another picture (RFC 9110 §8.8).
+    @Test(arguments: [
+        (name: "ETag", value: "\"1\""),
+        (name: "Last-Modified", value: "Tue, 02 Jan 2024 03:04:05 GMT"),
+    ])
+    func anotherURLIsNotAskedWithTheValidatorOfTheFirst(
+        field: (name: String, value: String)
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .redirect(to: "/b"), .redirect(to: "/c"))
+            origin.serve("/b", .picture(RefreshTests.old, field))
+            origin.serve("/direct", .redirect(to: "/b"), .picture(RefreshTests.new, field))
+            origin.serve("/x", .picture(RefreshTests.old, field))
+            origin.serve("/y", .picture(RefreshTests.new, field))
+            // As an origin does that looks at validators alone.
+            origin.serve { request in
+                let isConditional =
+                    request.header("If-None-Match") ?? request.header("If-Modified-Since")
+                return isConditional == nil
+                    ? .picture(RefreshTests.new, field) : .notModified
+            }
+            try await withWorkspace { workspace in
+                let first = ["/a", "/direct"].map(origin.url) + ["\(origin.url("/x")) key=k"]
+                let second = ["/a", "/direct"].map(origin.url) + ["\(origin.url("/y")) key=k"]
+                _ = try await workspace.prefetch(first)
+                let run = try await workspace.prefetch(second)
+                #expect(run.summary["downloaded"] == 3, "\(run.result)")
+                for path in ["/c", "/direct", "/y"] {
+                    let asked = origin.requests.filter { $0.path == path }
+                    #expect(
+                        asked.allSatisfy {
+                            $0.header("If-None-Match") == nil
+                                && $0.header("If-Modified-Since") == nil
+                        }, "\(path)")
+                }
+                try await workspace.judge(sources: [
+                    origin.url("/a"): RefreshTests.new, origin.url("/direct"): RefreshTests.new,
+                    "k": RefreshTests.new,
+                ])
+            }
+        }
+    }
+
+    @Test func aStray304BehindARedirectFails() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a")
+            origin.serve("/a", .redirect(to: "/b"), .redirect(to: "/c"))
+            origin.serve("/b", .picture(RefreshTests.old, ("ETag", "\"v1\"")))
+            origin.serve("/c", .notModified(("Cache-Control", "max-age=60")))
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url])
+                let second = try await workspace.prefetch([url])
+                #expect(second.report.verdicts == ["failed/http-status"], "\(second.result)")
+                let third = try await workspace.prefetch([url])
+                #expect(third.report.verdicts == ["failed/http-status"], "\(third.result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// One resource and several recipes.
+@Suite(.timeLimit(.minutes(15)))
+struct VariantTests {
+    private static let low = ["--encode", "same", "--quality", "40"]
+    private static let original = ["--encode", "original"]
+
+    private func run(
+        _ workspace: Workspace, _ lines: [String], _ options: [String]
+    ) async throws -> Workspace.Run {
+        try await workspace.finish(
+            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+    }
+
+    /// A picture at one path, with a strong tag and this `Cache-Control`.
+    private func serve(
+        _ origin: Origin, _ control: String, then later: Response...
+    ) throws -> (url: String, bytes: [UInt8]) {
+        let bytes = try Fixtures.file("baseline.jpg")
+        let first = Response.picture(bytes, ("Cache-Control", control), ("ETag", "\"v1\""))
+        if later.isEmpty {
+            origin.serve("/a.jpg", first)
+        } else {
+            origin.serve("/a.jpg", first, later[0])
+        }
+        return (origin.url("/a.jpg"), bytes)
+    }
+
+    @Test func anotherRecipeIsMadeFromTheStoredOriginal() async throws {
+        try await withOrigin { origin in
+            let (url, bytes) = try serve(origin, "max-age=3600")
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, [url], VariantTests.original)
+                let kept = try #require(first.report.entries.first?.path)
+                let second = try await run(workspace, [url], VariantTests.low)
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.verdict == "derived", "\(second.result)")
+                #expect(second.result.status == 0 && origin.requests.count == 1)
+                #expect(entry.decodeMilliseconds != nil && entry.attempts == 0)
+                #expect(entry.bytesReceived == 0)
+                #expect(entry.expiresAt == first.report.entries.first?.expiresAt)
+                #expect(try workspace.bytes(of: kept) == bytes)
+                #expect(try await workspace.judge(sources: [url: bytes]) == 2)
+                let list = try await workspace.run("list", "--json")
+                let lines = list.output.split(separator: "\n")
+                #expect(lines.count == 2 && lines.allSatisfy { $0.contains("\"\(url)\"") })
+                for options in [VariantTests.original, VariantTests.low] {
+                    let again = try await run(workspace, [url], options)
+                    #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+                }
+                let other = try await run(workspace, [url], ["--encode", "png"])
+                #expect(other.report.verdicts == ["derived"], "\(other.result)")
+                #expect(other.report.entries.first?.format == "png")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// Our own limits say nothing against what is stored.
+    @Test func anOriginalThatDoesNotFitIntoMemoryStays() async throws {
+        try await withOrigin { origin in
+            let bytes = Fixtures.png(width: 1_300, height: 1_300, isNoise: true)
+            origin.serve("/a.png", .picture(bytes, ("Cache-Control", "max-age=3600")))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, [url], VariantTests.original)
+                let kept = try #require(first.report.entries.first?.path)
+                let second = try await run(
+                    workspace, [url], VariantTests.low + ["--memory", "16MiB"])
+                #expect(second.report.verdicts == ["failed/too-large"], "\(second.result)")
+                #expect(try workspace.bytes(of: kept) == bytes)
+                #expect(origin.requests.count == 1)
+                let again = try await run(workspace, [url], VariantTests.original)
+                #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+            }
+        }
+    }
+
+    @Test func aDerivedVariantGetsTheAttributesOfItsLine() async throws {
+        try await withOrigin { origin in
+            let (url, _) = try serve(origin, "max-age=3600")
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], VariantTests.original)
+                let second = try await run(workspace, ["\(url) attr.note=x"], VariantTests.low)
+                #expect(second.report.verdicts == ["derived"], "\(second.result)")
+                let attributes = try await workspace.query("SELECT name, value FROM attribute")
+                #expect(attributes == [["note", "78"]])
+            }
+        }
+    }
+
+    /// A lossy variant is no source for another one.
+    @Test func withoutAnOriginAnotherRecipeIsFetched() async throws {
+        try await withOrigin { origin in
+            let (url, _) = try serve(origin, "max-age=3600")
+            try await withWorkspace { workspace in
+                for options in [["--quality", "80"], VariantTests.low, VariantTests.original] {
+                    let first = try await run(workspace, [url], options)
+                    #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
+                }
+                #expect(origin.requests.allSatisfy { $0.header("If-None-Match") == nil })
+                let rows = try await workspace.query("SELECT count(*) FROM variant")
+                #expect(rows == [["3"]])
+                for options in [["--quality", "80"], VariantTests.low, VariantTests.original] {
+                    let again = try await run(workspace, [url], options)
+                    #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+                }
+                #expect(origin.requests.count == 3)
+            }
+        }
+    }
+
+    @Test(arguments: ["gone", "cut", "damaged"])
+    func anOriginalThatIsOfNoUseIsFetchedAnew(state: String) async throws {
+        try await withOrigin { origin in
+            let (url, bytes) = try serve(origin, "max-age=3600")
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, [url], VariantTests.original)
+                let kept = try #require(first.report.entries.first?.path)
+                let file = URL(filePath: "\(workspace.cache)/\(kept)")
+                switch state {
+                case "gone": try workspace.removeFile(kept)
+                case "cut": try Data(bytes.dropLast()).write(to: file)
+                default: try Data(Fixtures.damaged(bytes)).write(to: file)
+                }
+                let second = try await run(workspace, [url], VariantTests.low)
+                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+                #expect(origin.requests.map { $0.header("If-None-Match") } == [nil, nil])
+                // What is broken does not stay: neither its row nor its file.
+                let third = try await run(workspace, [url], VariantTests.original)
+                #expect(third.report.verdicts == ["downloaded"], "\(third.result)")
+                #expect(try workspace.bytes(of: kept) == bytes)
+                #expect(try await workspace.judge(sources: [url: bytes]) == 2)
+            }
+        }
+    }
+
+    @Test func aStaleOriginalIsConfirmedAndThenUsed() async throws {
+        try await withOrigin { origin in
+            let (url, bytes) = try serve(
+                origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], VariantTests.original)
+                let second = try await run(workspace, [url], VariantTests.low)
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.verdict == "revalidated", "\(second.result)")
+                #expect(entry.decodeMilliseconds != nil)
+                #expect(
+                    origin.requests.map { $0.header("If-None-Match") } == [nil, "\"v1\""])
+                #expect(try await workspace.judge(sources: [url: bytes]) == 2)
+                for options in [VariantTests.original, VariantTests.low] {
+                    let again = try await run(workspace, [url], options)
+                    #expect(again.report.verdicts == ["fresh"], "\(again.result)")
+                }
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func aConfirmationHoldsForVariantsOfAllRecipes() async throws {
+        try await withOrigin { origin in
+            let (url, _) = try serve(
+                origin, "max-age=0", then: .notModified(("Cache-Control", "max-age=3600")))
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], VariantTests.original)
+                // Made without asking, since this run calls the original fresh.
+                let derived = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
+                #expect(derived.report.verdicts == ["derived"], "\(derived.result)")
+                let second = try await run(workspace, [url], VariantTests.low)
+                #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
+                let third = try await run(workspace, [url], VariantTests.original)
+                #expect(third.report.verdicts == ["fresh"], "\(third.result)")
+                #expect(origin.requests.count == 2)
+            }
+        }
+    }
+
+    @Test func anotherBodyRemovesTheVariantsOfAllRecipes() async throws {
+        try await withOrigin { origin in
+            let new = try Fixtures.file("progressive.jpg")
+            let (url, _) = try serve(
+                origin, "max-age=0", then: .picture(new, ("ETag", "\"v2\"")))
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], VariantTests.original)
+                _ = try await run(workspace, [url], VariantTests.low + ["--ttl", "1h"])
+                _ = try await run(workspace, [url], ["--encode", "png", "--ttl", "1h"])
+                #expect(try await workspace.judge() == 3)
+                let changed = try await run(workspace, [url], VariantTests.low)
+                #expect(changed.report.verdicts == ["downloaded"], "\(changed.result)")
+                #expect(try await workspace.judge(sources: [url: new]) == 1)
+                let rows = try await workspace.query("SELECT count(*) FROM freshness")
+                #expect(rows == [["1"]])
+            }
+        }
+    }
+}
