@@ -1,0 +1,328 @@
+"""What Scripts/bench-run and Scripts/bench-warm share: measuring a command, nginx, texts.
+
+Wall time is from start to end of the process; CPU is user + system of the process and all its
+children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
+process of it (GNU time's %M). The command is started through GNU time, which costs about a
+millisecond. Dirty pages are written out before.
+"""
+
+import argparse
+import collections
+import os
+import platform
+import shlex
+import shutil
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+import zlib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / ".build-bench"
+
+
+# Seconds, seconds, bytes, what went wrong (or None); for prefetch's cold run the seconds that its
+# own report counts as decoding and encoding; where threads were watched, seconds of CPU and of
+# waiting for the disk by thread.
+Measurement = collections.namedtuple(
+    "Measurement", "wall cpu peak problem codecs threads", defaults=[None, {}])
+
+
+def fail(message):
+    sys.exit(f"bench: {message}")
+
+
+def pixel(colour=0x808080):
+    """A PNG of one pixel, 69 bytes; as many different ones as there are 24-bit colours."""
+    def chunk(kind, data):
+        return (len(data).to_bytes(4, "big") + kind + data
+                + zlib.crc32(kind + data).to_bytes(4, "big"))
+
+    header = (1).to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+            + chunk(b"IDAT", zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
+            + chunk(b"IEND", b""))
+
+
+class Nginx:
+    """nginx on a free port of loopback with a configuration of its own, ended by its own pid.
+
+    `locations` is the part of the configuration that says what is served.
+    """
+
+    def __init__(self, locations):
+        self.locations = locations
+
+    def __enter__(self):
+        self.folder = WORK / "nginx"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        temporary = "\n".join(
+            f"    {kind}_temp_path {self.folder}/{kind};"
+            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        # As root nginx would serve as a user who may not be let into this folder.
+        user = "user root;" if os.geteuid() == 0 else ""
+        (self.folder / "nginx.conf").write_text(f"""\
+{user}
+daemon off;
+worker_processes 1;
+pid {self.folder}/pid;
+error_log {self.folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+{temporary}
+    types {{ image/jpeg jpg; image/png png; }}
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    server {{
+        listen 127.0.0.1:{self.port} backlog=4096;
+        {self.locations}
+        location = /requests {{ stub_status; }}
+    }}
+}}
+""")
+        program = shutil.which("nginx") or "/usr/sbin/nginx"
+        self.process = subprocess.Popen(
+            [program, "-e", str(self.folder / "error.log"), "-c", str(self.folder / "nginx.conf")],
+            stdin=subprocess.DEVNULL)
+        for _ in range(200):
+            try:
+                self.requests()
+                return self
+            except OSError:
+                if self.process.poll() is not None:
+                    break
+                time.sleep(0.05)
+        self.process.kill()
+        fail(f"nginx did not start; see {self.folder}/error.log")
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+    def requests(self):
+        """The requests so far, this one not counted."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/requests", timeout=5) as answer:
+            self.asked = getattr(self, "asked", 0) + 1
+            return int(answer.read().split(b"\n")[2].split()[2]) - self.asked
+
+
+class ThreadWatch(threading.Thread):
+    """Follows the threads of the only child of a process, until that ends.
+
+    What a thread does after the last look, at most `PERIOD` before its end, is not seen.
+    """
+    PERIOD = 0.02
+
+    def __init__(self, parent):
+        super().__init__(daemon=True)
+        self.parent = parent
+        # By identifier: name, nanoseconds of CPU.
+        self.threads = {}
+        # By identifier: seconds in which it waited for the disk.
+        self.disk = collections.Counter()
+        self.is_over = threading.Event()
+        self.start()
+
+    def run(self):
+        children = Path(f"/proc/{self.parent}/task/{self.parent}/children")
+        last = time.perf_counter()
+        while not self.is_over.wait(self.PERIOD):
+            now = time.perf_counter()
+            elapsed, last = now - last, now
+            try:
+                tasks = list(Path(f"/proc/{children.read_text().split()[0]}/task").iterdir())
+            except (OSError, IndexError):
+                continue
+            for task in tasks:
+                try:
+                    nanoseconds = int((task / "schedstat").read_text().split()[0])
+                    name, rest = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                except OSError:
+                    continue
+                self.threads[task.name] = name, nanoseconds
+                if rest.split()[0] == "D":
+                    self.disk[task.name] += elapsed
+
+    def seconds(self):
+        """CPU and waiting for the disk, by the beginning of the threads' names up to a number."""
+        self.is_over.set()
+        self.join()
+        sums = collections.defaultdict(lambda: (0, 0))
+        for task, (name, nanoseconds) in self.threads.items():
+            kind = name.rstrip("0123456789 ")
+            sums[kind] = (sums[kind][0] + nanoseconds / 1e9, sums[kind][1] + self.disk[task])
+        return dict(sums)
+
+
+def run(command, folder, limit, environment=(), watches=False):
+    """Runs a command to its end or to the limit, in `folder`, and measures it."""
+    peak_file = WORK / "peak"
+    peak_file.unlink(missing_ok=True)
+    with open(WORK / "last-output.txt", "wb") as output:
+        os.sync()
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            ["/usr/bin/time", "--quiet", "-f", "%M", "-o", str(peak_file), *map(str, command)],
+            cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True, env={**os.environ, **dict(environment)})
+        expired = threading.Event()
+
+        def end():
+            expired.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        watch = ThreadWatch(process.pid) if watches else None
+        timer = threading.Timer(limit, end)
+        timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            # Stopped by the user: nothing that was started here stays behind.
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            timer.cancel()
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+    problem = None
+    if expired.is_set():
+        problem = f"ended after {limit} s"
+    elif process.returncode != 0:
+        problem = f"status {process.returncode}"
+        tail = (WORK / "last-output.txt").read_bytes()[-600:].decode(errors="replace")
+        print(f"bench: {command[0]}: {problem}\n{tail}", file=sys.stderr)
+    try:
+        peak = int(peak_file.read_text().split()[-1]) * 1024
+    except (OSError, ValueError, IndexError):
+        peak = None
+    return Measurement(wall, usage.ru_utime + usage.ru_stime, peak, problem,
+                       threads=watch.seconds() if watch else {})
+
+
+def arguments_of(description):
+    """The arguments of Scripts/bench; each of the two scripts reads all of them."""
+    parser = argparse.ArgumentParser(prog="Scripts/bench", description=description)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--images", type=int, default=3000, help="images of the corpus")
+    parser.add_argument(
+        "--largest", type=int, default=10_000_000,
+        help="resources of the largest cache that lists are measured with; with 10 million of them "
+        "16 GB of disk are in use at times, 8 GB stay")
+    parser.add_argument(
+        "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
+        "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
+        "prefetch-warm, prefetch-help; warm, new and known for lists against large caches")
+    parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
+    parser.add_argument("--output", type=Path, default=WORK / "results.md")
+    arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        fail("--rounds is at least 1")
+    return arguments
+
+
+def chosen(rows, only):
+    """The rows, each beginning with its name, that --only asks for."""
+    wanted = only.split(",") if only else [""]
+    return [row for row in rows if any(row[0].startswith(name) for name in wanted)]
+
+
+def asked():
+    """The command, as the tables quote it."""
+    return "Scripts/bench" + "".join(f" {shlex.quote(argument)}" for argument in sys.argv[1:])
+
+
+def log(number, name, result):
+    print(f"bench: round {number + 1}: {name:<18} wall {show_time(result.wall):>8}"
+          f"  CPU {show_time(result.cpu):>8}  peak {(result.peak or 0) / 1e6:4.0f} MB"
+          f"  {result.problem or ''}", file=sys.stderr)
+
+
+def first_line(*command):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            return "not there"
+        return (done.stdout or done.stderr).strip().splitlines()[0]
+    except (OSError, IndexError):
+        return "not there"
+
+
+def machine():
+    model = "unknown CPU"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    system = first_line("sh", "-c", ". /etc/os-release; echo $PRETTY_NAME")
+    return (f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {system}, "
+            f"Linux {platform.release().split('-')[0]}")
+
+
+def program():
+    """The binary that is measured."""
+    return os.environ.get("PREFETCH_BINARY", str(ROOT / ".build/release/prefetch"))
+
+
+def versions(names):
+    """The versions of the programs named; each program is asked for its own."""
+    def word(line, position):
+        words = line.split()
+        return words[position] if len(words) > position else line
+
+    known = {
+        "curl": lambda: f"curl {word(first_line('curl', '--version'), 1)}",
+        "wget2": lambda: f"wget2 {word(first_line('wget2', '--version'), 2)}",
+        "aria2": lambda: f"aria2 {word(first_line('aria2c', '--version'), 2)}",
+        "img2dataset": lambda: "img2dataset " + first_line(
+            str(WORK / "venv/bin/python"), "-c",
+            "import importlib.metadata as m; print(m.version('img2dataset'))"),
+        "nginx": lambda: "nginx "
+        + first_line("/usr/sbin/nginx", "-v").rsplit("/", 1)[-1],
+        "libjpeg-turbo": lambda: "libjpeg-turbo "
+        + first_line("dpkg-query", "-W", "-f", "${Version}", "libjpeg62-turbo"),
+        "Python": lambda: f"Python {platform.python_version()}",
+        "SQLite": lambda: f"SQLite {sqlite3.sqlite_version} (in Python)",
+        "Swift": lambda: first_line("swift", "--version"),
+        "prefetch": lambda: f"prefetch {first_line(program(), '--version')}",
+    }
+    return ", ".join(known[name]() for name in names)
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def show_time(seconds):
+    if seconds is None:
+        return "–"
+    return f"{seconds * 1000:.0f} ms" if seconds < 0.2 else f"{seconds:.2f} s"
+
+
+def good(results, name):
+    """The measurements of a row by round, those with a problem left out."""
+    return {number: result for number, result in enumerate(results.get(name, []))
+            if not result.problem}
+
+
+def ratio(results, name, other, field):
+    """The median over the rounds of `name`'s value by `other`'s in the same round."""
+    mine, theirs = good(results, name), good(results, other)
+    return median([getattr(mine[number], field) / getattr(theirs[number], field)
+                   for number in mine if number in theirs and getattr(theirs[number], field)])
