@@ -200,7 +200,11 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.location.finalURL), .text(validation.location.host),
                 .init(validation.fetchedAt?.milliseconds))
             try putFreshness(
-                key: change.key, resource: change.resourceID, Freshness(validation), in: database)
+                key: change.key, resource: change.resourceID,
+                Freshness(
+                    validatedAt: validation.validatedAt.milliseconds,
+                    expiresAt: validation.expiresAt.milliseconds, vary: response.vary),
+                in: database)
             try removeFailure(key: change.key, in: database)
         } else if let variant = change.variant {
             let row = try Row.fetchOne(
@@ -224,18 +228,6 @@ struct MetadataStatements: ~Copyable {
         let validatedAt: Int64
         let expiresAt: Int64
         let vary: String?
-
-        init(validatedAt: Int64, expiresAt: Int64, vary: String?) {
-            self.validatedAt = validatedAt
-            self.expiresAt = expiresAt
-            self.vary = vary
-        }
-
-        init(_ validation: ResourceChange.Validation) {
-            self.init(
-                validatedAt: validation.validatedAt.milliseconds,
-                expiresAt: validation.expiresAt.milliseconds, vary: validation.response.vary)
-        }
     }
 
     /// Writes the freshness of every variant of a resource.

@@ -164,7 +164,7 @@ extension RunCoordinator {
         }
         let stored = storable(
             StoredResponse(
-                fields: response.fields, varyingOn: configuration.transfers.requestFields,
+                fields: response.fields, varyingOn: requestFields,
                 receivedAt: response.receivedAt), entry)
         progress.note(
             ResourceChange.Validation(
@@ -206,7 +206,7 @@ extension RunCoordinator {
             return fetchAnew(identifier)
         }
         let (updated, fields) = copy.response.updated(
-            by: response.fields, varyingOn: configuration.transfers.requestFields,
+            by: response.fields, varyingOn: requestFields,
             receivedAt: response.receivedAt)
         guard let expiresAt = expiry(of: fields, response, transferTime, for: identifier) else {
             return

@@ -94,7 +94,8 @@ extension RunCoordinator {
         guard progress.kept != nil || original.map(cache.directory.hasWholeFile) ?? false else {
             return []
         }
-        let matchesVary = copy.response.vary.map(configuration.matchesVary) ?? true
+        let matchesVary =
+            copy.response.vary.map { Vary.matches($0, request: requestFields) } ?? true
         return copy.response.conditionalFields(matchesVary: matchesVary)
     }
 

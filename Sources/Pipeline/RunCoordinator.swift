@@ -17,6 +17,8 @@ package final class RunCoordinator {
     let observer: any RunObserving
     let mailbox: Mailbox
     let wallClock: @Sendable () -> Timestamp
+    /// The fields of every request that a response may vary on.
+    let requestFields: [HeaderField]
     /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
     private let wantedOutcomes: [Bool]
 
@@ -74,6 +76,7 @@ package final class RunCoordinator {
         self.observer = observer
         self.wallClock = wallClock
         mailbox = control.mailbox
+        requestFields = configuration.transfers.requestFields
         scheduler = Scheduler(
             order: configuration.order, hostConcurrency: configuration.hostConcurrency)
         derivations = Scheduler(order: configuration.order, hostConcurrency: .max)
