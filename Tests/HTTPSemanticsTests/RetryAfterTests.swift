@@ -1,0 +1,80 @@
+import HTTPSemantics
+import PrefetchModel
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct RetryAfterTests {
+    private static let now = HTTPDateTests.now
+    private static let longest: Int64 = 1 << 31
+
+    private func delay(_ lines: [String], at now: Timestamp = now) -> Duration? {
+        RetryAfter.delay(of: fields(lines), receivedAt: now)
+    }
+
+    @Test(
+        arguments: [
+            ("0", 0), ("1", 1), ("120", 120), ("007", 7),
+            // Saturates
+            ("2147483648", longest), ("9223372036854775808", longest),
+            (String(repeating: "9", count: 10_000), longest),
+            // Joined on the way
+            ("5, 30, 7", 30), ("5,", 5),
+            // No numbers of seconds
+            ("", nil), ("-1", nil), ("+1", nil), ("1.5", nil), ("1 2", nil), ("1s", nil),
+            ("0x10", nil), ("soon", nil), ("٣", nil), ("5, soon", nil), ("\"5\"", nil), (",", nil),
+            ("inf", nil), ("Sun, 06", nil),
+        ] as [(String, Int64?)])
+    func readsSeconds(text: String, seconds: Int64?) {
+        #expect(delay(["Retry-After: \(text)"]) == seconds.map { .seconds($0) })
+    }
+
+    @Test(
+        arguments: [(0, 0), (1, 1), (90, 90), (-1, 0), (-86400, 0), (3650 * 86400, 315_360_000)]
+            as [(Int64, Int64)])
+    func countsDatesFromTheOriginsClock(ahead: Int64, seconds: Int64) {
+        // Whatever our clock says.
+        for now in [Self.now, Timestamp(seconds: 0), Timestamp(seconds: 4_000_000_000)] {
+            let date = Self.now
+            let later = date.advanced(by: .seconds(ahead))
+            let lines = ["Date: \(date.httpDate)", "Retry-After: \(later.httpDate)"]
+            #expect(delay(lines, at: now) == .seconds(seconds))
+        }
+    }
+
+    @Test(arguments: [
+        [], ["Date: yesterday"], ["Date:"],
+        ["Date: Sun, 06 Nov 1994 08:49:37 GMT", "Date: Mon, 07 Nov 1994 08:49:37 GMT"],
+    ])
+    func countsDatesFromOurClockWithoutAGoodDate(lines: [String]) {
+        let later = Self.now.advanced(by: .seconds(30)).httpDate
+        #expect(delay(lines + ["Retry-After: \(later)"]) == .seconds(30))
+    }
+
+    @Test func datesFarAwaySaturate() {
+        let lines = ["Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"]
+        for now in [Timestamp.distantPast, Timestamp(seconds: 0), Self.now] {
+            #expect(delay(lines, at: now) == .seconds(Self.longest))
+        }
+        #expect(delay(lines, at: .distantFuture) == .zero)
+    }
+
+    @Test func readsTheOldFormsOfDates() {
+        let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
+        for text in ["Sunday, 06-Nov-94 08:50:37 GMT", "Sun Nov  6 08:50:37 1994"] {
+            #expect(delay([date, "Retry-After: \(text)"]) == .seconds(60), "\(text)")
+        }
+    }
+
+    @Test func theLongestOfSeveralCounts() {
+        let inTwoMinutes = Self.now.advanced(by: .seconds(120)).httpDate
+        #expect(delay(["Retry-After: 5", "retry-after: 60"]) == .seconds(60))
+        #expect(delay(["RETRY-AFTER: 60", "Retry-After: 5"]) == .seconds(60))
+        #expect(delay(["Retry-After: 60", "Retry-After: \(inTwoMinutes)"]) == .seconds(120))
+        #expect(delay(["Retry-After: soon", "Retry-After: 3"]) == .seconds(3))
+    }
+
+    @Test func saysNothingWithoutTheField() {
+        #expect(delay([]) == nil)
+        #expect(delay(["Retry: 5", "X-Retry-After: 5"]) == nil)
+    }
+}
