@@ -82,17 +82,11 @@ package final class ContentStore: Sendable {
     private func write(
         _ bytes: UnsafeRawBufferPointer, to number: Int32, originURL: String, mediaType: String
     ) throws(StorageError) {
-        var offset = 0
-        while offset < bytes.count {
-            let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
-            let count = Glibc.write(number, rest.baseAddress, rest.count)
-            if count > 0 {
-                offset += count
-            } else if errno != EINTR {
-                let error = StorageError.system("write", directory.path(of: "tmp"))
-                close(number)
-                throw error
-            }
+        do throws(StorageError) {
+            try FileDescriptor.write(bytes, to: number, path: directory.path(of: "tmp"))
+        } catch {
+            close(number)
+            throw error
         }
         // Attributes are a courtesy: a file system without them, or without room for a long URL,
         // is no reason to fail.
@@ -125,40 +119,15 @@ package final class ContentStore: Sendable {
 
     /// Reads the content file of a stored image and compares it with its name.
     package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
-        // Whatever may have taken the file's place, nothing is waited for: a FIFO would block.
-        let number = openat(
-            directory.handle.number, image.relativePath,
-            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard number >= 0 else {
-            switch errno {
-            case ENOENT, ENOTDIR, ELOOP, ENXIO: return .damaged
-            default: return .unreadable(.system("open", directory.path(of: image)))
-            }
+        let contents = FileDescriptor.contents(
+            of: image.relativePath, in: directory.handle, size: image.size.bytes,
+            path: directory.path(of: image))
+        let bytes: [UInt8]
+        switch contents {
+        case .bytes(let found): bytes = found
+        case .missing: return .damaged
+        case .unreadable(let error): return .unreadable(error)
         }
-        let file = FileDescriptor(number)
-        var status = stat()
-        guard fstat(file.number, &status) == 0 else {
-            return .unreadable(.system("stat", directory.path(of: image)))
-        }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == image.size.bytes else {
-            return .damaged
-        }
-        var failure: StorageError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: image.size.bytes) { buffer, count in
-            while count < buffer.count {
-                let rest = UnsafeMutableBufferPointer(rebasing: buffer[count...])
-                let taken = read(file.number, rest.baseAddress, rest.count)
-                if taken > 0 {
-                    count += taken
-                } else if taken == 0 {
-                    return
-                } else if errno != EINTR {
-                    failure = .system("read", directory.path(of: image))
-                    return
-                }
-            }
-        }
-        if let failure { return .unreadable(failure) }
         let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
         return digest == image.digest ? .whole(bytes) : .damaged
     }
