@@ -9,6 +9,7 @@ package import PrefetchModel
 /// DIR/lock                             held (flock) by the run that writes
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files on their way
+/// DIR/tmp/<sha256 of the key>.partial  bodies that broke off
 /// ```
 ///
 /// Folders are made with mode 0700 and files with 0600, less what the umask takes away. Everything

@@ -123,6 +123,26 @@ package final class CacheReader {
         }
     }
 
+    /// The stored variant of a key and when it expires, or nil when there is none: for entries whose
+    /// image another one has brought since they were looked up.
+    package func stored(
+        key: String, recipe: Recipe
+    ) throws(StorageError) -> (image: StoredImage, expiresAt: Timestamp)? {
+        try database.read("looking up an image") { database in
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes, expires_at
+                    FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
+                    """)
+            defer { statement.reset() }
+            try statement.bind(.text(key), at: 1)
+            try statement.bind(.text(recipe.canonicalText), at: 2)
+            guard try statement.step(), let image = statement.storedImage() else { return nil }
+            return (image, Timestamp(milliseconds: statement.integer(5)))
+        }
+    }
+
     /// All that is known of resources; nil for those that are gone.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
         try database.read("looking up resources") { database in
@@ -177,6 +197,10 @@ package struct CachedCopy: Sendable {
     package let resourceID: Int64
     /// The URL that gave the response, at the end of all redirects, without user information.
     package let responseURL: String
+    /// The URL that was asked for, without user information.
+    package let url: String
+    /// Where the permanent redirects led that came first from ``url`` on; nil without such.
+    package let permanentURL: String?
     package let response: StoredResponse
     package let fetchedAt: Timestamp
     package let expiresAt: Timestamp
@@ -190,7 +214,7 @@ package struct CachedCopy: Sendable {
         let statement = try database.cachedStatement(
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
-                    fetched_at, expires_at, coalesce(final_url, url)
+                    fetched_at, expires_at, coalesce(final_url, url), url, permanent_url
                 FROM resource WHERE id = ?
                 """)
         guard let row = try Row.fetchOne(statement, arguments: [resource]),
@@ -206,7 +230,7 @@ package struct CachedCopy: Sendable {
         var images: [String: StoredImage] = [:]
         for variant in variants { images[variant[5]] = StoredImage(variant, from: 0) }
         return CachedCopy(
-            resourceID: resource, responseURL: row[9],
+            resourceID: resource, responseURL: row[9], url: row[10], permanentURL: row[11],
             response: StoredResponse(
                 entityTag: row[1], lastModified: row[2], cacheControl: row[3], expires: row[4],
                 vary: row[5], date: (row[6] as Int64?).map(Timestamp.init(milliseconds:))),

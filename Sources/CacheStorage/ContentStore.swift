@@ -166,11 +166,11 @@ package final class ContentStore: Sendable {
 
     // MARK: Strays
 
-    /// Empties `tmp`. Only for the holder of the lock.
-    func removeTemporaries() throws(StorageError) {
+    /// Empties `tmp` of all but the files named. Only for the holder of the lock.
+    func removeTemporaries(keeping kept: Set<String>) throws(StorageError) {
         let path = directory.path(of: "tmp")
         for name in try directory.names(in: temporary, path: path)
-        where unlinkat(temporary.number, name, 0) != 0 && errno != ENOENT {
+        where !kept.contains(name) && unlinkat(temporary.number, name, 0) != 0 && errno != ENOENT {
             throw .system("unlink", "\(path)/\(name)")
         }
     }

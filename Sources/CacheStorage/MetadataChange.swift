@@ -39,6 +39,8 @@ package struct ImageRow: Sendable {
     /// Without user information, like every URL here.
     package var url: String
     package var finalURL: String?
+    /// See ``ResourceLocation/permanentURL``.
+    package var permanentURL: String?
     package var host: String
     package var response: StoredResponse
     package var fetchedAt: Timestamp
@@ -49,13 +51,14 @@ package struct ImageRow: Sendable {
     package var attributes: [EntryAttribute]
 
     package init(
-        key: String, url: String, finalURL: String?, host: String, response: StoredResponse,
-        fetchedAt: Timestamp, expiresAt: Timestamp, source: SourceImage, recipe: Recipe,
-        image: StoredImage, attributes: [EntryAttribute] = []
+        key: String, url: String, finalURL: String?, permanentURL: String? = nil, host: String,
+        response: StoredResponse, fetchedAt: Timestamp, expiresAt: Timestamp, source: SourceImage,
+        recipe: Recipe, image: StoredImage, attributes: [EntryAttribute] = []
     ) {
         self.key = key
         self.url = url
         self.finalURL = finalURL
+        self.permanentURL = permanentURL
         self.host = host
         self.response = response
         self.fetchedAt = fetchedAt
@@ -73,12 +76,16 @@ package struct ResourceLocation: Hashable, Sendable {
     package var url: String
     /// Where redirects led; nil without any.
     package var finalURL: String?
+    /// Where the permanent redirects (301, 308) led that came first, from ``url`` on and before any
+    /// other one; nil without such.
+    package var permanentURL: String?
     /// Scheme, host and port of ``url``.
     package var host: String
 
-    package init(url: String, finalURL: String?, host: String) {
+    package init(url: String, finalURL: String?, permanentURL: String? = nil, host: String) {
         self.url = url
         self.finalURL = finalURL
+        self.permanentURL = permanentURL
         self.host = host
     }
 }

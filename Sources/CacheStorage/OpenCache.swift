@@ -9,6 +9,8 @@ package struct OpenCache: Sendable {
     package let log: RunLog
     package let failures: FailureLog
     package let attributes: AttributeStore
+    package let hosts: HostLog
+    package let partials: PartialStore
     /// Held as long as this value lives.
     private let lock: CacheLock
 
@@ -61,7 +63,9 @@ package struct OpenCache: Sendable {
         self.lock = lock
         database = try CacheDatabase(directory: directory, access: .readWrite)
         content = try ContentStore(directory: directory)
-        log = RunLog(database: database, content: content)
+        partials = try PartialStore(directory: directory, database: database)
+        log = RunLog(database: database, content: content, partials: partials)
+        hosts = HostLog(database: database)
         failures = FailureLog(database: database)
         attributes = AttributeStore(database: database)
     }

@@ -5,10 +5,12 @@ package import PrefetchModel
 package struct RunLog: Sendable {
     private let database: CacheDatabase
     private let content: ContentStore
+    private let partials: PartialStore
 
-    package init(database: CacheDatabase, content: ContentStore) {
+    package init(database: CacheDatabase, content: ContentStore, partials: PartialStore) {
         self.database = database
         self.content = content
+        self.partials = partials
     }
 
     /// Whether the last run may have left content files without a row: it has no end, since it was
@@ -31,9 +33,10 @@ package struct RunLog: Sendable {
     ///
     /// With `scansContent` content files without a row are looked for, which reads every folder;
     /// that is needed only after an interrupted run. The result is the number of files removed.
+    /// Bodies that broke off stay, unless their files or their rows are gone.
     @discardableResult
     package func collectStrays(scansContent: Bool) throws(StorageError) -> Int {
-        try content.removeTemporaries()
+        try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
         let named = try database.read("reading content digests") { database in
             var named: Set<ContentDigest> = []

@@ -11,6 +11,8 @@ import PrefetchModel
 //                           what the manifest's field `key` says
 //   url            TEXT     the URL that was asked for, without user information
 //   final_url      TEXT     where redirects led; NULL without any
+//   permanent_url  TEXT     where the permanent redirects (301, 308) led that came first, before any
+//                           other one; NULL without such
 //   host           TEXT     scheme, host and port of `url`
 //   etag, last_modified, cache_control, expires   TEXT  the response's fields as they came, or NULL
 //   vary           TEXT     the request fields that the response varies on, with the values that
@@ -55,6 +57,25 @@ import PrefetchModel
 //   blocked_until  INTEGER  not asked for before then; NULL when it is not blocked
 //   run_id         INTEGER  the run of the last failure while that run's end has not been
 //                           settled, else NULL
+// host      what is known of hosts that failed or asked to be spared; none for the others
+//   host               TEXT     primary key; scheme, host and port, like `resource.host`
+//   concurrency        INTEGER  transfers that it bears at once, 1 or more; NULL when it bears as
+//                               many as the user allows
+//   failures_in_a_row  INTEGER  failures of connections since the last answer
+//   cooling_until      INTEGER  not asked for anything before then, at most 7 days after
+//                               `updated_at`; or NULL
+//   updated_at         INTEGER
+// partial   bodies of more than 1 MiB that broke off and can be continued; at most 256 MiB in all
+//   key            TEXT     primary key, like `resource.key`; a resource need not exist; the bytes
+//                           are the file tmp/<SHA-256 of the key in hexadecimal>.partial
+//   url            TEXT     the URL that sent them, at the end of all redirects, without user
+//                           information
+//   etag, last_modified  TEXT  the response's field, as it came; one of them is NULL: the other is
+//                           what has to be sent in `If-Range`
+//   bytes          INTEGER  size of the file
+//   sha256         BLOB     of the file
+//   total          INTEGER  bytes of the whole body, or NULL when the response did not say
+//   created_at     INTEGER  when the last of the bytes came
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER
@@ -66,7 +87,8 @@ import PrefetchModel
 //                           could not be removed yet
 //
 // A row never names a missing file: files are in place before their rows are committed, and go
-// after the last row that names them is gone. `freshness` says of every variant what its resource
+// after the last row that names them is gone. (Only a machine that goes down may leave a row of
+// `partial` whose file is gone; it goes at the next run.) `freshness` says of every variant what its resource
 // says; where two variants meet in `fingerprint`, one of them has no row.
 enum Schema {
     /// `PRAGMA application_id`: "prfc", so that no other program's database is taken for ours.
@@ -77,6 +99,7 @@ enum Schema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1", migrate: Schema.makeVersion1)
         migrator.registerMigration("2", migrate: Schema.makeVersion2)
+        migrator.registerMigration("3", migrate: Schema.makeVersion3)
         return migrator
     }()
 
@@ -201,5 +224,33 @@ enum Schema {
                 row[2] as Int64, row[3] as Int64, row[4] as Int64, vary,
             ])
         }
+    }
+
+    /// Adds permanent redirects, hosts and bodies that broke off.
+    private static func makeVersion3(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                ALTER TABLE resource ADD COLUMN permanent_url TEXT;
+
+                CREATE TABLE host (
+                    host TEXT PRIMARY KEY,
+                    concurrency INTEGER,
+                    failures_in_a_row INTEGER NOT NULL,
+                    cooling_until INTEGER,
+                    updated_at INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
+
+                CREATE TABLE partial (
+                    key TEXT PRIMARY KEY,
+                    url TEXT NOT NULL,
+                    etag TEXT,
+                    last_modified TEXT,
+                    bytes INTEGER NOT NULL,
+                    sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+                    total INTEGER,
+                    created_at INTEGER NOT NULL,
+                    CHECK ((etag IS NULL) <> (last_modified IS NULL))
+                ) STRICT, WITHOUT ROWID;
+                """)
     }
 }

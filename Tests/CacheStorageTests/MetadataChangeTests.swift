@@ -59,6 +59,58 @@ struct MetadataChangeTests {
         #expect(copy.images.count == 2)
     }
 
+    @Test func permanentRedirectsAreRememberedUntilTheyAreGone() throws {
+        var sample = Sample.row(key: "http://a/1", bytes: [1])
+        sample.row.finalURL = "http://c/1"
+        sample.row.permanentURL = "http://b/1"
+        try store([sample, Sample.row(key: "http://a/2", bytes: [2])], in: cache)
+        let reader = try Lookup(cache).reader
+        let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
+        func permanentURLs() throws -> [String?] {
+            try reader.copies(of: identifiers).map { $0?.permanentURL }
+        }
+        #expect(try permanentURLs() == ["http://b/1", nil])
+        #expect(try reader.copies(of: identifiers).map { $0?.url } == ["http://a/1", "http://a/2"])
+        func validate(_ index: Int, permanentURL: String?) throws {
+            let validation = ResourceChange.Validation(
+                location: ResourceLocation(
+                    url: "http://a/\(index + 1)", finalURL: "http://c/1",
+                    permanentURL: permanentURL, host: "http://a"),
+                response: StoredResponse(), validatedAt: time(100), expiresAt: time(9100))
+            _ = try commit(
+                [
+                    .resource(
+                        ResourceChange(
+                            resourceID: identifiers[index], key: "http://a/\(index + 1)",
+                            validation: validation))
+                ], in: cache)
+        }
+        try validate(1, permanentURL: "http://b/2")
+        #expect(try permanentURLs() == ["http://b/1", "http://b/2"])
+        try validate(0, permanentURL: nil)
+        #expect(try permanentURLs() == [nil, "http://b/2"])
+        // Another body of the same key, with one and without.
+        try store([sample, Sample.row(key: "http://a/2", bytes: [3])], in: cache)
+        #expect(try permanentURLs() == ["http://b/1", nil])
+    }
+
+    @Test func aStoredImageIsFoundByItsKey() throws {
+        let sample = Sample.row(key: "http://a/é'\"", bytes: [1], expiresAt: 77)
+        let original = Recipe(encoding: .original)
+        let reader = try Lookup(cache).reader
+        #expect(try reader.stored(key: "http://a/é'\"", recipe: Recipe()) == nil)
+        try store([sample, Sample.row(key: "http://a/2", bytes: [2])], in: cache)
+        for _ in 0..<2 {
+            let found = try #require(try reader.stored(key: "http://a/é'\"", recipe: Recipe()))
+            #expect(found.image == sample.row.image)
+            #expect(found.expiresAt == time(77))
+            #expect(try reader.stored(key: "http://a/é'\"", recipe: original) == nil)
+            #expect(try reader.stored(key: "http://a/3", recipe: Recipe()) == nil)
+        }
+        _ = try commit([.lost(sample.row.image)], in: cache)
+        #expect(try reader.stored(key: "http://a/é'\"", recipe: Recipe()) == nil)
+    }
+
     @Test func aDerivedVariantIsAsFreshAsItsOriginal() throws {
         let original = Recipe(encoding: .original)
         try store(

@@ -78,18 +78,68 @@ struct MigrationTests {
 
     private static let digest = String(repeating: "ab", count: 32)
 
+    private static let version2 =
+        version1 + """
+
+            INSERT INTO grdb_migrations VALUES ('2');
+            ALTER TABLE resource ADD COLUMN expires TEXT;
+
+            CREATE TABLE freshness (
+                fingerprint INTEGER PRIMARY KEY,
+                fingerprint_low INTEGER NOT NULL,
+                resource_id INTEGER NOT NULL,
+                validated_at INTEGER NOT NULL,
+                expires_at INTEGER NOT NULL,
+                vary INTEGER
+            ) STRICT;
+
+            CREATE TABLE attribute (
+                resource_id INTEGER NOT NULL
+                    REFERENCES resource (id) ON DELETE CASCADE,
+                name TEXT NOT NULL
+                    CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
+                value BLOB NOT NULL CHECK (length(value) <= 65536),
+                PRIMARY KEY (resource_id, name)
+            ) STRICT, WITHOUT ROWID;
+
+            CREATE TABLE failure (
+                key TEXT PRIMARY KEY,
+                url TEXT NOT NULL,
+                host TEXT NOT NULL,
+                reason TEXT NOT NULL,
+                http_status INTEGER,
+                curl_code INTEGER,
+                message TEXT NOT NULL,
+                attempts INTEGER NOT NULL,
+                class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
+                runs_in_a_row INTEGER NOT NULL,
+                first_failed_at INTEGER NOT NULL,
+                last_failed_at INTEGER NOT NULL,
+                blocked_until INTEGER,
+                run_id INTEGER
+            ) STRICT, WITHOUT ROWID;
+
+            CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
+            UPDATE resource SET expires = 'Sat, 21 Nov 2026 00:01:02 GMT' WHERE id = 1;
+            UPDATE resource SET vary = 'accept: image/png' WHERE id = 7;
+            INSERT INTO freshness VALUES (5, 6, 1, 2000, 62000, NULL), (-5, -6, 7, 3000, 4000, 9);
+            INSERT INTO attribute VALUES (7, 'note', X'00ff');
+            INSERT INTO failure VALUES ('http://a/9', 'http://a/9', 'http://a', 'http-status', 404, NULL,
+                'HTTP status 404', 3, 'permanent', 2, 1000, 2000, 3602000, NULL);
+            """
+
     /// A cache of that version, as the commands find it.
-    private func makeVersion1() throws {
+    private func make(_ version: Int) throws {
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o700])
         try "Signature: 8a477f597d28d172789f06886806bc55\n".write(
             toFile: path + "/CACHEDIR.TAG", atomically: false, encoding: .utf8)
-        try runSQL(MigrationTests.version1, database)
+        try runSQL(version == 1 ? MigrationTests.version1 : MigrationTests.version2, database)
     }
 
     @Test func aCacheOfVersion1KeepsAllThatItHas() throws {
-        try makeVersion1()
+        try make(1)
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))
         let lookup = try Lookup(cache) { _ in false }
         let records = try lookup(["http://a/1", "http://a/7", "http://a/8"])
@@ -109,8 +159,40 @@ struct MigrationTests {
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 
-    @Test func readingCommandsAskForTheRunThatMigrates() throws {
-        try makeVersion1()
+    @Test func aCacheOfVersion2KeepsAllThatItHas() throws {
+        try make(2)
+        let tables = ["resource", "variant", "freshness", "attribute", "failure", "run"]
+        let columns = try tables.map { try self.columns(of: $0) }
+        let before = try zip(tables, columns).map { try text(of: $0, columns: $1) }
+        #expect(before.allSatisfy { !$0.isEmpty && $0 != "None" })
+        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let after = try zip(tables, columns).map { try text(of: $0, columns: $1) }
+        #expect(after == before)
+        let reader = try CacheReader(cache) { _ in false }
+        let copy = try #require(try reader.copies(of: [7])[0])
+        #expect(copy.permanentURL == nil)
+        #expect(copy.responseURL == "http://b/7")
+        #expect(copy.response.vary == "accept: image/png")
+        #expect(try cache.hosts.all(at: Timestamp(milliseconds: 5000)) == [])
+        #expect(try cache.partials.size(key: "http://a/9", url: "http://a/9") == nil)
+        #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
+    }
+
+    private func columns(of table: String) throws -> String {
+        try queried(
+            "SELECT group_concat('quote(' || name || ')') FROM pragma_table_info('\(table)')",
+            database)
+    }
+
+    /// All values of a table, as SQL literals.
+    private func text(of table: String, columns: String) throws -> String {
+        let row = columns.replacing(",", with: " || ', ' || ")
+        return try queried("SELECT group_concat(\(row), '; ') FROM \(table)", database)
+    }
+
+    @Test(arguments: [1, 2])
+    func readingCommandsAskForTheRunThatMigrates(version: Int) throws {
+        try make(version)
         let directory = try CacheDirectory(path: path, access: .readOnly)
         let error = #expect(throws: StorageError.self) {
             try CacheCatalog(directory: directory)
@@ -120,8 +202,9 @@ struct MigrationTests {
     }
 
     /// A new cache and a migrated one have the same tables.
-    @Test func migratedAndNewCachesHaveTheSameSchema() throws {
-        try makeVersion1()
+    @Test(arguments: [1, 2])
+    func migratedAndNewCachesHaveTheSameSchema(version: Int) throws {
+        try make(version)
         let new = folder.path + "/new"
         for path in [path, new] { _ = try OpenCache.open(path: path, waiting: .none) }
         let schemas = try [path, new].map { path in

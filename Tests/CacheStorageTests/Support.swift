@@ -30,21 +30,33 @@ func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throw
 
 /// Runs SQL in a database by another program.
 func runSQL(_ sql: String, _ database: String) throws {
+    _ = try runPython(
+        "c = sqlite3.connect(sys.argv[1]); c.executescript(open(sys.argv[2]).read()); c.commit()",
+        sql, database)
+}
+
+/// What a query finds in the first column of its first row, by another program.
+func queried(_ query: String, _ database: String) throws -> String {
+    try runPython(
+        "print(sqlite3.connect(sys.argv[1]).execute(open(sys.argv[2]).read()).fetchone()[0])",
+        query, database
+    ).trimmingCharacters(in: .newlines)
+}
+
+private func runPython(_ program: String, _ sql: String, _ database: String) throws -> String {
     let script = database + ".sql"
     try sql.write(toFile: script, atomically: true, encoding: .utf8)
     defer { try? FileManager.default.removeItem(atPath: script) }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = [
-        "python3", "-c",
-        """
-        import sqlite3, sys
-        c = sqlite3.connect(sys.argv[1]); c.executescript(open(sys.argv[2]).read()); c.commit()
-        """, database, script,
-    ]
+    process.arguments = ["python3", "-c", "import sqlite3, sys\n" + program, database, script]
+    let output = Pipe()
+    process.standardOutput = output
     try process.run()
+    let bytes = output.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
+    return String(decoding: bytes, as: UTF8.self)
 }
 
 /// Asks the index as a run's thread does.

@@ -5,7 +5,8 @@
 Every row must name a whole file whose hash, size, format and dimensions are the row's and which
 Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
 read it. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
-`attribute` and `failure` must be within their bounds. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
+`attribute`, `failure` and `host` must be within their bounds; every row of `partial` must name a file in
+`tmp` of its size and hash, and nothing else may lie there. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
 difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays below 6).
 
 Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 problems, 2 misuse.
@@ -138,9 +139,6 @@ def check_layout(directory):
     tag = os.path.join(directory, "CACHEDIR.TAG")
     if not os.path.isfile(tag) or not open(tag, "rb").read().startswith(SIGNATURE):
         problem("CACHEDIR.TAG: is missing or has another signature")
-    if os.path.isdir(os.path.join(directory, "tmp")):
-        for name in os.listdir(os.path.join(directory, "tmp")):
-            problem(f"tmp/{name}: was left behind")
     files = set()
     for parent, _, names in os.walk(os.path.join(directory, "content")):
         files |= {os.path.relpath(os.path.join(parent, name), directory) for name in names}
@@ -180,7 +178,23 @@ def check_freshness(connection):
         problem(f"{candidates[0][0]} {candidates[0][1]}: has no row in freshness")
 
 
+def columns_of(connection, table):
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def is_plain(url):
+    """Whether it is a web address without user information."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme in ("http", "https") and bool(parts.netloc) and "@" not in parts.netloc
+
+
 def check_resources(connection):
+    if "permanent_url" in columns_of(connection, "resource"):
+        # The redirect that is remembered was followed, so the answer came from elsewhere.
+        for key, url, final, permanent in connection.execute("SELECT key, url, final_url, "
+                "permanent_url FROM resource WHERE permanent_url IS NOT NULL"):
+            if not is_plain(permanent) or permanent == url or final is None:
+                problem(f"resource {key}: goes from {url} for good to {permanent}, in all to {final}")
     for key, url, host, tag, vary in connection.execute(
             "SELECT key, url, host, etag, vary FROM resource"):
         parts = urllib.parse.urlsplit(url)
@@ -225,12 +239,75 @@ def check_failures(connection):
             problem(f"failure of {key}: is not as it should be: {row}")
 
 
+WEEK = 7 * 86400 * 1000
+
+
+def check_hosts(connection):
+    for row in connection.execute(
+            "SELECT host, concurrency, failures_in_a_row, cooling_until, updated_at FROM host"):
+        host, concurrency, failures, until, updated = row
+        parts = urllib.parse.urlsplit(host)
+        wrong = [
+            not is_plain(host) or host != f"{parts.scheme}://{parts.netloc}",
+            concurrency is not None and concurrency < 1,
+            failures < 0,
+            updated <= 0,
+            until is not None and not 0 < until <= updated + WEEK,
+            # A host that nothing sets apart has no row.
+            concurrency is None and failures == 0 and (until is None or until <= updated),
+        ]
+        if any(wrong):
+            problem(f"host {host}: is not as it should be: {row}")
+
+
+def check_partials(directory, connection):
+    """Returns the names of the files in `tmp` that rows name."""
+    names, size_in_all = set(), 0
+    for row in connection.execute(
+            "SELECT key, url, etag, last_modified, bytes, sha256, total, created_at FROM partial"):
+        key, url, tag, modified, size, digest, total, created = row
+        name = hashlib.sha256(key.encode()).hexdigest() + ".partial"
+        names.add(name)
+        size_in_all += size
+        wrong = [
+            not is_plain(url),
+            (tag is None) == (modified is None),
+            tag is not None and (len(tag) < 2 or tag[0] != '"' or tag[-1] != '"'),
+            size <= 1 << 20,
+            total is not None and size >= total,
+            created <= 0,
+        ]
+        if any(wrong):
+            problem(f"partial {key}: is not as it should be: {row}")
+        path = os.path.join(directory, "tmp", name)
+        if not os.path.isfile(path):
+            problem(f"partial {key}: tmp/{name} is missing")
+            continue
+        with open(path, "rb") as file:
+            data = file.read()
+        if len(data) != size or hashlib.sha256(data).digest() != digest:
+            problem(f"partial {key}: tmp/{name} holds other bytes than its row says")
+    if size_in_all > 256 << 20:
+        problem(f"partial: {size_in_all} bytes in all")
+    return names
+
+
+def check_temporaries(directory, named):
+    folder = os.path.join(directory, "tmp")
+    for name in sorted(set(os.listdir(folder)) - named) if os.path.isdir(folder) else []:
+        problem(f"tmp/{name}: was left behind")
+
+
 def check_tables(connection):
-    """The tables beside resource and variant; caches made by hand may be without them."""
+    """The tables beside resource and variant; caches made by hand may be without them, and older
+    ones without hosts and partial bodies."""
     checks = {"freshness": check_freshness, "attribute": check_attributes,
         "failure": check_failures}
-    present = {name for (name,) in connection.execute("SELECT name FROM sqlite_master "
-        "WHERE type = 'table'")} & set(checks)
+    tables = {name for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "host" in tables:
+        check_hosts(connection)
+    present = tables & set(checks)
     if not present:
         return
     for name in sorted(set(checks) - present):
@@ -254,7 +331,7 @@ def main(arguments):
         return 1 if sources else 0
     files = check_layout(directory)
     check_modes(directory)
-    rows, paths, named = [], {}, set()
+    rows, paths, named, partials = [], {}, set(), set()
     database = os.path.join(directory, "prefetch.sqlite")
     if os.path.isfile(database):
         connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
@@ -263,7 +340,7 @@ def main(arguments):
                 problem(f"prefetch.sqlite: {verdict}")
         for violation in connection.execute("PRAGMA foreign_key_check"):
             problem(f"prefetch.sqlite: a row without its parent: {violation}")
-        columns = {row[1] for row in connection.execute("PRAGMA table_info(variant)")}
+        columns = columns_of(connection, "variant")
         resource = next(
             (c for c in ("resource_id", "resource", "resourceID", "key") if c in columns), None
         )
@@ -276,9 +353,12 @@ def main(arguments):
             f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
         ).fetchall()
         check_tables(connection)
+        if columns_of(connection, "partial"):
+            partials = check_partials(directory, connection)
         connection.close()
     elif files:
         problem("prefetch.sqlite: is missing, but there are content files")
+    check_temporaries(directory, partials)
     pictures = {}
     for row in rows:
         check_row(directory, row, files, pictures)

@@ -47,6 +47,21 @@ private struct HandmadeCache {
             base.execute("INSERT INTO attribute VALUES (?, 'note', x'00')", (index,))
             base.execute("INSERT INTO variant VALUES (?, 'original', ?, ?, ?, ?, ?)",
                 (index, digest.digest(), kind, *size, len(data)))
+        base.execute("ALTER TABLE resource ADD COLUMN final_url TEXT")
+        base.execute("ALTER TABLE resource ADD COLUMN permanent_url TEXT")
+        base.execute("UPDATE resource SET final_url = 'http://i/2', permanent_url = 'http://i/1' "
+            "WHERE id = 0")
+        base.execute("CREATE TABLE host (host TEXT PRIMARY KEY, concurrency INTEGER, "
+            "failures_in_a_row INTEGER, cooling_until INTEGER, updated_at INTEGER) STRICT")
+        base.executemany("INSERT INTO host VALUES (?, ?, ?, ?, 5)", [("http://h", 2, 0, None),
+            ("http://h:81", None, 0, 604800005), ("https://[::1]:81", None, 3, 1)])
+        base.execute("CREATE TABLE partial (key TEXT PRIMARY KEY, url TEXT, etag TEXT, "
+            "last_modified TEXT, bytes INTEGER, sha256 BLOB, total INTEGER, created_at INTEGER) STRICT")
+        for key, tag, date, total in [("p", '"e"', None, None), ("q", None, "then", 2097152)]:
+            part = key.encode() * (1 << 20) + b"."
+            base.execute("INSERT INTO partial VALUES (?, 'http://h/p', ?, ?, ?, ?, ?, 5)",
+                (key, tag, date, len(part), hashlib.sha256(part).digest(), total))
+            open(f"{cache}/tmp/{hashlib.sha256(key.encode()).hexdigest()}.partial", "wb").write(part)
         base.execute("INSERT INTO failure VALUES ('gone', 'http://h', 'http-status', 404, 1, "
             "'permanent', 1, 5, 5, 3600005, NULL)")
         base.commit()
@@ -144,6 +159,31 @@ struct JudgeTests {
         change("UPDATE failure SET blocked_until = blocked_until + 30 * 86400000"),
         change("UPDATE failure SET run_id = 2"),
         change("DROP TABLE freshness"),
+        change("UPDATE resource SET final_url = NULL WHERE id = 0"),
+        change("UPDATE resource SET permanent_url = 'http://user@i/1' WHERE id = 0"),
+        change("UPDATE resource SET permanent_url = 'ftp://i/1' WHERE id = 0"),
+        change("UPDATE resource SET permanent_url = url WHERE id = 0"),
+        change("UPDATE host SET concurrency = 0"),
+        change("UPDATE host SET concurrency = NULL"),
+        change("UPDATE host SET failures_in_a_row = -1"),
+        change("UPDATE host SET cooling_until = 604800006 WHERE host = 'http://h:81'"),
+        change("UPDATE host SET cooling_until = 5 WHERE host = 'http://h:81'"),
+        change("UPDATE host SET updated_at = -1"),
+        change("UPDATE host SET host = 'h' WHERE host = 'http://h'"),
+        change("UPDATE host SET host = 'http://h/' WHERE host = 'http://h'"),
+        change("DELETE FROM partial WHERE key = 'p'"),
+        change("UPDATE partial SET key = 'r' WHERE key = 'p'"),
+        change("UPDATE partial SET bytes = bytes + 1"),
+        change("UPDATE partial SET sha256 = zeroblob(32)"),
+        change("UPDATE partial SET total = bytes"),
+        change("UPDATE partial SET etag = NULL"),
+        change("UPDATE partial SET etag = 'W/' || etag"),
+        change("UPDATE partial SET last_modified = 'then'"),
+        change("UPDATE partial SET url = 'http://user@h/'"),
+        "import glob, os; os.remove(glob.glob('cache/tmp/*.partial')[0])",
+        "import glob; open(glob.glob('cache/tmp/*.partial')[0], 'r+b').write(b'x')",
+        "import glob; open(glob.glob('cache/tmp/*.partial')[0], 'ab').write(b'x')",
+        "import glob, os; f = glob.glob('cache/tmp/*')[0]; os.rename(f, f + '.new')",
     ])
     func refusesEveryDamage(script: String) async throws {
         let cache = try await HandmadeCache([
@@ -152,6 +192,21 @@ struct JudgeTests {
         #expect(try await cache.judge() == 2)
         try await cache.python("import os; os.umask(0o077)\n" + script)
         await #expect(throws: Judge.Verdict.self) { _ = try await cache.judge() }
+        try FileManager.default.removeItem(at: cache.folder)
+    }
+
+    /// As earlier versions left them.
+    @Test func acceptsCachesWithoutHostsAndPartialBodies() async throws {
+        let cache = try await HandmadeCache([("a.png", Fixtures.png())])
+        try await cache.python(
+            """
+            import glob, os, sqlite3
+            base = sqlite3.connect('cache/prefetch.sqlite')
+            base.executescript("DROP TABLE host; DROP TABLE partial; "
+                "ALTER TABLE resource DROP COLUMN permanent_url")
+            for name in glob.glob('cache/tmp/*'): os.remove(name)
+            """)
+        #expect(try await cache.judge() == 1)
         try FileManager.default.removeItem(at: cache.folder)
     }
 

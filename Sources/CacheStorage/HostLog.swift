@@ -1,0 +1,120 @@
+internal import GRDB
+package import PrefetchModel
+
+/// A row of the table `host`: what one run leaves the next to know of a host.
+package struct HostState: Hashable, Sendable {
+    /// Scheme, host and port, like ``ResourceLocation/host``.
+    package var host: String
+    /// Transfers that it bears at once, 1 or more; nil when it bears as many as the user allows.
+    package var concurrency: Int?
+    /// Failures of connections since the last answer.
+    package var failuresInARow: Int
+    /// Not asked for anything before then; nil when it may be asked.
+    package var coolingUntil: Timestamp?
+    package var updatedAt: Timestamp
+
+    package init(
+        host: String, concurrency: Int? = nil, failuresInARow: Int = 0,
+        coolingUntil: Timestamp? = nil, updatedAt: Timestamp
+    ) {
+        self.host = host
+        self.concurrency = concurrency
+        self.failuresInARow = failuresInARow
+        self.coolingUntil = coolingUntil
+        self.updatedAt = updatedAt
+    }
+
+    /// Whether nothing sets the host apart from one that nobody has met.
+    var isNormal: Bool {
+        concurrency == nil && failuresInARow <= 0 && (coolingUntil ?? updatedAt) <= updatedAt
+    }
+
+    /// Reads the columns of ``columns``; nil when a value is not one that we write.
+    fileprivate init?(_ row: Row) {
+        self.init(
+            host: row[0], concurrency: row[1], failuresInARow: row[2],
+            coolingUntil: (row[3] as Int64?).map(Timestamp.init(milliseconds:)),
+            updatedAt: Timestamp(milliseconds: row[4]))
+        guard !host.isEmpty, concurrency ?? 1 >= 1, failuresInARow >= 0 else { return nil }
+    }
+
+    fileprivate static let columns = """
+        host, concurrency, failures_in_a_row, cooling_until, updated_at
+        """
+}
+
+/// The table `host`, at the start and at the end of a run.
+package struct HostLog: Sendable {
+    /// A host that is to cool down for longer is asked again, at the latest, after this time: what
+    /// one answer says must not keep a host away for ever.
+    package static let longestCooling = Duration.seconds(7 * 86400)
+
+    private let database: CacheDatabase
+
+    package init(database: CacheDatabase) {
+        self.database = database
+    }
+
+    /// All hosts that something is known of, in no order; damaged rows are left out.
+    ///
+    /// Times that a wrong clock or damage has left are not believed: a row from the future, by more
+    /// than ``PrefetchModel/Timestamp/toleratedClockStep``, is left out, and a host that is to cool
+    /// for longer than ``longestCooling`` may be asked. `now` is by the wall clock.
+    package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
+        let latest = now.advanced(by: Timestamp.toleratedClockStep)
+        return try database.read("reading the hosts") { database in
+            let rows = try Row.fetchCursor(database, sql: "SELECT \(HostState.columns) FROM host")
+            var states: [HostState] = []
+            while let row = try rows.next() {
+                guard var state = HostState(row), state.updatedAt <= latest else { continue }
+                if let until = state.coolingUntil, until > HostLog.latestCooling(of: state) {
+                    state.coolingUntil = nil
+                }
+                if !state.isNormal { states.append(state) }
+            }
+            return states
+        }
+    }
+
+    /// Writes what is known of some hosts in one transaction, and forgets those of them that are
+    /// back to normal. The others stay as they are.
+    ///
+    /// Cool-downs are cut to ``longestCooling``.
+    ///
+    /// - Throws: when the database cannot be written; nothing is changed then.
+    package func save(_ states: [HostState]) throws(StorageError) {
+        guard !states.isEmpty else { return }
+        try database.write("noting the hosts") { database in
+            let removal = try database.makeStatement(sql: "DELETE FROM host WHERE host = ?")
+            let insertion = try database.makeStatement(
+                sql: "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?)")
+            for state in states {
+                if state.isNormal {
+                    try removal.execute(arguments: [state.host])
+                } else {
+                    let until = state.coolingUntil.map { min($0, HostLog.latestCooling(of: state)) }
+                    try insertion.execute(arguments: [
+                        state.host, state.concurrency, max(0, state.failuresInARow),
+                        until?.milliseconds, state.updatedAt.milliseconds,
+                    ])
+                }
+            }
+        }
+    }
+
+    /// Removes hosts that nothing has been heard of for `age`, and those that ``all(at:)`` does not
+    /// believe to be from the past; `now` is by the wall clock.
+    package func forget(olderThan age: Duration, at now: Timestamp) throws(StorageError) {
+        let earliest = now.advanced(by: .zero - age)
+        let latest = now.advanced(by: Timestamp.toleratedClockStep)
+        try database.write("forgetting hosts") { database in
+            try database.execute(
+                sql: "DELETE FROM host WHERE updated_at < ? OR updated_at > ?",
+                arguments: [earliest.milliseconds, latest.milliseconds])
+        }
+    }
+
+    private static func latestCooling(of state: HostState) -> Timestamp {
+        state.updatedAt.advanced(by: longestCooling)
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import CacheStorage
+
+@Suite(.timeLimit(.minutes(5)))
+struct HostLogTests {
+    private let folder: TemporaryFolder
+    private let cache: OpenCache
+    private static let now = Timestamp(seconds: 1_795_219_200)
+    private static let week = Duration.seconds(7 * 86400)
+
+    init() throws {
+        folder = try TemporaryFolder()
+        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .none))
+    }
+
+    private func all(at now: Timestamp = now) throws -> [HostState] {
+        try cache.hosts.all(at: now).sorted { $0.host < $1.host }
+    }
+
+    private func later(_ seconds: Int64) -> Timestamp {
+        HostLogTests.now.advanced(by: .seconds(seconds))
+    }
+
+    private func sql(_ text: String) throws {
+        try runSQL(text, folder.path + "/cache/prefetch.sqlite")
+    }
+
+    @Test func returnsWhatWasSaved() throws {
+        let states = [
+            HostState(host: "http://a", concurrency: 1, updatedAt: Self.now),
+            HostState(host: "http://b:81", failuresInARow: 12, updatedAt: later(-5)),
+            HostState(host: "http://c", coolingUntil: later(300), updatedAt: Self.now),
+            HostState(
+                host: "https://d'\"; DROP TABLE host", concurrency: 3, failuresInARow: 2,
+                coolingUntil: Self.now.advanced(by: Self.week), updatedAt: Self.now),
+        ]
+        try cache.hosts.save(states)
+        #expect(try all() == states)
+        try cache.hosts.save([])
+        #expect(try all() == states)
+    }
+
+    @Test func hostsBackToNormalGoAndOthersStay() throws {
+        try cache.hosts.save(
+            ["a", "b", "c", "d"].map {
+                HostState(host: "http://\($0)", concurrency: 2, updatedAt: Self.now)
+            })
+        try cache.hosts.save([
+            HostState(host: "http://a", updatedAt: later(1)),
+            HostState(host: "http://b", concurrency: 5, updatedAt: later(1)),
+            // What is over by the time of the row says nothing.
+            HostState(host: "http://c", coolingUntil: later(1), updatedAt: later(1)),
+            HostState(host: "http://new", updatedAt: later(1)),
+        ])
+        #expect(
+            try all() == [
+                HostState(host: "http://b", concurrency: 5, updatedAt: later(1)),
+                HostState(host: "http://d", concurrency: 2, updatedAt: Self.now),
+            ])
+    }
+
+    @Test func cutsEndlessCooling() throws {
+        for until in [Self.now.advanced(by: Self.week + .milliseconds(1)), .distantFuture] {
+            let state = HostState(host: "http://a", coolingUntil: until, updatedAt: Self.now)
+            try cache.hosts.save([state])
+            #expect(try all().map(\.coolingUntil) == [Self.now.advanced(by: Self.week)])
+        }
+    }
+
+    @Test func leavesDamagedRowsOut() throws {
+        try cache.hosts.save([HostState(host: "http://a", concurrency: 1, updatedAt: Self.now)])
+        let time = Self.now.milliseconds
+        try sql(
+            """
+            INSERT INTO host VALUES ('http://b', 0, 1, NULL, \(time)),
+                ('http://c', -1, 1, NULL, \(time)), ('http://d', 1, -1, NULL, \(time)),
+                ('', 1, 1, NULL, \(time)), ('http://e', NULL, 0, NULL, \(time));
+            """)
+        #expect(try all().map(\.host) == ["http://a"])
+    }
+
+    @Test func doesNotBelieveTimesThatCannotBe() throws {
+        let time = Self.now.milliseconds
+        let step = Timestamp.toleratedClockStep.wholeMilliseconds
+        let week = Self.week.wholeMilliseconds
+        try sql(
+            """
+            INSERT INTO host VALUES ('http://a', 1, 0, NULL, \(time + step)),
+                ('http://b', 1, 0, NULL, \(time + step + 1)),
+                ('http://c', 1, 0, NULL, \(Int64.max)),
+                ('http://d', NULL, 0, \(time + week), \(time)),
+                ('http://e', NULL, 0, \(time + week + 1), \(time)),
+                ('http://f', NULL, 4, \(Int64.max), \(time)),
+                ('http://g', 1, 0, \(Int64.min), \(Int64.min));
+            """)
+        let states = try all()
+        #expect(states.map(\.host) == ["http://a", "http://d", "http://f", "http://g"])
+        #expect(states[1].coolingUntil == Self.now.advanced(by: Self.week))
+        #expect(states[2].coolingUntil == nil)
+        #expect(states[2].failuresInARow == 4)
+    }
+
+    @Test func forgetsWhatIsOldOrFromTheFuture() throws {
+        try cache.hosts.save(
+            [("a", -101), ("b", -100), ("c", 0), ("d", 3900), ("e", 3901)].map {
+                HostState(host: "http://\($0.0)", concurrency: 1, updatedAt: later($0.1))
+            })
+        try cache.hosts.forget(olderThan: .seconds(100), at: Self.now)
+        #expect(try all(at: later(10_000)).map(\.host) == ["http://b", "http://c", "http://d"])
+        try cache.hosts.forget(olderThan: .seconds(Int64.max), at: Self.now)
+        #expect(try all(at: later(10_000)).count == 3)
+    }
+}
