@@ -60,6 +60,8 @@ struct HostLogTests {
                 HostState(host: "http://b", concurrency: 5, updatedAt: later(1)),
                 HostState(host: "http://d", concurrency: 2, updatedAt: Self.now),
             ])
+        let database = folder.path + "/cache/prefetch.sqlite"
+        #expect(try queried("SELECT count(*) FROM host", database) == "2")
     }
 
     @Test func cutsEndlessCooling() throws {
