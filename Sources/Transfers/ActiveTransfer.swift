@@ -30,6 +30,8 @@ final class ActiveTransfer {
     private var announcedBodyBytes: Int?
     /// Why ``receive(_:)`` ended the transfer itself.
     private var refusal: (reason: FailureReason, message: String)?
+    /// What the addresses that libcurl chose made of the transfer.
+    var addresses = AddressChecks(rule: .publicOnly)
     /// Whether libcurl was told to wait because the budget is used up.
     var isPaused: Bool { pausedAt != nil }
     /// Whether it has waited for memory longer than bodies are usually held.
@@ -102,7 +104,13 @@ final class ActiveTransfer {
         try check(ccurl_easy_set_write_function(handle, receiveBodyBytes), "write function")
         try check(
             ccurl_easy_set_header_function(handle, receiveHeaderLine), "header function")
+        try check(
+            ccurl_easy_set_open_socket_function(handle, openCheckedSocket), "socket function")
+        try check(
+            ccurl_easy_set_prerequest_function(handle, checkConnection), "request function")
         let context = Unmanaged.passUnretained(self).toOpaque()
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_OPENSOCKETDATA, context), "socket data")
+        try check(ccurl_easy_set_pointer(handle, CURLOPT_PREREQDATA, context), "request data")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_HEADERDATA, context), "header data")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_WRITEDATA, context), "write data")
     }
@@ -125,6 +133,7 @@ final class ActiveTransfer {
         bodyStatus = nil
         announcedBodyBytes = nil
         refusal = nil
+        addresses = AddressChecks(rule: request.addressRule ?? configuration.listedAddressRule)
         pausedAt = nil
         pausedTime = .zero
         overdraws = false
@@ -289,7 +298,7 @@ final class ActiveTransfer {
     private func completion(_ result: TransferCompletion.Result) -> TransferCompletion {
         TransferCompletion(
             id: request.id, result: result, bytesReceived: bytesReceived,
-            elapsed: .now - startedAt)
+            elapsed: .now - startedAt, address: addresses.connected)
     }
 
     /// A response without a body to store: its status is the answer, however its body went.
@@ -363,6 +372,7 @@ final class ActiveTransfer {
                 reason: refusal.reason, curlCode: Int32(code.rawValue), httpStatus: status,
                 message: refusal.message)
         }
+        if let refused = addresses.failure(code) { return refused }
         var connectMicroseconds: curl_off_t = 0
         ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &connectMicroseconds)
         return TransferFailure(

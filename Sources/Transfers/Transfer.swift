@@ -8,11 +8,16 @@ package struct TransferRequest: Sendable {
     package let url: String
     /// Sent beside the fields of every request; values without control bytes.
     package let fields: [HeaderField]
+    /// Which addresses it may be sent to; nil means the configuration's rule for what is listed.
+    package let addressRule: AddressRule?
 
-    package init(id: Int, url: String, fields: [HeaderField] = []) {
+    package init(
+        id: Int, url: String, fields: [HeaderField] = [], addressRule: AddressRule? = nil
+    ) {
         self.id = id
         self.url = url
         self.fields = fields
+        self.addressRule = addressRule
     }
 }
 
@@ -34,6 +39,9 @@ package struct TransferCompletion: Sendable {
     package let bytesReceived: Int
     /// From the moment the transfer was handed to libcurl, by the monotonic clock.
     package let elapsed: Duration
+    /// What the connection led to, whether it was opened for this transfer or reused; nil without a
+    /// connection.
+    package let address: AddressClass?
 }
 
 /// The head of a whole response.

@@ -17,6 +17,10 @@ package struct TransferConfiguration: Sendable {
     /// Connections kept open for reuse. libcurl's own number is four for each transfer that runs at
     /// the moment, which closes good connections whenever few run.
     package var maximumIdleConnections = 64
+    /// Sends listed requests to link-local and metadata addresses, too.
+    package var allowsLinkLocal = false
+    /// Refuses every address that is not public, also for listed requests.
+    package var deniesPrivate = false
     package var userAgent: String
     /// The value of `Accept`.
     package var accept: String = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"

@@ -89,7 +89,8 @@ package final class TransferLoop: Sendable {
                 for request in received.requests {
                     deliver(
                         TransferCompletion(
-                            id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero))
+                            id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero,
+                            address: nil))
                 }
                 if received.stops { return }
             } else {

@@ -42,6 +42,22 @@ static inline CURLcode ccurl_easy_set_header_function(CURL *handle,
     return curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, function);
 }
 
+static inline CURLcode ccurl_easy_set_open_socket_function(CURL *handle,
+                                                           curl_opensocket_callback function) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, function);
+}
+
+static inline CURLcode ccurl_easy_set_prerequest_function(CURL *handle,
+                                                          curl_prereq_callback function) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, function);
+}
+
+/// The address that libcurl is about to connect to: the struct ends with a member that is longer
+/// than its type says, so that it must not be copied out.
+static inline const struct sockaddr *ccurl_socket_address(const struct curl_sockaddr *address) {
+    return &address->addr;
+}
+
 // curl_easy_getinfo is variadic too.
 
 static inline CURLcode ccurl_easy_get_long(CURL *handle, CURLINFO info, long *value) {
