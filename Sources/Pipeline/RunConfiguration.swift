@@ -42,6 +42,8 @@ package struct RunConfiguration: Sendable {
     /// Failures that still count as success.
     package var tolerance: FailureTolerance = .count(0)
     package var userAgent: String
+    /// What requests carry, and the way that they take.
+    package var requests = RequestSettings()
     /// The manifests' names, for the run log.
     package var manifests: [String]
 
@@ -68,6 +70,8 @@ package struct RunConfiguration: Sendable {
         settings.maximumBodySize = maximumBodySize
         settings.bodyBudget = bodyBudget
         settings.maximumIdleConnections = max(64, 2 * jobs)
+        settings.requests = requests
+        settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
         return settings
     }
 

@@ -10,9 +10,17 @@ final class ActiveTransfer {
     let handle: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let budget: BodyBudget
-    /// The fields of every request, which those of the present one may follow.
-    private let commonFields: UnsafeMutablePointer<curl_slist>?
-    private var requestFields: UnsafeMutablePointer<curl_slist>?
+    private let cookies: CookieJar?
+    private let proxies: ProxyRules
+    /// The fields of most requests, which bring none of their own, and of foreign ones.
+    private let commonFields: FieldList
+    private let foreignFields: FieldList
+    /// What libcurl was told last: it keeps a reference to the list.
+    private var fieldsInForce: FieldList
+    private var proxyInForce: String?
+    private var credentialsInForce = false
+    /// For CURLOPT_RESOLVE, kept by reference too.
+    private let hostAddresses: FieldList
     /// Where libcurl writes the text of an error.
     private let errorText: UnsafeMutablePointer<CChar>
 
@@ -46,7 +54,9 @@ final class ActiveTransfer {
     private static let drainedBytes = 64 << 10
 
     /// - Throws: when libcurl has no memory or does not know an option.
-    init(configuration: TransferConfiguration, budget: BodyBudget) throws(TransferLoopError) {
+    init(
+        configuration: TransferConfiguration, budget: BodyBudget, cookies: CookieJar?
+    ) throws(TransferLoopError) {
         guard let handle = curl_easy_init() else {
             throw TransferLoopError(
                 operation: "curl_easy_init", code: Int32(CURLE_FAILED_INIT.rawValue),
@@ -55,17 +65,22 @@ final class ActiveTransfer {
         self.handle = handle
         self.configuration = configuration
         self.budget = budget
+        self.cookies = cookies
+        proxies = ProxyRules(configuration.requests.proxies)
+        commonFields = FieldList(configuration.fieldLines(of: TransferRequest(id: -1, url: "")))
+        foreignFields = FieldList(
+            configuration.fieldLines(of: TransferRequest(id: -1, url: "", isForeign: true)))
+        fieldsInForce = commonFields
+        hostAddresses = FieldList(configuration.requests.hostAddresses.map(\.text))
         body = Body(budget: budget)
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        commonFields = curl_slist_append(nil, "Accept: \(configuration.accept)")
         try setConstantOptions()
+        try setRequestOptions()
     }
 
     deinit {
         curl_easy_cleanup(handle)
-        curl_slist_free_all(requestFields)
-        curl_slist_free_all(commonFields)
         errorText.deallocate()
     }
 
@@ -80,7 +95,6 @@ final class ActiveTransfer {
             (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
             // Redirects come back to the pipeline, which knows loops, limits and hosts.
             (CURLOPT_FOLLOWLOCATION, 0),
-            (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
             // Fewer calls into the kernel than with the default of 16 KiB.
             (CURLOPT_BUFFERSIZE, 128 << 10),
         ]
@@ -98,8 +112,6 @@ final class ActiveTransfer {
             ccurl_easy_set_string(
                 handle, CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings),
             "encodings")
-        try check(
-            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, commonFields), "request fields")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText), "error text")
         try check(ccurl_easy_set_write_function(handle, receiveBodyBytes), "write function")
         try check(
@@ -113,6 +125,53 @@ final class ActiveTransfer {
         try check(ccurl_easy_set_pointer(handle, CURLOPT_PREREQDATA, context), "request data")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_HEADERDATA, context), "header data")
         try check(ccurl_easy_set_pointer(handle, CURLOPT_WRITEDATA, context), "write data")
+    }
+
+    /// What the user says about all requests.
+    private func setRequestOptions() throws(TransferLoopError) {
+        let settings = configuration.requests
+        let family =
+            switch settings.addressFamily {
+            case .any: CURL_IPRESOLVE_WHATEVER
+            case .ipv4: CURL_IPRESOLVE_V4
+            case .ipv6: CURL_IPRESOLVE_V6
+            }
+        let version = settings.usesHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
+        let netrc = settings.netrcFile == nil ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL
+        let options: [(CURLoption, Int)] = [
+            (CURLOPT_HTTP_VERSION, Int(version)),
+            (CURLOPT_IPRESOLVE, Int(family)),
+            // Of the origin only: an https proxy proves who it is in any case.
+            (CURLOPT_SSL_VERIFYPEER, settings.verifiesOrigins ? 1 : 0),
+            (CURLOPT_SSL_VERIFYHOST, settings.verifiesOrigins ? 2 : 0),
+            (CURLOPT_NETRC, Int(netrc.rawValue)),
+        ]
+        for (option, value) in options {
+            try check(ccurl_easy_set_long(handle, option, value), "option \(option.rawValue)")
+        }
+        // Each request says which proxy it takes, so that libcurl does not look into the environment.
+        try check(ccurl_easy_set_string(handle, CURLOPT_PROXY, ""), "proxy")
+        try check(ccurl_easy_set_string(handle, CURLOPT_NOPROXY, ""), "proxy exceptions")
+        if let file = settings.netrcFile {
+            try check(ccurl_easy_set_string(handle, CURLOPT_NETRC_FILE, file), "netrc file")
+        }
+        if let file = settings.authorityFile {
+            try check(ccurl_easy_set_string(handle, CURLOPT_CAINFO, file), "certificates")
+            // Else the system's folder of certificates would be trusted as well.
+            try check(ccurl_easy_set_string(handle, CURLOPT_CAPATH, nil), "certificates")
+        }
+        if let cookies {
+            try check(
+                ccurl_easy_set_pointer(handle, CURLOPT_SHARE, cookies.share), "cookies")
+            // An empty name turns cookies on and reads nothing.
+            try check(ccurl_easy_set_string(handle, CURLOPT_COOKIEFILE, ""), "cookies")
+        }
+        if let list = hostAddresses.pointer {
+            try check(ccurl_easy_set_list(handle, CURLOPT_RESOLVE, list), "host addresses")
+        }
+        try check(
+            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, commonFields.pointer),
+            "request fields")
     }
 
     private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
@@ -133,36 +192,64 @@ final class ActiveTransfer {
         bodyStatus = nil
         announcedBodyBytes = nil
         refusal = nil
-        addresses = AddressChecks(rule: request.addressRule ?? configuration.listedAddressRule)
         pausedAt = nil
         pausedTime = .zero
         overdraws = false
         errorText[0] = 0
-        try check(ccurl_easy_set_string(handle, CURLOPT_URL, request.url), "URL")
+        // What libcurl cannot parse it refuses, and says so.
+        let url =
+            request.isForeign
+            ? RequestURL.withoutUserInformation(request.url) ?? "" : request.url
+        try check(ccurl_easy_set_string(handle, CURLOPT_URL, url), "URL")
         // Over TLS a second transfer waits to learn whether the first one's connection can be
         // shared (HTTP/2); plain connections never can and should open at once.
         try check(
             ccurl_easy_set_long(
                 handle, CURLOPT_PIPEWAIT, request.url.utf8.starts(with: "https:".utf8) ? 1 : 0),
             "connection sharing")
-        try setFields(request.fields)
+        try setWay(url)
+        try setCredentials()
+        try setFields()
     }
 
-    private func setFields(_ fields: [HeaderField]) throws(TransferLoopError) {
-        let former = requestFields
-        guard former != nil || !fields.isEmpty else { return }
-        requestFields = nil
-        if !fields.isEmpty {
-            // A list of its own: lists have no way back to the common one.
-            let lines =
-                ["Accept: \(configuration.accept)"] + fields.map { "\($0.name): \($0.value)" }
-            for line in lines { requestFields = curl_slist_append(requestFields, line) }
+    /// The proxy, and which addresses are looked at.
+    private func setWay(_ url: String) throws(TransferLoopError) {
+        let rule = request.addressRule ?? configuration.listedAddressRule
+        let proxy = proxies.proxy(for: url)
+        addresses =
+            proxy == nil
+            ? AddressChecks(rule: rule) : AddressChecks(rule: rule, proxiedURL: url)
+        guard proxy != proxyInForce else { return }
+        try check(ccurl_easy_set_string(handle, CURLOPT_PROXY, proxy ?? ""), "proxy")
+        proxyInForce = proxy
+    }
+
+    private func setCredentials() throws(TransferLoopError) {
+        guard let credentials = configuration.requests.credentials else { return }
+        // libcurl would send these in place of those in the URL, which were given for it alone.
+        let isSent = !request.isForeign && !RequestURL.hasUserInformation(request.url)
+        guard isSent != credentialsInForce else { return }
+        try check(
+            ccurl_easy_set_string(
+                handle, CURLOPT_USERNAME, isSent ? credentials.user : nil), "user name")
+        try check(
+            ccurl_easy_set_string(
+                handle, CURLOPT_PASSWORD, isSent ? credentials.password : nil), "password")
+        credentialsInForce = isSent
+    }
+
+    private func setFields() throws(TransferLoopError) {
+        let fields: FieldList
+        if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
+            fields = FieldList(configuration.fieldLines(of: request))
+        } else {
+            fields = request.isForeign ? foreignFields : commonFields
         }
-        let code = ccurl_easy_set_list(
-            handle, CURLOPT_HTTPHEADER, requestFields ?? commonFields)
+        guard fields !== fieldsInForce else { return }
+        try check(
+            ccurl_easy_set_list(handle, CURLOPT_HTTPHEADER, fields.pointer), "request fields")
         // libcurl reads the list during the transfer, so the former one goes after the change.
-        curl_slist_free_all(former)
-        try check(code, "request fields")
+        fieldsInForce = fields
     }
 
     /// Lets go of the body's memory until the handle is used again.
@@ -282,7 +369,9 @@ final class ActiveTransfer {
         return completion(
             .failure(
                 TransferFailure(
-                    reason: reason, curlCode: nil, httpStatus: head?.status, message: message)))
+                    reason: reason, curlCode: nil, httpStatus: head?.status, message: message,
+                    isBeforeRequest: TransferFailure.isBeforeRequest(
+                        reason, isConnected: hasSentRequest))))
     }
 
     /// Since when the origin owes a byte; `now` before the request could be sent.
@@ -365,20 +454,33 @@ final class ActiveTransfer {
     }
 
     private func failure(_ code: CURLcode, status: Int?) -> TransferFailure {
-        let text = errorText[0] == 0 ? curl_easy_strerror(code) : UnsafePointer(errorText)
-        let message = text.map { String(cString: $0) } ?? "no message"
         if let refusal {
             return TransferFailure(
                 reason: refusal.reason, curlCode: Int32(code.rawValue), httpStatus: status,
                 message: refusal.message)
         }
         if let refused = addresses.failure(code) { return refused }
-        var connectMicroseconds: curl_off_t = 0
-        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &connectMicroseconds)
+        let reason = TransferFailure.reason(curlCode: code, isConnected: hasSentRequest)
         return TransferFailure(
-            reason: TransferFailure.reason(
-                curlCode: code, isConnected: connectMicroseconds > 0),
-            curlCode: Int32(code.rawValue), httpStatus: status, message: message)
+            reason: reason, curlCode: Int32(code.rawValue), httpStatus: status,
+            message: message(code),
+            isBeforeRequest: TransferFailure.isBeforeRequest(reason, isConnected: hasSentRequest))
+    }
+
+    /// What libcurl says, or its general words for the code where what it says holds a secret: some
+    /// of its texts repeat a proxy or a URL.
+    private func message(_ code: CURLcode) -> String {
+        let general = String(cString: curl_easy_strerror(code))
+        guard errorText[0] != 0 else { return general }
+        let text = String(cString: errorText)
+        let secrets = configuration.secrets(of: request)
+        return secrets.contains { !$0.isEmpty && text.contains($0) } ? general : text
+    }
+
+    private var hasSentRequest: Bool {
+        var microseconds: curl_off_t = 0
+        ccurl_easy_get_offset(handle, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
+        return microseconds > 0
     }
 }
 

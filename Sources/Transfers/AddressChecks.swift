@@ -16,13 +16,29 @@ struct AddressChecks {
     private var refused: String?
     /// Whether an address was allowed.
     private var hasOpened = false
+    /// Whether connections lead to a proxy, whose address the user chose.
+    private let isProxied: Bool
+    /// Why the system gave no socket, when the fault is ours and no address's.
+    private var missing: String?
 
     init(rule: AddressRule) {
         self.rule = rule
+        isProxied = false
+    }
+
+    /// For a request through a proxy: the proxy looks the origin up, so that only an address written
+    /// in the URL can be looked at.
+    init(rule: AddressRule, proxiedURL: String) {
+        self.rule = rule
+        isProxied = true
+        if let kind = AddressClass(hostOf: proxiedURL), let reason = rule.refusal(of: kind) {
+            refused = "the URL's host is \(kind.description), \(reason)"
+        }
     }
 
     /// Whether a connection may be opened.
     mutating func mayOpen(_ address: UnsafePointer<sockaddr>) -> Bool {
+        guard !isProxied else { return refused == nil }
         guard let text = AddressChecks.text(address), check(text) != nil else { return false }
         hasOpened = true
         return true
@@ -30,6 +46,7 @@ struct AddressChecks {
 
     /// Whether a request may be sent on a connection to `address`, new or reused.
     mutating func maySend(to address: String) -> Bool {
+        guard !isProxied else { return refused == nil }
         guard let kind = check(address) else { return false }
         connected = kind
         return true
@@ -40,9 +57,21 @@ struct AddressChecks {
     /// A name with several addresses may have had allowed ones that did not answer, and then that is
     /// what failed.
     func failure(_ code: CURLcode) -> TransferFailure? {
-        guard let refused, code == CURLE_ABORTED_BY_CALLBACK || !hasOpened else { return nil }
+        if let missing, code == CURLE_COULDNT_CONNECT {
+            return TransferFailure(
+                reason: .internal, curlCode: nil, httpStatus: nil, message: missing)
+        }
+        let isOurs =
+            code == CURLE_ABORTED_BY_CALLBACK || code == CURLE_COULDNT_CONNECT && !hasOpened
+        guard let refused, isOurs else { return nil }
         return TransferFailure(
             reason: .refusedAddress, curlCode: nil, httpStatus: nil, message: refused)
+    }
+
+    /// Notes why `socket` failed.
+    mutating func opened(_ socket: Int32, _ cause: Int32) {
+        guard socket < 0, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(cause) else { return }
+        missing = "no socket: \(String(cString: strerror(cause)))"
     }
 
     /// The class of an allowed address; nil for one that is refused, or that is none.
@@ -88,11 +117,12 @@ func openCheckedSocket(
     guard let context, let address else { return CURL_SOCKET_BAD }
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     guard transfer.addresses.mayOpen(ccurl_socket_address(address)) else { return CURL_SOCKET_BAD }
-    // libcurl reports what is missing here as an address that it could not connect to, as it does
-    // with sockets that it opens itself.
-    return socket(
+    let opened = socket(
         address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
         address.pointee.protocol)
+    // libcurl takes it for an address that could not be connected to.
+    transfer.addresses.opened(opened, errno)
+    return opened
 }
 
 /// libcurl's function before each request on a connection, reused ones included

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// Which addresses a request may be sent to.
 package enum AddressRule: Hashable, Sendable {
     /// What the user listed: anything but link-local and metadata addresses, which hold secrets of
@@ -30,7 +32,8 @@ package enum AddressRule: Hashable, Sendable {
 extension TransferConfiguration {
     /// The rule for what the user listed.
     package var listedAddressRule: AddressRule {
-        deniesPrivate ? .publicOnly : .listed(allowsLinkLocal: allowsLinkLocal)
+        requests.deniesPrivate
+            ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
     }
 
     /// The rule for the target of a redirect.

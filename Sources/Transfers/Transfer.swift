@@ -4,19 +4,31 @@ package import PrefetchModel
 package struct TransferRequest: Sendable {
     /// Chosen by the caller; comes back in ``TransferCompletion``.
     package let id: Int
-    /// An absolute http or https URL; user information in it becomes `Authorization`.
+    /// An absolute http or https URL; user information in it becomes `Authorization`, unless
+    /// ``isForeign``.
     package let url: String
-    /// Sent beside the fields of every request; values without control bytes.
+    /// Conditions, sent beside the fields of every request; values without control bytes.
     package let fields: [HeaderField]
+    /// What the user gave this request, in place of ``RequestSettings/fields`` of the same names; an
+    /// empty value leaves the field out.
+    package let userFields: [HeaderField]
+    /// Whether a redirect led from the listed origin (scheme, host and port) to another one. Then
+    /// nothing that was given for the listed one is sent: no field of the user, no credentials of
+    /// his, and none from the URL. What the netrc file and the cookie jar have for the other host
+    /// is for that host.
+    package let isForeign: Bool
     /// Which addresses it may be sent to; nil means the configuration's rule for what is listed.
     package let addressRule: AddressRule?
 
     package init(
-        id: Int, url: String, fields: [HeaderField] = [], addressRule: AddressRule? = nil
+        id: Int, url: String, fields: [HeaderField] = [], userFields: [HeaderField] = [],
+        isForeign: Bool = false, addressRule: AddressRule? = nil
     ) {
         self.id = id
         self.url = url
         self.fields = fields
+        self.userFields = userFields
+        self.isForeign = isForeign
         self.addressRule = addressRule
     }
 }
@@ -40,8 +52,16 @@ package struct TransferCompletion: Sendable {
     /// From the moment the transfer was handed to libcurl, by the monotonic clock.
     package let elapsed: Duration
     /// What the connection led to, whether it was opened for this transfer or reused; nil without a
-    /// connection.
+    /// connection, and with a proxy, behind which nobody knows.
     package let address: AddressClass?
+
+    /// Whether the transfer failed before its request could be sent: its host, or the proxy, had no
+    /// address, did not answer, or failed at TLS. Says something about the host and nothing about
+    /// the URL.
+    package var failedConnecting: Bool {
+        guard case .failure(let failure) = result else { return false }
+        return failure.isBeforeRequest
+    }
 }
 
 /// The head of a whole response.
@@ -65,6 +85,8 @@ package struct TransferFailure: Error, Sendable {
     /// The status of the response that broke off or was refused, when its head had arrived.
     package let httpStatus: Int?
     package let message: String
+    /// Whether it failed on the way to a connection that the request could be sent on.
+    var isBeforeRequest = false
 }
 
 /// libcurl cannot be used at all, or broke its own promises.
@@ -72,6 +94,10 @@ package struct TransferLoopError: Error, CustomStringConvertible {
     package let operation: String
     package let code: Int32
     package let message: String
+    /// Whether the code is an error of the system instead of one of libcurl's.
+    var isSystem = false
 
-    package var description: String { "libcurl: \(operation): \(message) (\(code))" }
+    package var description: String {
+        isSystem ? "\(operation): \(message)" : "libcurl: \(operation): \(message) (\(code))"
+    }
 }

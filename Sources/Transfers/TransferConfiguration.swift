@@ -17,22 +17,51 @@ package struct TransferConfiguration: Sendable {
     /// Connections kept open for reuse. libcurl's own number is four for each transfer that runs at
     /// the moment, which closes good connections whenever few run.
     package var maximumIdleConnections = 64
-    /// Sends listed requests to link-local and metadata addresses, too.
-    package var allowsLinkLocal = false
-    /// Refuses every address that is not public, also for listed requests.
-    package var deniesPrivate = false
+    /// What the user says about requests.
+    package var requests = RequestSettings()
+    /// Stands for a secret where it has to be told from others but must not be known: a digest.
+    package var fingerprint: @Sendable (String) -> String = { _ in "hidden" }
+    /// The value of `User-Agent`, unless a field of the user replaces it.
     package var userAgent: String
     /// The value of `Accept`.
     package var accept: String = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
-    /// The fields of every request that a response may vary on (`Vary`), as they are sent.
-    package var requestFields: [HeaderField] {
-        [
+    /// The fields of a listed request without fields of its own.
+    package var requestFields: [HeaderField] { requestFields() }
+
+    /// The fields of a request that a response may vary on (`Vary`), fit for the database: those that
+    /// may hold secrets have their ``fingerprint`` for a value.
+    ///
+    /// Cookies of the jar and credentials from a netrc file or a URL are not among them: libcurl adds
+    /// those by itself.
+    ///
+    /// - Parameters:
+    ///   - userFields: as ``TransferRequest/userFields``.
+    ///   - isForeign: as ``TransferRequest/isForeign``.
+    /// - Returns: no field that is left out.
+    package func requestFields(
+        userFields: [HeaderField] = [], isForeign: Bool = false
+    ) -> [HeaderField] {
+        var fields = [
             HeaderField(name: "Accept", value: accept),
             HeaderField(name: "Accept-Encoding", value: TransferConfiguration.acceptedEncodings),
             HeaderField(name: "User-Agent", value: userAgent),
         ]
+        guard !isForeign else { return fields }
+        if let credentials = requests.credentials {
+            let text = "\(credentials.user):\(credentials.password)"
+            fields.append(HeaderField(name: "Authorization", value: fingerprint(text)))
+        }
+        let given = requests.fields.replaced(by: userFields).map { field in
+            let isPlain = TransferConfiguration.plainFields.contains(field.name.lowercased())
+            guard !field.value.isEmpty, !isPlain else { return field }
+            return HeaderField(name: field.name, value: fingerprint(field.value))
+        }
+        return fields.replaced(by: given).filter { !$0.value.isEmpty }
     }
+
+    /// Fields of users that hold no secrets; all others may.
+    private static let plainFields: Set = ["accept", "accept-language", "user-agent"]
 
     /// Images gain nothing from a content encoding.
     static let acceptedEncodings = "identity"

@@ -37,4 +37,16 @@ extension TransferFailure {
             .internal
         }
     }
+
+    /// Whether a failure of libcurl's with this reason came before the request could be sent.
+    ///
+    /// A connection that was reused and turned out to be closed may have been replaced by one that
+    /// failed, so that these reasons say it whatever was sent before.
+    static func isBeforeRequest(_ reason: FailureReason, isConnected: Bool) -> Bool {
+        switch reason {
+        case .dns, .connect, .tls: true
+        case .timeout, .interrupted: !isConnected
+        default: false
+        }
+    }
 }

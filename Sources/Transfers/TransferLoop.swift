@@ -60,10 +60,12 @@ package final class TransferLoop: Sendable {
     /// Carries transfers out until ``stop()``.
     ///
     /// - Parameter deliver: called on this thread, once for every request that was started.
-    /// - Throws: when the multi handle fails, which no single transfer can cause. What was in
-    ///   flight has been delivered as cancelled then.
+    /// - Throws: when the multi handle fails, which no single transfer can cause, and at the end,
+    ///   when the cookie jar cannot be written. What was in flight has been delivered as cancelled
+    ///   then.
     package func run(deliver: (TransferCompletion) -> Void) throws(TransferLoopError) {
         let multi = self.multi.pointer
+        let cookies = try cookieJar()
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
         var idle: [ActiveTransfer] = []
         // A time-out is seen a tenth of it late at most.
@@ -92,14 +94,18 @@ package final class TransferLoop: Sendable {
                             id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero,
                             address: nil))
                 }
-                if received.stops { return }
+                if received.stops {
+                    try cookies?.save()
+                    return
+                }
             } else {
                 for request in received.requests {
                     let transfer: ActiveTransfer
                     if let reused = idle.popLast() {
                         transfer = reused
                     } else {
-                        transfer = try ActiveTransfer(configuration: configuration, budget: budget)
+                        transfer = try ActiveTransfer(
+                            configuration: configuration, budget: budget, cookies: cookies)
                     }
                     try transfer.prepare(request)
                     active[transfer.handle] = transfer
@@ -143,6 +149,11 @@ package final class TransferLoop: Sendable {
             let wait = active.isEmpty ? 60_000 : Int32(clamping: untilCheck)
             try check(curl_multi_poll(multi, nil, 0, wait, nil), "waiting")
         }
+    }
+
+    private func cookieJar() throws(TransferLoopError) -> CookieJar? {
+        guard let path = configuration.requests.cookieJar else { return nil }
+        return try CookieJar(path: path)
     }
 
     /// Lets transfers that wait for memory try again, the oldest first, when some was released.

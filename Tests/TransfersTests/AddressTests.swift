@@ -1,3 +1,4 @@
+import PrefetchModel
 import Testing
 
 @testable import Transfers
@@ -95,14 +96,14 @@ struct AddressTests {
 
     @Test func redirectsKeepTheRuleOfWhereTheyComeFrom() {
         var configuration = TransferConfiguration(userAgent: "")
-        configuration.allowsLinkLocal = true
+        configuration.requests.allowsLinkLocal = true
         for kind in AddressClass.allCases {
             let expected: AddressRule =
                 kind == .global ? .redirectedFromPublic : .listed(allowsLinkLocal: true)
             #expect(configuration.addressRule(afterRedirectFrom: kind) == expected)
         }
         #expect(configuration.addressRule(afterRedirectFrom: nil) == .redirectedFromPublic)
-        configuration.deniesPrivate = true
+        configuration.requests.deniesPrivate = true
         #expect(configuration.listedAddressRule == .publicOnly)
         #expect(configuration.addressRule(afterRedirectFrom: .private) == .publicOnly)
     }

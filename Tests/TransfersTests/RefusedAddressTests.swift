@@ -10,7 +10,7 @@ import Testing
 struct RefusedAddressTests {
     private static func denying() -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
-        configuration.deniesPrivate = true
+        configuration.requests.deniesPrivate = true
         return configuration
     }
 

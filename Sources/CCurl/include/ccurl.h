@@ -68,6 +68,17 @@ static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_o
     return curl_easy_getinfo(handle, info, value);
 }
 
+/// The list is the caller's to free.
+static inline CURLcode ccurl_easy_get_list(CURL *handle, CURLINFO info,
+                                           struct curl_slist *_Nullable *_Nonnull value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+/// curl_share_setopt is variadic.
+static inline CURLSHcode ccurl_share_set_data(CURLSH *share, curl_lock_data data) {
+    return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
 /// curl_multi_setopt is variadic.
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);

@@ -1,0 +1,82 @@
+/// Fields that users give requests, by flags or in a manifest; both are checked here.
+extension HeaderField {
+    /// Why something cannot be a field of a request.
+    package enum RequestProblem: Error, Hashable, Sendable {
+        case noColon
+        case name
+        case value
+        /// The name of a field that is ours, in lower case.
+        case owned(String)
+
+        /// One line that repeats nothing of the value, which may be a secret.
+        package var message: String {
+            switch self {
+            case .noColon: "a header is written 'Name: value'"
+            case .name: "a header's name is not made of letters, digits and !#$%&'*+-.^_`|~"
+            case .value: "a header's value has a control character"
+            case .owned(let name):
+                "the header '\(name)' \(HeaderField.ownership[name] ?? "is ours")"
+            }
+        }
+    }
+
+    /// The fields that no user can give, in lower case, and what to do instead, as in
+    /// `the header 'range' …`.
+    private static let ownership: [String: String] = {
+        let framing = "belongs to the connection, which libcurl looks after"
+        let condition = "is made from what the cache holds"
+        return [
+            "accept-encoding": "is 'identity', since images gain nothing from another",
+            "connection": framing, "content-length": framing,
+            "expect": framing,
+            "host": "is made from the URL (another address can be given to a name)",
+            "if-match": condition, "if-modified-since": condition, "if-none-match": condition,
+            "if-range": condition, "if-unmodified-since": condition, "keep-alive": framing,
+            "proxy-authorization": "is made from the proxy's URL", "proxy-connection": framing,
+            "range": condition, "te": framing, "trailer": framing, "transfer-encoding": framing,
+            "upgrade": framing,
+        ]
+    }()
+
+    /// A field as `curl --header` takes it: `Name: value`, and `Name:` to leave out a field that
+    /// would be sent otherwise, which an empty ``value`` stands for from then on.
+    ///
+    /// - Throws: `name` unless it is a token (RFC 9110 §5.6.2), `value` for CR, LF, NUL and other
+    ///   control characters but tabs, `owned` for fields that are made from the URL, the cache or
+    ///   the connection.
+    package init(requestLine line: some StringProtocol) throws(RequestProblem) {
+        let bytes = Array(line.utf8)
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw .noColon }
+        let name = bytes[..<colon]
+        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenByte) else { throw .name }
+        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        var value = bytes[(colon + 1)...].drop(while: isBlank)
+        while let last = value.last, isBlank(last) { value.removeLast() }
+        guard !value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
+            throw .value
+        }
+        self.init(
+            name: String(decoding: name, as: UTF8.self),
+            value: String(decoding: value, as: UTF8.self))
+        let lowercased = self.name.lowercased()
+        guard HeaderField.ownership[lowercased] == nil else { throw .owned(lowercased) }
+    }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
+
+extension [HeaderField] {
+    /// These fields with `others` in place of those that have the same name.
+    package func replaced(by others: [HeaderField]) -> [HeaderField] {
+        guard !others.isEmpty else { return self }
+        let names = Set(others.map { $0.name.lowercased() })
+        return filter { !names.contains($0.name.lowercased()) } + others
+    }
+}
