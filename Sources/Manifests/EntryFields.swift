@@ -8,20 +8,26 @@ import PrefetchModel
 ///   number counts seconds, at most 36500d and 32 bytes of text; `0` is always stale;
 /// - `attr.NAME`: an extended attribute. The value is the rest of the field byte for byte: it may
 ///   be empty, hold `=`, and need not be UTF-8, since the cache keeps it as bytes. ``EntryAttribute``
-///   has the limits of both. At most 64 an entry.
+///   has the limits of both. At most 64 an entry;
+/// - `header=NAME:VALUE`: a field for the entry's requests, in place of one of the run's with that
+///   name; without VALUE it leaves the field out. VALUE is the rest of the field as it stands, UTF-8
+///   without white space, and nothing in it is percent-decoded. `HeaderField.init(requestLine:)` has
+///   the names that are refused. At most 64 an entry, with 8 KiB in all.
 ///
-/// Each may stand once, with `attr.` for each NAME. The other fields of the design are refused by name until they do something.
+/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. The other fields of the design are refused by name until they do something.
 struct EntryFields {
     private(set) var priority: Priority?
     /// Where the value of `key` lies in the line.
     private(set) var key: Range<Int>?
     private var timeToLive: Duration?
     private var attributes: [EntryAttribute] = []
+    private var headers: [HeaderField] = []
+    private var headerBytes = 0
 
-    /// What the record does not hold itself; nil without `ttl` and attributes.
+    /// What the record does not hold itself; nil without `ttl`, attributes and headers.
     var extras: EntryExtras? {
-        guard timeToLive != nil || !attributes.isEmpty else { return nil }
-        return EntryExtras(timeToLive: timeToLive, attributes: attributes)
+        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty else { return nil }
+        return EntryExtras(timeToLive: timeToLive, attributes: attributes, headers: headers)
     }
 
     private static let attributePrefix = "attr."
@@ -30,7 +36,7 @@ struct EntryFields {
     private static let maximumKeyBytes = 2048
     /// Names longer than this are not repeated in a message.
     private static let maximumShownBytes = 64
-    private static let laterFields: Set<String> = ["header", "resize", "encode", "quality"]
+    private static let laterFields: Set<String> = ["resize", "encode", "quality"]
 
     /// Reads the fields from `first` on, where the text behind the URL begins.
     ///
@@ -65,6 +71,8 @@ struct EntryFields {
         } else if name.elementsEqual("ttl".utf8) {
             guard timeToLive == nil else { throw EntryFields.problem("the field 'ttl' twice") }
             timeToLive = try EntryFields.timeToLive(line[value])
+        } else if name.elementsEqual("header".utf8) {
+            try addHeader(line[value])
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
             try addAttribute(name, line[value])
         } else {
@@ -93,6 +101,29 @@ struct EntryFields {
             throw EntryFields.problem("more than \(EntryExtras.maximumAttributes) attributes")
         }
         attributes.append(attribute)
+    }
+
+    private mutating func addHeader(
+        _ value: Slice<UnsafeBufferPointer<UInt8>>
+    ) throws(EntryBatch.Problem) {
+        guard let text = String(validating: value, as: UTF8.self) else {
+            throw EntryFields.problem("a header is not UTF-8")
+        }
+        guard headers.count < EntryExtras.maximumHeaders else {
+            throw EntryFields.problem("more than \(EntryExtras.maximumHeaders) headers")
+        }
+        headerBytes += value.count
+        guard headerBytes <= EntryExtras.maximumHeaderBytes else {
+            throw EntryFields.problem(
+                "more than \(EntryExtras.maximumHeaderBytes) bytes of headers")
+        }
+        do throws(HeaderField.RequestProblem) {
+            headers.append(try HeaderField(requestLine: text))
+        } catch {
+            // It speaks of `Name: value`; in a line there is no space.
+            throw EntryFields.problem(
+                error == .noColon ? "a header is written header=Name:value" : error.message)
+        }
     }
 
     private static func timeToLive(

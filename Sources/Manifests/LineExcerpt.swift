@@ -1,5 +1,6 @@
 /// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, control
-/// characters replaced by U+FFFD, and what looks like user information by `***`.
+/// characters replaced by U+FFFD, and what looks like user information by `***`, as all that stands
+/// behind the name of a `header` field.
 ///
 /// The masking is done here since a bad line may hide its user information from whoever parses it:
 /// the line may be cut before the `@`, or the scheme's slashes be too few.
@@ -14,13 +15,16 @@ enum LineExcerpt {
         // A few bytes more, so that a character cut in two lies behind the limit.
         let margin = maximumBytes + 8
         var visible: [UInt8]
+        let header = headerValue(line)
+        let end = header ?? line.count
         if let secret = userInformation(line) {
             visible = Array(line[..<min(secret.lowerBound, margin)])
             visible += "***".utf8
-            visible += line[secret.upperBound...].prefix(margin)
+            visible += line[secret.upperBound..<end].prefix(margin)
         } else {
-            visible = Array(line.prefix(margin))
+            visible = Array(line[..<end].prefix(margin))
         }
+        if header != nil { visible += "***".utf8 }
         var excerpt: [UInt8] = []
         excerpt.reserveCapacity(min(visible.count, maximumBytes))
         for scalar in String(decoding: visible, as: UTF8.self).unicodeScalars {
@@ -30,6 +34,27 @@ enum LineExcerpt {
             excerpt += shown
         }
         return excerpt
+    }
+
+    /// Where the value of the first header begins behind the URL; nil without one.
+    ///
+    /// Anything that has `header` in its name counts, and nothing is shown from there to the end of
+    /// the line: it is bad, perhaps since a value has spaces in it.
+    private static func headerValue(_ line: UnsafeBufferPointer<UInt8>) -> Int? {
+        let word = Array("header".utf8)
+        let blanks = line.prefix { $0.isBlank }.count
+        var index = line[blanks...].firstIndex(where: \.isBlank) ?? line.count
+        while index + word.count <= line.count {
+            if zip(word, line[index...]).allSatisfy({ $0 == $1.lowercased }) {
+                let rest = line[(index + word.count)...]
+                let end = rest.firstIndex {
+                    $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0.isBlank
+                }
+                return end.map { $0 + 1 } ?? line.count
+            }
+            index += 1
+        }
+        return nil
     }
 
     /// Where user information lies, without the `@`; nil where nothing looks like it.

@@ -210,8 +210,12 @@ extension EntryExtras {
     /// About the memory it takes, with the heads of the blocks that it lies in.
     fileprivate var approximateBytes: Int {
         let blockHead = 32
-        return attributes.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
+        let withAttributes = attributes.reduce(MemoryLayout<EntryExtras>.stride + blockHead) {
             $0 + MemoryLayout<EntryAttribute>.stride + $1.name.utf8.count + $1.value.count
+                + blockHead
+        }
+        return headers.reduce(withAttributes) {
+            $0 + MemoryLayout<HeaderField>.stride + $1.name.utf8.count + $1.value.utf8.count
                 + blockHead
         }
     }

@@ -138,6 +138,55 @@ struct EntryExtrasReadingTests {
                 == (problem == nil ? (1...64).map(String.init) : nil))
     }
 
+    @Test(
+        arguments: [
+            ("header=A:b", ["A": "b"]), ("header=A:", ["A": ""]),
+            ("header=A:b:c=d", ["A": "b:c=d"]),
+            ("header=A:%20", ["A": "%20"]), ("header=A:ü", ["A": "ü"]),
+            ("header=A:1 ttl=3 header=a:2\theader=A:1", ["A": "1", "a": "2", "A": "1"]),
+        ] as [(String, KeyValuePairs<String, String>)])
+    func readsHeaders(fields: String, expected: KeyValuePairs<String, String>) throws {
+        let entry = try entry(fields: fields.utf8)
+        #expect(entry.problem == nil)
+        #expect(
+            entry.extras?.headers == expected.map { HeaderField(name: $0.key, value: $0.value) })
+    }
+
+    @Test(arguments: [
+        ("header=", "a header is written header=Name:value"),
+        ("header=SECRET", "a header is written header=Name:value"),
+        ("header=:SECRET", "a header's name is not made of letters, digits and !#$%&'*+-.^_`|~"),
+        ("header=A: SECRET", "text without '=' behind the URL"),
+        ("Header=A:SECRET", "unknown field 'Header'"),
+        ("my-headers=A:SECRET", "unknown field 'my-headers'"),
+        ("ttl=x header=A:SECRET", durationMessage),
+        (
+            "header=Range:SECRET", "the header 'range' is made from what the cache holds"
+        ),
+    ])
+    func refusesHeadersAndRepeatsNoValue(fields: String, message: String) throws {
+        let batch = try batch("http://a.b/header \(fields)\n".utf8)
+        #expect(batch.entries.map(\.problem) == [message])
+        #expect(!"\(batch.entries)".contains("SECRET"))
+        #expect(batch.entries.first?.url.hasPrefix("http://a.b/header ") == true)
+    }
+
+    @Test(arguments: [(64, nil), (65, "more than 64 headers")])
+    func boundsHeaders(count: Int, problem: String?) throws {
+        let entry = try entry(
+            fields: (1...count).map { "header=h\($0):\($0)" }.joined(separator: " ").utf8)
+        #expect(entry.problem == problem)
+        #expect(entry.extras?.headers.count == (problem == nil ? 64 : nil))
+    }
+
+    @Test(arguments: [(8190, nil), (8191, "more than 8192 bytes of headers")])
+    func boundsTheBytesOfHeaders(count: Int, problem: String?) throws {
+        let value = String(repeating: "v", count: count)
+        let entry = try entry(fields: "header=a:\(value)".utf8)
+        #expect(entry.problem == problem)
+        #expect(entry.extras?.headers.first?.value == (problem == nil ? value : nil))
+    }
+
     @Test func combinesWithOtherFieldsInAnyOrder() throws {
         let extras = try EntryExtras(.seconds(3600), ["b": "2", "a": "1"])
         let fields = "attr.b=2 priority=low ttl=1h key=k attr.a=1"

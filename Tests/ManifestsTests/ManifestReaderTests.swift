@@ -104,7 +104,7 @@ struct ManifestReaderTests {
         ("key=\u{85}", "the key has a control character"),
         ("x=1", "unknown field 'x'"), ("attr=b", "unknown field 'attr'"),
         ("Attr.a=b", "unknown field 'Attr.a'"), ("TTL=5m", "unknown field 'TTL'"),
-        ("header=a", "field 'header' is not supported yet"),
+        ("resize=1x1", "field 'resize' is not supported yet"),
         ("resize=1x1", "field 'resize' is not supported yet"),
         ("encode=png", "field 'encode' is not supported yet"),
         ("quality=9", "field 'quality' is not supported yet"),
