@@ -27,12 +27,14 @@ struct RunCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
     @OptionGroup(title: "Order and limits") var limits: LimitOptions
+    @OptionGroup(title: "Requests") var requests: RequestOptions
     @OptionGroup(title: "What is asked for again") var freshness: FreshnessOptions
     @OptionGroup(title: "What is stored") var storing: StoringOptions
     @OptionGroup(title: "What is shown") var showing: ShowingOptions
 
     func run() throws {
         let signals = SignalWatcher()
+        let configuration = try self.configuration()
         let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
         let path = try cache.path()
         guard let opened = try openCache(path) else {
@@ -42,9 +44,10 @@ struct RunCommand: ParsableCommand {
                 hint: "--lock wait waits for it, --lock skip ends quietly")
         }
         let reporter = try showing.reporter(manifests: manifests)
+        requests.warn()
         let control = RunControl()
         let coordinator = RunCoordinator(
-            configuration: configuration(), cache: opened, observer: reporter, control: control,
+            configuration: configuration, cache: opened, observer: reporter, control: control,
             wallClock: WallClock.now)
         signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
@@ -78,11 +81,12 @@ struct RunCommand: ParsableCommand {
         ManifestOptions(format: limits.format, baseURL: limits.baseURL)
     }
 
-    private func configuration() -> RunConfiguration {
+    private func configuration() throws -> RunConfiguration {
         var configuration = RunConfiguration(
-            userAgent: limits.userAgent, manifests: manifests,
+            userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         limits.apply(to: &configuration)
+        try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         storing.apply(to: &configuration)
         return configuration

@@ -78,9 +78,6 @@ struct LimitOptions: ParsableArguments {
         help: ArgumentHelp("Redirects of one entry.", valueName: "n"))
     var maximumRedirects = 10
 
-    @Option(name: .customLong("user-agent"), help: ArgumentHelp(valueName: "text"))
-    var userAgent = "prefetch/\(Prefetch.version)"
-
     @Option(
         name: .customLong("max-failures"),
         help: ArgumentHelp(
@@ -121,9 +118,6 @@ struct LimitOptions: ParsableArguments {
                 throw ValidationError(
                     "--base-url takes an absolute http or https URL, like https://example.com/a/")
             }
-        }
-        guard !userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw ValidationError("--user-agent has no control characters")
         }
     }
 

@@ -1,0 +1,151 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The flags about requests: what they refuse, and what the origin sees of them.
+@Suite(.timeLimit(.minutes(15)))
+struct RequestFlagTests {
+    @Test(arguments: [
+        ["--header", "SECRET"], ["--header", "X Y: SECRET"], ["--header", "Range: SECRET"],
+        ["--header", "X: a\u{1}SECRET"], ["--user", "SECRET"], ["--user", "a:SECRET\n"],
+        ["--proxy", "ftp://a:SECRET@b"], ["--proxy", "http://a:SECRET@"],
+        ["--resolve", "a:b:SECRET"], ["--user-agent", "SECRET\u{1}"], ["-4", "-6"],
+        ["--deny-private", "--allow-link-local"], ["--netrc", "--netrc-file", "a"],
+        ["--cookie-jar", ""], ["--insecure", "--cacert", "a"],
+    ])
+    func badValuesAreWrongUsageAndNotRepeated(options: [String]) async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest([])
+            let result = try await workspace.command(["manifest.txt"] + options).run()
+            #expect(result.status == 64, "\(result)")
+            #expect(!result.error.contains("SECRET"), "\(result)")
+            #expect(result.error.contains(options[0]) || result.error.contains("--ipv4"))
+        }
+    }
+
+    @Test(arguments: [
+        ["--header", "@missing"], ["--user", "@missing"], ["--proxy", "@missing"], ["--netrc"],
+        ["--netrc-file", "missing"], ["--cacert", "missing"], ["--cacert", "manifest.txt"],
+        ["--cookie-jar", "missing/jar"], ["--cookie-jar", "."], ["--header", "@."],
+    ])
+    func filesThatCannotBeUsedEndTheCommand(options: [String]) async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest([])
+            let result = try await workspace.command(["manifest.txt"] + options).run()
+            #expect(result.status == 2, "\(result)")
+            let path = options.count > 1 ? options[1].drop { $0 == "@" }.prefix(7) : ".netrc"
+            #expect(result.error.contains(path), "\(result)")
+            #expect(result.error.contains("hint: "), "\(result)")
+        }
+    }
+
+    @Test func secretsComeFromFilesAndGoNowhereElse() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                try workspace.write(
+                    Array("X-Key: SECRET-1\r\n\r\nCookie: c=SECRET-2\n".utf8), to: "headers")
+                try workspace.write(Array("me:SECRET-3\nmore\n".utf8), to: "user")
+                let run = try await workspace.prefetch(
+                    urls, "--header", "@headers", "--header", "User-Agent: mine", "--user", "@user",
+                    "-v")
+                #expect(run.summary.outcomes == ["downloaded": 2], "\(run.result)")
+                let basic = "Basic " + Data("me:SECRET-3".utf8).base64EncodedString()
+                for request in origin.requests {
+                    #expect(request.header("X-Key") == "SECRET-1")
+                    #expect(request.header("Cookie") == "c=SECRET-2")
+                    #expect(request.header("Authorization") == basic)
+                    #expect(request.header("User-Agent") == "mine")
+                }
+                try expectNoSecret(in: workspace, except: ["headers", "user"], run.result)
+            }
+        }
+    }
+
+    /// An origin that varies on what is secret gets the database to hold a digest of it.
+    @Test func varyOnASecretHoldsAndStoresNoneOfIt() async throws {
+        try await withOrigin { origin in
+            var response = Response.image(Fixtures.png(seed: 1))
+            response.headers.append(("Vary", "X-Key, Authorization"))
+            origin.serve("/a.png", response)
+            let lines = [origin.url("/a.png")]
+            try await withWorkspace { workspace in
+                for (key, outcome) in [
+                    ("SECRET-1", "downloaded"), ("SECRET-1", "fresh"), ("SECRET-2", "downloaded"),
+                ] {
+                    let run = try await workspace.prefetch(
+                        lines, "--header", "X-Key: \(key)", "--user", "me:SECRET-3")
+                    #expect(run.summary.outcomes == [outcome: 1], "\(run.result)")
+                    try expectNoSecret(in: workspace, except: [], run.result)
+                }
+            }
+        }
+    }
+
+    @Test func proxiesComeFromTheEnvironmentUnlessAFlagSaysOtherwise() async throws {
+        try await withOrigin { proxy in
+            let bytes = Fixtures.png(seed: 1)
+            proxy.serve { _ in .image(bytes) }
+            try await withWorkspace { workspace in
+                func run(_ options: [String], _ environment: [String: String]) async throws {
+                    var command = try workspace.prefetchCommand(
+                        ["http://example.test/\(proxy.requests.count).png"],
+                        options + ["--retry-failed"])
+                    command.environment.merge(environment) { $1 }
+                    _ = try workspace.finish(try await command.run())
+                }
+                let address = "http://me:SECRET@127.0.0.1:\(proxy.port)"
+                try await run([], ["http_proxy": address])
+                #expect(proxy.requests.count == 1)
+                try await run([], ["HTTP_PROXY": address])
+                try await run(["--proxy", ""], ["http_proxy": address])
+                try await run(["--noproxy", ".test"], ["http_proxy": address])
+                try await run([], ["http_proxy": address, "no_proxy": "example.test"])
+                #expect(proxy.requests.count == 1)
+                try workspace.write(Array((address + "\n").utf8), to: "proxy")
+                try await run(["--proxy", "@proxy"], [:])
+                try await run(["--noproxy", ""], ["ALL_PROXY": address, "NO_PROXY": "*"])
+                #expect(proxy.requests.count == 3)
+            }
+        }
+    }
+
+    @Test func insecureIsLoud() async throws {
+        try await withWorkspace { workspace in
+            try workspace.manifest([])
+            let result = try await workspace.run("manifest.txt", "-q", "--insecure")
+            #expect(result.status == 0, "\(result)")
+            #expect(result.error.contains("certificates are not checked"), "\(result)")
+        }
+    }
+
+    @Test func privateAddressesAreRefusedOnRequest() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "--deny-private")
+                #expect(run.summary.exitStatus == 1)
+                #expect(run.report.entries.map(\.reason) == ["refused-address"])
+                #expect(origin.snapshot.connections == 0)
+            }
+        }
+    }
+
+    /// No file below the workspace holds a planted secret, nor do the streams.
+    private func expectNoSecret(
+        in workspace: Workspace, except: Set<String>, _ result: CommandResult
+    ) throws {
+        #expect(!result.output.contains("SECRET") && !result.error.contains("SECRET"))
+        let secret = Data("SECRET".utf8)
+        let files = try #require(FileManager.default.enumerator(atPath: workspace.folder))
+        for case let name as String in files where !except.contains(name) {
+            let path = workspace.folder + "/" + name
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder),
+                !isFolder.boolValue
+            else { continue }
+            let data = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(data.range(of: secret) == nil, "\(name)")
+        }
+    }
+}
