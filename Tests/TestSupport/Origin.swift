@@ -1,52 +1,16 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import PrefetchModel
 
-/// An HTTP/1.1 server on the loopback address that answers as the test scripts it, faults included, and records
-/// what it was asked.
+/// A server on the loopback address that answers as the test scripts it, faults included, and records what it
+/// was asked. It speaks HTTP/1.1, in clear or over TLS, or HTTP/2 over TLS.
 ///
 /// All its connections live on one event loop, so that the order of ``requests`` is the order of
 /// arrival. Answers are raw bytes (see ``Response``). Every method may be called from any thread.
 package final class Origin: Sendable {
-    /// One request, recorded when its last byte had arrived.
-    package struct Request: Sendable {
-        package let method: String
-        /// As sent, query included.
-        package let target: String
-        package let headers: [(name: String, value: String)]
-        /// 1 for the first connection that was accepted.
-        package let connection: Int
-
-        /// The target without its query.
-        package var path: String {
-            String(target.prefix { $0 != "?" })
-        }
-
-        /// The first field of this name, in any case of letters.
-        package func header(_ name: String) -> String? {
-            let name = name.lowercased()
-            return headers.first { $0.name.lowercased() == name }?.value
-        }
-    }
-
-    /// What has happened up to one moment.
-    package struct Snapshot: Sendable {
-        /// In order of arrival.
-        package fileprivate(set) var requests: [Request] = []
-        /// Requests whose answer has not ended.
-        package fileprivate(set) var inFlight = 0
-        package fileprivate(set) var peakInFlight = 0
-        /// Answers whose last byte was written, or whose connection was ended on purpose.
-        package fileprivate(set) var answered = 0
-        /// Connections accepted so far.
-        package fileprivate(set) var connections = 0
-
-        package var paths: [String] { requests.map(\.path) }
-
-        package func count(of path: String) -> Int { requests.count { $0.path == path } }
-    }
-
     /// What is answered is decided on the origin's event loop, so this must not block.
     package typealias Answering = @Sendable (Request) -> Response?
 
@@ -69,24 +33,50 @@ package final class Origin: Sendable {
     private let listener: any Channel
     /// As URLs have it, IPv6 in brackets.
     private let host: String
+    private let scheme: String
     package let port: Int
+    /// Clients of our own that take the places of a port where nothing is accepted.
+    private let fillers: [Int32]
 
-    private init(listener: any Channel, host: String, port: Int) {
+    private init(listener: any Channel, scheme: String, host: String, port: Int, fillers: [Int32]) {
         self.listener = listener
+        self.scheme = scheme
         self.host = host
         self.port = port
+        self.fillers = fillers
+    }
+
+    /// What becomes of a connection before any request of it is answered.
+    package enum Accepting: Sendable {
+        /// Requests are read and answered.
+        case requests
+        /// Ended with FIN or RST as soon as it is accepted.
+        case closed
+        case reset
+        /// Reset when the first bytes of a request have come, whatever they are.
+        case resetInsideRequest
+        /// Read for ever and never answered, not even in a TLS handshake.
+        case silence
+        /// Never accepted at all, and the kernel has no place left for one: connecting never ends.
+        /// At 127.0.0.1 only.
+        case nothing
     }
 
     /// Begins to listen on 127.0.0.1 or ::1; port 0 is any.
     ///
-    /// - Throws: when the port cannot be bound.
+    /// Without `security` it speaks plain HTTP/1.1.
+    ///
+    /// - Throws: when the port cannot be bound or the certificate cannot be read.
     package static func start(
-        address: String = "127.0.0.1", port: Int = 0
+        address: String = "127.0.0.1", port: Int = 0, security: OriginSecurity? = nil,
+        accepting: Accepting = .requests
     ) async throws -> Origin {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let context = try security?.makeContext()
+        let backlog: Int32 = accepting == .nothing ? 0 : 1024
         let owner = Owner()
         let listener = try await ServerBootstrap(group: loop)
-            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.backlog, value: backlog)
             // A port that was closed is bound again while its old connections wait for their ends.
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
@@ -96,9 +86,22 @@ package final class Origin: Sendable {
                         throw ChannelError.alreadyClosed
                     }
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
-                    try pipeline.addHandler(
-                        OriginConnection(origin: origin, number: origin.accepted(channel)))
+                    let number = origin.accepted(channel)
+                    guard accepting == .requests else {
+                        return try pipeline.addHandler(
+                            OriginUnanswered(origin: origin, number: number, accepting: accepting))
+                    }
+                    if let context {
+                        try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                    }
+                    if let http2 = security?.http2 {
+                        try pipeline.addHandler(OriginHTTP2Connection.makeCodec(http2))
+                        try pipeline.addHandler(
+                            OriginHTTP2Connection(origin: origin, number: number, behaviour: http2))
+                    } else {
+                        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+                        try pipeline.addHandler(OriginConnection(origin: origin, number: number))
+                    }
                 }
             }
             // Connections are accepted only when the origin exists.
@@ -106,22 +109,52 @@ package final class Origin: Sendable {
             .bind(host: address, port: port).get()
         guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
         let host = address.contains(":") ? "[\(address)]" : address
-        let origin = Origin(listener: listener, host: host, port: port)
+        let origin = Origin(
+            listener: listener, scheme: security == nil ? "http" : "https", host: host, port: port,
+            fillers: accepting == .nothing ? fill(port) : [])
         owner.origin.withLock { $0 = origin }
-        try await listener.setOption(.autoRead, value: true).get()
+        if accepting != .nothing {
+            try await listener.setOption(ChannelOptions.autoRead, value: true).get()
+        }
         return origin
+    }
+
+    /// Begins more connections than the kernel completes without anybody accepting them.
+    private static func fill(_ port: Int) -> [Int32] {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(UInt16(port).bigEndian)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        return (0..<4).map { _ in
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+            let descriptor = socket(AF_INET, type, 0)
+            withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    // In progress, or never completed: both are meant.
+                    _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            return descriptor
+        }
     }
 
     /// Closes the port and every connection, and waits until they are closed.
     package func stop() async throws {
+        for descriptor in fillers { close(descriptor) }
         try await listener.close().get()
         let channels = state.withLock { state in Array(state.channels.values) }
         for channel in channels { channel.close(promise: nil) }
         for channel in channels { try await channel.closeFuture.get() }
     }
 
-    /// `http://ADDRESS:PORT` and `path`, which begins with a slash.
-    package func url(_ path: String) -> String { "http://\(host):\(port)\(path)" }
+    /// `SCHEME://ADDRESS:PORT` and `path`, which begins with a slash.
+    package func url(_ path: String) -> String { "\(scheme)://\(host):\(port)\(path)" }
+
+    /// The same by a name. libcurl leads every name that ends in `.localhost` to the loopback
+    /// addresses without asking a resolver (since 7.77; RFC 6761 §6.3).
+    package func url(_ path: String, host name: String) -> String {
+        "\(scheme)://\(name):\(port)\(path)"
+    }
 
     package var snapshot: Snapshot { state.withLock { $0.snapshot } }
     package var requests: [Request] { snapshot.requests }
@@ -211,19 +244,12 @@ extension Origin {
     }
 
     func received(_ request: Request) {
-        change { state in
-            state.snapshot.requests.append(request)
-            state.snapshot.inFlight += 1
-            state.snapshot.peakInFlight = max(state.snapshot.peakInFlight, state.snapshot.inFlight)
-        }
+        change { $0.snapshot.begin(request) }
     }
 
-    /// - Parameter isAnswered: false when the client went away first.
-    func ended(isAnswered: Bool) {
-        change { state in
-            state.snapshot.inFlight -= 1
-            if isAnswered { state.snapshot.answered += 1 }
-        }
+    /// Not answered is what the client went away from first.
+    func ended(_ request: Request, isAnswered: Bool) {
+        change { $0.snapshot.end(request, isAnswered: isAnswered) }
     }
 
     func response(to request: Request) -> Response {
@@ -247,10 +273,12 @@ private final class Owner: Sendable {
 /// Runs `body` with an origin of its own and closes that and its connections afterwards.
 @discardableResult
 package func withOrigin<Success>(
-    address: String = "127.0.0.1", port: Int = 0,
+    address: String = "127.0.0.1", port: Int = 0, security: OriginSecurity? = nil,
+    accepting: Origin.Accepting = .requests,
     isolation: isolated (any Actor)? = #isolation, _ body: (Origin) async throws -> Success
 ) async throws -> Success {
-    let origin = try await Origin.start(address: address, port: port)
+    let origin = try await Origin.start(
+        address: address, port: port, security: security, accepting: accepting)
     let result: Result<Success, any Error>
     do { result = .success(try await body(origin)) } catch { result = .failure(error) }
     try await origin.stop()

@@ -1,6 +1,7 @@
 import Glibc
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 
 /// One accepted connection: reads requests one after the other and carries out the steps of their answers.
 final class OriginConnection: ChannelInboundHandler {
@@ -12,7 +13,9 @@ final class OriginConnection: ChannelInboundHandler {
     private var head: HTTPRequestHead?
     private var waiting: [Origin.Request] = []
     private var steps: ArraySlice<ResponseStep> = []
-    private var isAnswering = false
+    /// The one whose answer is being sent.
+    private var current: Origin.Request?
+    private var requestCount = 0
     private var hasEnded = false
 
     init(origin: Origin, number: Int) {
@@ -26,21 +29,23 @@ final class OriginConnection: ChannelInboundHandler {
         case .body: break
         case .end:
             guard let head else { return }
+            requestCount += 1
             let request = Origin.Request(
                 method: head.method.rawValue, target: head.uri,
-                headers: head.headers.map { (name: $0.name, value: $0.value) }, connection: number)
+                headers: head.headers.map { (name: $0.name, value: $0.value) },
+                connection: number, ordinal: requestCount)
             origin.received(request)
             waiting.append(request)
-            if !isAnswering { answerNext(context) }
+            if current == nil { answerNext(context) }
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         hasEnded = true
-        let unanswered = waiting.count + (isAnswering ? 1 : 0)
-        isAnswering = false
+        let unanswered = (current.map { [$0] } ?? []) + waiting
+        current = nil
         waiting = []
-        for _ in 0..<unanswered { origin.ended(isAnswered: false) }
+        for request in unanswered { origin.ended(request, isAnswered: false) }
         origin.closed(number)
         context.fireChannelInactive()
     }
@@ -52,7 +57,7 @@ final class OriginConnection: ChannelInboundHandler {
     private func answerNext(_ context: ChannelHandlerContext) {
         guard !waiting.isEmpty, !hasEnded else { return }
         let request = waiting.removeFirst()
-        isAnswering = true
+        current = request
         var steps = origin.response(to: request).steps(isHead: request.method == "HEAD")
         if request.header("connection")?.lowercased() == "close" { steps.append(.close) }
         self.steps = steps[...]
@@ -60,9 +65,9 @@ final class OriginConnection: ChannelInboundHandler {
     }
 
     private func finishAnswer() {
-        guard isAnswering else { return }
-        isAnswering = false
-        origin.ended(isAnswered: true)
+        guard let current else { return }
+        self.current = nil
+        origin.ended(current, isAnswered: true)
     }
 
     /// Carries out steps until one has to wait; what waits calls this again on the event loop.
@@ -90,6 +95,9 @@ final class OriginConnection: ChannelInboundHandler {
                 return
             case .stall:
                 return
+            case .flood(let bytes):
+                flood(context, ByteBuffer(bytes: bytes))
+                return
             case .close:
                 finishAnswer()
                 hasEnded = true
@@ -100,10 +108,18 @@ final class OriginConnection: ChannelInboundHandler {
                     bound.value.close(promise: nil)
                 }
                 return
+            case .closeWithoutNotice:
+                finishAnswer()
+                hasEnded = true
+                let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in
+                    closeBelowTLS(bound.value)
+                }
+                return
             case .reset:
                 finishAnswer()
                 hasEnded = true
-                reset(context)
+                resetConnection(context)
                 return
             }
         }
@@ -112,14 +128,70 @@ final class OriginConnection: ChannelInboundHandler {
         answerNext(context)
     }
 
-    /// Ends the connection with RST instead of FIN.
-    private func reset(_ context: ChannelHandlerContext) {
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        guard let provider = context.channel as? any SocketOptionProvider else {
-            return context.close(promise: nil)
-        }
-        provider.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
-            bound.value.close(promise: nil)
+    /// Sends the same again and again, as fast as the client reads, until it goes away.
+    private func flood(_ context: ChannelHandlerContext, _ buffer: ByteBuffer) {
+        guard !hasEnded else { return }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        let loop = context.eventLoop
+        context.writeAndFlush(wrapOutboundOut(buffer)).whenSuccess {
+            // Not from inside the write, whose promise may be kept at once.
+            loop.execute {
+                let (connection, context) = bound.value
+                connection.flood(context, buffer)
+            }
         }
     }
+}
+
+/// A connection that is ended or left alone before any request is understood.
+final class OriginUnanswered: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let origin: Origin
+    private let number: Int
+    private let accepting: Origin.Accepting
+
+    init(origin: Origin, number: Int, accepting: Origin.Accepting) {
+        self.origin = origin
+        self.number = number
+        self.accepting = accepting
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        switch accepting {
+        case .closed: context.close(promise: nil)
+        case .reset: resetConnection(context)
+        case .requests, .resetInsideRequest, .silence, .nothing: break
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if accepting == .resetInsideRequest { resetConnection(context) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        origin.closed(number)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}
+
+/// Ends the connection with RST instead of FIN.
+func resetConnection(_ context: ChannelHandlerContext) {
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    guard let provider = context.channel as? any SocketOptionProvider else {
+        return context.close(promise: nil)
+    }
+    provider.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+        closeBelowTLS(bound.value)
+    }
+}
+
+/// Ends the connection without TLS's notice of it (close_notify), which no connection without TLS has.
+func closeBelowTLS(_ context: ChannelHandlerContext) {
+    let pipeline = context.pipeline.syncOperations
+    let below = try? pipeline.context(handlerType: NIOSSLServerHandler.self)
+    (below ?? context).close(promise: nil)
 }

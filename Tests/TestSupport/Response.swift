@@ -21,6 +21,14 @@ package struct Response: Sendable {
     package var bodyGate: Gate?
     /// Closes the connection after this answer without having announced it.
     package var closesSilently = false
+    /// Where this answer ends the connection, how much later than its last byte.
+    package var delayBeforeClose: Duration = .zero
+    /// Leaves out TLS's notice of the end (close_notify) where this answer ends the connection.
+    package var closesWithoutNotice = false
+    /// Raw bytes before the head, as interim responses are.
+    package var prelude: [UInt8] = []
+    /// What becomes of its stream; over HTTP/2 only.
+    package var stream: StreamFault?
     /// Replaces status line and header section, framing fields included; must end with an empty line
     /// where one is wanted.
     package var rawHead: String?
@@ -43,9 +51,29 @@ package struct Response: Sendable {
         case bodiless
     }
 
+    /// What only HTTP/2 can do to one answer (RFC 9113 §7).
+    package enum StreamFault: Sendable {
+        /// RST_STREAM with REFUSED_STREAM before anything of it was looked at.
+        case refused
+        /// RST_STREAM with INTERNAL_ERROR after the head and so many body bytes.
+        case reset(bodyBytes: Int)
+        /// GOAWAY that leaves out this request's stream; the connection is closed after the others.
+        case goAway
+        /// GOAWAY with ENHANCE_YOUR_CALM that ends the connection at once.
+        case calmDown
+    }
+
     package enum Ending: Sendable {
         /// As the framing says.
         case complete
+        /// The whole answer, then RST.
+        case resetAfterWhole
+        /// The body again and again, one chunk each time where it is chunked, until the client goes.
+        case endless
+        /// Status line and fields, the last field again and again.
+        case endlessHead
+        /// ``Response/prelude`` again and again.
+        case endlessPrelude
         /// The connection is closed in order after this many body bytes.
         case closedAfter(bodyBytes: Int)
         /// The connection is reset after this many body bytes.
@@ -59,9 +87,10 @@ package struct Response: Sendable {
         case stalledBeforeHead
         case stalledInsideHead
 
-        fileprivate var bodyLimit: Int? {
+        var bodyLimit: Int? {
             switch self {
             case .closedAfter(let count), .resetAfter(let count), .stalledAfter(let count): count
+            case .endless: 0
             default: nil
             }
         }
@@ -118,7 +147,10 @@ enum ResponseStep: Sendable {
     case pass(Gate)
     /// Does nothing more until the connection ends.
     case stall
+    /// Sends this again and again until the connection ends.
+    case flood([UInt8])
     case close
+    case closeWithoutNotice
     case reset
 }
 
@@ -129,6 +161,10 @@ extension Response {
         var steps: [ResponseStep] = []
         if let gate { steps.append(.pass(gate)) }
         if delayBeforeHead > .zero { steps.append(.wait(delayBeforeHead)) }
+        if !prelude.isEmpty {
+            if case .endlessPrelude = ending { return steps + [.flood(prelude)] }
+            steps.append(.send(prelude))
+        }
         let head = Array(headText.utf8)
         switch ending {
         case .closedBeforeHead: return steps + [.close]
@@ -137,7 +173,12 @@ extension Response {
         case .closedInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .close]
         case .resetInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .reset]
         case .stalledInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .stall]
-        case .complete, .closedAfter, .resetAfter, .stalledAfter: break
+        case .endlessHead:
+            let line = "\(headers.last.map { "\($0.name): \($0.value)" } ?? "X: y")\r\n"
+            return steps + [.send(Array(head.dropLast(2))), .flood(Array(line.utf8))]
+        case .complete, .resetAfterWhole, .endless, .endlessPrelude, .closedAfter, .resetAfter,
+            .stalledAfter:
+            break
         }
         let bodySteps = isHead ? [] : self.bodySteps
         if delayBeforeBody > .zero || bodyGate != nil {
@@ -154,13 +195,21 @@ extension Response {
             steps += bodySteps
         }
         switch ending {
-        case .closedAfter: steps.append(.close)
-        case .resetAfter: steps.append(.reset)
+        case .closedAfter: steps += closing
+        case .resetAfter, .resetAfterWhole: steps.append(.reset)
         case .stalledAfter: steps.append(.stall)
+        case .endless:
+            let size = Array("\(String(body.count, radix: 16))\r\n".utf8)
+            steps.append(.flood(isChunked ? size + body + [0x0D, 0x0A] : body))
         default:
-            if closesSilently || endsConnection { steps.append(.close) }
+            if closesSilently || endsConnection { steps += closing }
         }
         return steps
+    }
+
+    private var closing: [ResponseStep] {
+        (delayBeforeClose > .zero ? [.wait(delayBeforeClose)] : [])
+            + [closesWithoutNotice ? .closeWithoutNotice : .close]
     }
 
     private var endsConnection: Bool {
@@ -176,18 +225,20 @@ extension Response {
         if let rawHead { return rawHead }
         var text = "HTTP/1.1 \(status) \(Response.phrase(status))\r\n"
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
-        switch framing {
-        case .announced: text += "Content-Length: \(body.count)\r\n"
-        case .chunked: text += "Transfer-Encoding: chunked\r\n"
-        case .closeDelimited: text += "Connection: close\r\n"
-        case .lyingLength(let length): text += "Content-Length: \(length)\r\n"
-        case .chunkedWithLength(let length):
-            text += "Content-Length: \(length)\r\nTransfer-Encoding: chunked\r\n"
-        case .lengthTexts(let texts):
-            for length in texts { text += "Content-Length: \(length)\r\n" }
-        case .bodiless: break
-        }
+        for length in announcedLengths { text += "Content-Length: \(length)\r\n" }
+        if isChunked { text += "Transfer-Encoding: chunked\r\n" }
+        if case .closeDelimited = framing { text += "Connection: close\r\n" }
         return text + "\r\n"
+    }
+
+    /// The values of its fields `Content-Length`.
+    var announcedLengths: [String] {
+        switch framing {
+        case .announced: ["\(body.count)"]
+        case .lyingLength(let length), .chunkedWithLength(let length): ["\(length)"]
+        case .lengthTexts(let texts): texts
+        case .chunked, .closeDelimited, .bodiless: []
+        }
     }
 
     private var isChunked: Bool {

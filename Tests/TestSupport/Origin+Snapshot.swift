@@ -1,0 +1,110 @@
+extension Origin {
+    /// One request, recorded when its last byte had arrived.
+    package struct Request: Sendable {
+        package let method: String
+        /// As sent, query included.
+        package let target: String
+        package let headers: [(name: String, value: String)]
+        /// 1 for the first connection that was accepted.
+        package let connection: Int
+        /// 1 for the first request of its connection.
+        package let ordinal: Int
+        /// By the monotonic clock.
+        package let arrivedAt: ContinuousClock.Instant
+        /// The name in the field `Host` (`:authority` over HTTP/2) in small letters, without its port.
+        package let host: String
+
+        init(
+            method: String, target: String, headers: [(name: String, value: String)],
+            connection: Int, ordinal: Int
+        ) {
+            self.method = method
+            self.target = target
+            self.headers = headers
+            self.connection = connection
+            self.ordinal = ordinal
+            arrivedAt = .now
+            let authority = headers.first { ["host", ":authority"].contains($0.name.lowercased()) }
+            host = Request.name(in: authority?.value ?? "")
+        }
+
+        /// An IPv6 address keeps its brackets and its colons.
+        private static func name(in authority: String) -> String {
+            let end =
+                authority.hasSuffix("]")
+                ? authority.endIndex : authority.lastIndex(of: ":") ?? authority.endIndex
+            return authority[..<end].lowercased()
+        }
+
+        /// The target without its query.
+        package var path: String {
+            String(target.prefix { $0 != "?" })
+        }
+
+        /// The first field of this name, in any case of letters.
+        package func header(_ name: String) -> String? {
+            let name = name.lowercased()
+            return headers.first { $0.name.lowercased() == name }?.value
+        }
+    }
+
+    /// What one host was asked, of several whose names lead to the same origin.
+    package struct HostSnapshot: Sendable {
+        /// When each request arrived, in order.
+        package internal(set) var arrivals: [ContinuousClock.Instant] = []
+        /// Requests whose answer has not ended.
+        package internal(set) var inFlight = 0
+        package internal(set) var peakInFlight = 0
+
+        package var requests: Int { arrivals.count }
+
+        /// The times between one arrival and the next.
+        package var intervals: [Duration] {
+            zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }
+        }
+    }
+
+    /// What has happened up to one moment.
+    package struct Snapshot: Sendable {
+        /// In order of arrival.
+        package internal(set) var requests: [Request] = []
+        /// Requests whose answer has not ended.
+        package internal(set) var inFlight = 0
+        package internal(set) var peakInFlight = 0
+        /// Answers whose last byte was written, or whose connection was ended on purpose.
+        package internal(set) var answered = 0
+        /// Connections accepted so far.
+        package internal(set) var connections = 0
+        /// By ``Request/host``.
+        package internal(set) var hosts: [String: HostSnapshot] = [:]
+
+        package var paths: [String] { requests.map(\.path) }
+
+        package func count(of path: String) -> Int { requests.count { $0.path == path } }
+
+        /// All zero for a name that nobody asked.
+        package subscript(host: String) -> HostSnapshot { hosts[host, default: HostSnapshot()] }
+
+        mutating func begin(_ request: Request) {
+            requests.append(request)
+            inFlight += 1
+            peakInFlight = max(peakInFlight, inFlight)
+            update(&hosts[request.host, default: HostSnapshot()]) { host in
+                host.arrivals.append(request.arrivedAt)
+                host.inFlight += 1
+                host.peakInFlight = max(host.peakInFlight, host.inFlight)
+            }
+        }
+
+        mutating func end(_ request: Request, isAnswered: Bool) {
+            inFlight -= 1
+            hosts[request.host]?.inFlight -= 1
+            if isAnswered { answered += 1 }
+        }
+
+        /// In place, so that the arrivals are not copied with each request.
+        private func update(_ host: inout HostSnapshot, _ body: (inout HostSnapshot) -> Void) {
+            body(&host)
+        }
+    }
+}

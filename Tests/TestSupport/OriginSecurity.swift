@@ -1,0 +1,61 @@
+import NIOCore
+import NIOSSL
+
+/// How an origin speaks TLS, and what inside it.
+package struct OriginSecurity: Sendable {
+    /// An origin that speaks HTTP/2 and nothing else.
+    package struct HTTP2: Sendable {
+        /// SETTINGS_MAX_CONCURRENT_STREAMS of each connection.
+        package var maximumConcurrentStreams = 100
+        /// The connection says GOAWAY when it has taken so many requests, answers them and ends.
+        package var requestsBeforeGoAway: Int?
+
+        package init(maximumConcurrentStreams: Int = 100, requestsBeforeGoAway: Int? = nil) {
+            self.maximumConcurrentStreams = maximumConcurrentStreams
+            self.requestsBeforeGoAway = requestsBeforeGoAway
+        }
+    }
+
+    /// Paths of PEM files.
+    var chain: String
+    var key: String
+    /// Nil for HTTP/1.1.
+    package var http2: HTTP2?
+    /// The only version spoken; nil for 1.2 and 1.3.
+    package var version: Version?
+
+    package enum Version: Sendable {
+        /// Refused by OpenSSL's security level in Debian.
+        case tls1
+        case tls12
+        case tls13
+    }
+
+    init(chain: String, key: String, http2: HTTP2?) {
+        self.chain = chain
+        self.key = key
+        self.http2 = http2
+    }
+
+    func makeContext() throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+        // How long an end waits for the client's own notice of it.
+        configuration.shutdownTimeout = .milliseconds(200)
+        configuration.applicationProtocols = [http2 == nil ? "http/1.1" : "h2"]
+        switch version {
+        case nil:
+            configuration.minimumTLSVersion = .tlsv12
+        case .tls1:
+            configuration.minimumTLSVersion = .tlsv1
+            configuration.maximumTLSVersion = .tlsv1
+        case .tls12:
+            configuration.minimumTLSVersion = .tlsv12
+            configuration.maximumTLSVersion = .tlsv12
+        case .tls13:
+            configuration.minimumTLSVersion = .tlsv13
+        }
+        return try NIOSSLContext(configuration: configuration)
+    }
+}

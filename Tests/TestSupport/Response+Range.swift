@@ -1,0 +1,71 @@
+/// How an origin answers a request for a part of a file.
+package enum RangeAnswer: String, CaseIterable, Sendable {
+    /// As RFC 9110 §14.2 and §13.1.5 have it: 206 for the validator that the file has, else 200.
+    case right
+    /// 200 with the whole file, as if no range had been asked for.
+    case ignored
+    /// 206 with a part that begins one byte later, and says so.
+    case otherStart
+    /// 206 with the right part of a file said to be one byte longer.
+    case otherTotal
+    /// 206 whose field names another unit.
+    case otherUnit
+    /// 206 without `Content-Range`.
+    case missing
+    /// 206 as `multipart/byteranges` with one part, which nobody asked for.
+    case multipart
+    /// 206 with a field that says nothing understandable.
+    case garbage
+    /// 206 with another validator than that asked with.
+    case otherValidator
+    /// 416 and the file's length.
+    case notSatisfiable
+}
+
+extension Response {
+    /// The answer to `request`, which may ask for a range, from `file`, whose validator is `tag`.
+    package static func range(
+        of file: [UInt8], tag: String, to request: Origin.Request, _ answer: RangeAnswer = .right
+    ) -> Response {
+        var whole = Response.image(file)
+        whole.headers += [("ETag", tag), ("Accept-Ranges", "bytes")]
+        guard let start = request.header("range").flatMap(Response.rangeStart) else { return whole }
+        let isCurrent = request.header("if-range").map { $0 == tag } ?? true
+        let total = file.count
+        switch answer {
+        case .ignored: return whole
+        case .right where !isCurrent: return whole
+        case .right where start >= total, .notSatisfiable:
+            return Response(416, headers: [("Content-Range", "bytes */\(total)")])
+        default: break
+        }
+        let first = answer == .otherStart ? start + 1 : start
+        var response = Response(
+            206, headers: [("ETag", answer == .otherValidator ? "\"another\"" : tag)],
+            body: Array(file.dropFirst(first)), type: "image/png")
+        let place = "\(first)-\(max(first, total - 1))"
+        switch answer {
+        case .missing: break
+        case .otherTotal:
+            response.headers.append(("Content-Range", "bytes \(place)/\(total + 1)"))
+        case .otherUnit: response.headers.append(("Content-Range", "lines \(place)/\(total)"))
+        case .garbage: response.headers.append(("Content-Range", "bytes from the middle"))
+        case .multipart:
+            let boundary = "part"
+            response.headers = [
+                ("ETag", tag), ("Content-Type", "multipart/byteranges; boundary=\(boundary)"),
+            ]
+            let head = "--\(boundary)\r\nContent-Range: bytes \(place)/\(total)\r\n\r\n"
+            response.body =
+                Array(head.utf8) + response.body + Array("\r\n--\(boundary)--\r\n".utf8)
+        default: response.headers.append(("Content-Range", "bytes \(place)/\(total)"))
+        }
+        return response
+    }
+
+    /// The N of `bytes=N-`; nil for anything else, which an origin may ignore (RFC 9110 §14.2).
+    private static func rangeStart(_ field: String) -> Int? {
+        guard field.hasPrefix("bytes="), field.hasSuffix("-") else { return nil }
+        return Int(field.dropFirst(6).dropLast())
+    }
+}
