@@ -18,6 +18,9 @@ struct JPEGFile {
         let height: Int
         /// Horizontal and vertical sampling factors, a component each.
         let sampling: [(horizontal: Int, vertical: Int)]
+        /// The components' identifiers, in the same order.
+        let components: [UInt8]
+        var isProgressive: Bool { marker == 0xC2 || marker == 0xCA }
     }
 
     /// In file order, up to and with the first scan's header.
@@ -33,7 +36,7 @@ struct JPEGFile {
     }
 
     /// Where the next marker's 0xFF is, at or after `offset`; nil where none is left.
-    private static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
+    static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
         guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
         let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
         while pointer < end, let found = memchr(pointer, 0xFF, end - pointer) {
@@ -125,7 +128,8 @@ struct JPEGFile {
             )
         else { throw .corrupt("bad sampling factors", isTruncated: false) }
         return Frame(
-            marker: segment.marker, precision: 8, width: width, height: height, sampling: sampling)
+            marker: segment.marker, precision: 8, width: width, height: height, sampling: sampling,
+            components: sampling.indices.map { payload[6 + 3 * $0] })
     }
 
     func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
@@ -141,7 +145,7 @@ struct JPEGFile {
         return ImageHeader(
             format: .jpeg, widthInPixels: frame.width, heightInPixels: frame.height,
             bitDepth: frame.precision,
-            isProgressiveOrInterlaced: frame.marker == 0xC2 || frame.marker == 0xCA
+            isProgressiveOrInterlaced: frame.isProgressive
                 || hasSeveralScans(of: frame, in: source),
             orientation: orientation, channels: frame.sampling.count,
             coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)

@@ -61,6 +61,7 @@ final class CodecStage: Sendable {
 
     private let state = Monitor(State())
     private let recipe: Recipe
+    private let check: SourceCheck
     private let limits: CodecLimits
     private let pixels: MemoryBudget
     /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
@@ -72,6 +73,7 @@ final class CodecStage: Sendable {
         configuration: RunConfiguration, content: ContentStore, mailbox: Mailbox
     ) {
         recipe = configuration.recipe
+        check = configuration.check
         limits = CodecLimits(maximumPixels: configuration.maximumPixels)
         pixels = MemoryBudget(total: configuration.pixelBudget)
         originals = MemoryBudget(total: configuration.bodyBudget)
@@ -160,7 +162,7 @@ final class CodecStage: Sendable {
         }
     }
 
-    /// Decodes, encodes and stores; `result` makes what the coordinator hears of it.
+    /// Decodes or checks, encodes and stores; `result` makes what the coordinator hears of it.
     private func process(
         _ id: Int, _ bytes: UnsafeRawBufferPointer, digest: ContentDigest, originURL: String,
         hasFramedBody: Bool, hasher: borrowing SHA256Hasher,
@@ -170,7 +172,12 @@ final class CodecStage: Sendable {
         let image: ProcessedImage
         do throws(CodecError) {
             header = try Codecs.header(of: bytes, limits: limits)
-            image = try decoded(bytes, header)
+            image =
+                switch check {
+                case .decode: try decoded(bytes, header)
+                case .structure:
+                    try Codecs.checkedStructure(of: bytes, header: header, limits: limits)
+                }
         } catch {
             let (reason, message) = error.failure(
                 sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
@@ -195,6 +202,7 @@ final class CodecStage: Sendable {
         } catch {
             completion = .fatal(FatalError(error))
         }
+        guard check == .decode else { return CodecCompletion(id: id, result: completion) }
         return CodecCompletion(
             id: id, result: completion, decode: image.decodeDuration,
             encode: image.encodeDuration)

@@ -16,6 +16,8 @@ package struct RunConfiguration: Sendable {
     /// Threads that decode and encode.
     package var codecWorkers: Int
     package var recipe = Recipe()
+    /// For the recipe `original`; the others decode.
+    package var check = SourceCheck.decode
     package var connectTimeout: Duration = .seconds(10)
     package var stallTimeout: Duration = .seconds(15)
     package var totalTimeout: Duration = .seconds(300)

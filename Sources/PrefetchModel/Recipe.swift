@@ -10,7 +10,7 @@ package struct Recipe: Hashable, Sendable {
         case same
         case jpeg
         case png
-        /// The source's bytes as they came, after they were decoded once.
+        /// The source's bytes as they came, after ``SourceCheck``.
         case original
     }
 
@@ -40,4 +40,15 @@ package struct Recipe: Hashable, Sendable {
         case .same, .jpeg: "\(encoding.rawValue);q=\(quality);strip=safe\(suffix)"
         }
     }
+}
+
+/// How a source is looked at before it is stored as it came; every other recipe decodes it anyway.
+///
+/// No part of the recipe: the stored bytes are the same.
+package enum SourceCheck: String, CaseIterable, Sendable {
+    /// Decoded whole: what is stored can be shown.
+    case decode
+    /// Followed from segment to segment: what is stored is whole, but a JPEG's data may be
+    /// damaged inside.
+    case structure
 }

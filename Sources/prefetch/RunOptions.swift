@@ -10,6 +10,7 @@ extension StartOrder: ExpressibleByArgument {}
 extension ManifestFormat: ExpressibleByArgument {}
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
+extension SourceCheck: ExpressibleByArgument {}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension RefreshMode: ExpressibleByArgument {}
 
@@ -232,6 +233,14 @@ struct StoringOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
+            How --encode original makes sure that images are whole: decode them, or follow their \
+            structure, which takes a tenth of the time and overlooks flipped bits in JPEG data.
+            """, valueName: "how"))
+    var check: SourceCheck = .decode
+
+    @Option(
+        help: ArgumentHelp(
+            """
             What a power cut may cost: normal (the last seconds), full (nothing that was \
             reported), off (images of this run may be torn).
             """, valueName: "how"))
@@ -241,11 +250,15 @@ struct StoringOptions: ParsableArguments {
         guard (1...100).contains(quality) else {
             throw ValidationError("--quality is within 1 and 100")
         }
+        if check == .structure, encode != .original {
+            throw ValidationError("--check structure goes with --encode original only")
+        }
     }
 
     func apply(to configuration: inout RunConfiguration) {
         configuration.recipe = Recipe(
             encoding: encode, quality: quality, keepsLarger: keepsLarger)
+        configuration.check = check
         configuration.durability = sync
     }
 }
