@@ -49,6 +49,7 @@ let package = Package(
             name: "Scheduling",
             dependencies: [
                 "PrefetchModel", .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: strict),
         .target(
@@ -86,7 +87,8 @@ let package = Package(
             name: "ManifestsTests", dependencies: ["CZlib", "Manifests", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
-            name: "PipelineTests", dependencies: ["Pipeline", "PrefetchModel"],
+            name: "PipelineTests",
+            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         .testTarget(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel"], swiftSettings: strict),

@@ -1,5 +1,6 @@
-// Functions of the C library that Swift's Glibc module lacks: it reads the headers without the
-// feature macros that show them, or leaves their headers out.
+// Functions and constants of the C library that Swift's Glibc module lacks: it reads the headers
+// without the feature macros that show them, or leaves their headers out.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
@@ -8,3 +9,12 @@
 int syncfs(int descriptor);
 // pthread.h, Linux
 int pthread_setname_np(pthread_t thread, const char *name);
+// fcntl.h, Linux; off_t has 64 bits on the platforms that this is built for
+int fallocate(int descriptor, int mode, off_t offset, off_t length);
+// stdlib.h, Linux
+int mkostemp(char *path, int flags);
+
+// fcntl.h and linux/falloc.h, whose values the kernel's interface fixes
+static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;
+static const int clinux_falloc_keep_size = 0x01;
+static const int clinux_falloc_punch_hole = 0x02;

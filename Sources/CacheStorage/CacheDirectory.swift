@@ -66,6 +66,9 @@ package final class CacheDirectory: Sendable {
     /// The path of something in the folder, for messages and for SQLite.
     func path(of name: String) -> String { "\(path)/\(name)" }
 
+    /// The folder of files on their way.
+    package var temporaryFolder: String { path(of: "tmp") }
+
     /// Where a stored image lies.
     package func path(of image: StoredImage) -> String { path(of: image.relativePath) }
 

@@ -8,7 +8,7 @@ import PrefetchModel
 /// ``process(_:header:recipe:limits:)`` accepts is accepted here, too.
 ///
 /// Synchronous, without shared state; memory is needed for the list of a PNG's chunks only. It
-/// costs 0.15 ns a byte for a JPEG and 0.06 ns for a PNG, where decoding costs 10 and more.
+/// took 0.11 ns a byte of the benchmark's 3 000 images, where decoding takes 11.
 ///
 /// - Throws: as ``process(_:header:recipe:limits:)`` does.
 package func checkedStructure(

@@ -82,7 +82,7 @@ final class CodecStage: Sendable {
     }
 
     func enqueue(_ job: CodecJob) {
-        state.update { $0.jobs.append(job) }
+        state.updateForOne { $0.jobs.append(job) }
     }
 
     /// Drops jobs that no worker has begun, and returns their entries.
@@ -101,13 +101,42 @@ final class CodecStage: Sendable {
     /// A worker's thread: takes jobs until ``finish()``.
     func work() {
         let hasher = SHA256Hasher()
+        var done: [CodecCompletion] = []
+        var firstDone = ContinuousClock.now
         while true {
-            let job = state.wait { state, _ -> Monitor<State>.Decision<CodecJob?> in
-                if !state.jobs.isEmpty { return .ready(state.jobs.removeFirst()) }
-                return state.isFinished ? .ready(nil) : .wait(until: nil)
+            switch nextJob(waits: done.isEmpty) {
+            case .job(let job):
+                let completion = process(job, hasher: hasher)
+                let now = ContinuousClock.now
+                if done.isEmpty { firstDone = now }
+                done.append(completion)
+                // A small image takes less than waking the coordinator does. What took longer is
+                // told at once.
+                if now - firstDone < CodecStage.deliveryDelay { continue }
+            case .none: break
+            case .ended: return
             }
-            guard let job else { return }
-            mailbox.put(.processed(process(job, hasher: hasher)))
+            for completion in done { mailbox.put(.processed(completion)) }
+            done.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// The longest time between two completions that the coordinator hears of together; the last
+    /// of them may come a job's time later.
+    private static let deliveryDelay: Duration = .milliseconds(1)
+
+    private enum NextJob {
+        case job(CodecJob)
+        case none
+        /// There is none, and none will come.
+        case ended
+    }
+
+    private func nextJob(waits: Bool) -> NextJob {
+        state.wait { state, _ -> Monitor<State>.Decision<NextJob> in
+            if !state.jobs.isEmpty { return .ready(.job(state.jobs.removeFirst())) }
+            guard waits else { return .ready(.none) }
+            return state.isFinished ? .ready(.ended) : .wait(until: nil)
         }
     }
 

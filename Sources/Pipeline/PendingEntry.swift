@@ -1,11 +1,12 @@
 import CacheStorage
 import PrefetchModel
 import Scheduling
+import Transfers
 
 /// An entry that is not warm, from the moment it is queued to its outcome.
 ///
-/// Small, since in LIFO order all of them wait in memory; what only a started entry needs is in
-/// its ``Progress``.
+/// Small, since many wait in memory, and without any reference, since others wait in a file; what
+/// only a started entry needs is in its ``Progress``.
 struct PendingEntry {
     /// What has to be done for an entry.
     enum Plan {
@@ -32,8 +33,6 @@ struct PendingEntry {
     var extras: EntryExtras? { box?.extras }
     /// Set when the first transfer starts, or the work that is done without one.
     var progress: Progress?
-    /// Entries of the same key that share this one's fate.
-    var duplicates: [Duplicate] = []
 
     private final class ExtrasBox {
         let extras: EntryExtras
@@ -45,18 +44,19 @@ struct PendingEntry {
 
     init(
         manifest: String, line: Int, url: String, key: String, priority: Priority, plan: Plan,
-        extras: EntryExtras?
+        extras: EntryExtras?, queuedAt: ContinuousClock.Instant
     ) {
         self.manifest = manifest
         self.line = line
         self.url = url
         self.key = key
         self.priority = priority
-        queuedAt = .now
+        self.queuedAt = queuedAt
         self.plan = plan
         box = extras.map(ExtrasBox.init)
     }
 
+    /// An entry of the same key, which shares this one's fate.
     struct Duplicate {
         let manifest: String
         let line: Int
@@ -68,9 +68,25 @@ struct PendingEntry {
         /// The position in which its first transfer began, 1 for the run's first; nil without one.
         let start: Int?
         /// Set while it occupies its host.
-        var host: Scheduler<Int>.HostID?
+        var host: Scheduler.HostUse?
+        /// Times that it was tried, each from its own URL on.
+        var attempts = 0
+        /// Whether its next start is that of a new attempt.
+        var beginsAttempt = true
+        /// Why the last attempt failed, while it waits for the next one.
+        var failure: (reason: FailureReason, message: String)?
         /// Where the present transfer goes; changes with each redirect.
         var target: String
+        /// Where permanent redirects led, as long as no other kind came before them.
+        var permanentURL: String?
+        /// Whether all redirects so far were permanent.
+        var isPermanentSoFar = true
+        /// Whether the first transfer went where an earlier run was redirected for good.
+        var followsMemory = false
+        /// Whether what earlier runs were told of redirects has turned out to be wrong.
+        var ignoresMemory = false
+        /// Where the present transfer may lead; nil for the rule of what is listed.
+        var addressRule: AddressRule?
         /// URLs asked so far, the present one included, to see loops.
         var visited: [String] = []
         var stages = StageDurations()
@@ -101,6 +117,16 @@ struct PendingEntry {
             self.target = target
             stages.queue = queued
         }
+
+        /// Begins anew at a URL.
+        func restart(at url: String) {
+            target = url
+            visited = []
+            permanentURL = nil
+            isPermanentSoFar = true
+            followsMemory = false
+            addressRule = nil
+        }
     }
 
     func result(
@@ -116,7 +142,7 @@ struct PendingEntry {
             manifest: manifest, line: line, url: url, key: key, outcome: outcome, reason: reason,
             message: message ?? (isStored ? progress?.message : nil),
             httpStatus: progress?.httpStatus,
-            attempts: progress?.start == nil ? 0 : 1, start: progress?.start,
+            attempts: progress?.attempts ?? 0, start: progress?.start,
             bytesReceived: progress?.bytesReceived ?? 0,
             stored: isStored ? progress?.stored : nil,
             expiresAt: isStored ? progress?.expiresAt : nil,
@@ -132,11 +158,11 @@ struct PendingEntry {
     }
 }
 
-/// How the first entry of a key ended, for those that come later.
+/// How the first entry of a key ended, for the others.
 struct Fate {
     let reason: FailureReason?
-    let stored: StoredImage?
-    let expiresAt: Timestamp?
+    var stored: StoredImage?
+    var expiresAt: Timestamp?
     /// Where that entry stands.
     let manifest: String
     let line: Int

@@ -24,8 +24,9 @@ struct ResponseMetadata: Sendable {
 
     func row(image: StoredImage, recipe: Recipe, source: SourceImage) -> ImageRow {
         ImageRow(
-            key: key, url: location.url, finalURL: location.finalURL, host: location.host,
-            response: response, fetchedAt: receivedAt, expiresAt: expiresAt, source: source,
+            key: key, url: location.url, finalURL: location.finalURL,
+            permanentURL: location.permanentURL, host: location.host, response: response,
+            fetchedAt: receivedAt, expiresAt: expiresAt, source: source,
             recipe: recipe, image: image, attributes: attributes)
     }
 }
@@ -37,7 +38,7 @@ extension ResourceLocation {
         let target = RequestTarget.withoutUserInformation(finalURL)
         self.init(
             url: url, finalURL: target == url ? nil : target,
-            host: RequestTarget.origin(of: url))
+            permanentURL: entry.progress?.permanentURL, host: RequestTarget.origin(of: url))
     }
 }
 

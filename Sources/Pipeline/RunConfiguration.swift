@@ -1,18 +1,28 @@
 package import CacheStorage
 import HTTPSemantics
 package import PrefetchModel
+import Scheduling
 import Transfers
 
 /// What one run is asked to do; every default is the command line's.
 package struct RunConfiguration: Sendable {
     package var order: StartOrder = .fifo
-    /// Entries that wait in memory before reading pauses, in FIFO order. In LIFO order the last
-    /// line starts first, so everything is held.
+    /// Entries that wait in memory; those that start last wait in a temporary file.
     package var queueCapacity = 10_000
+    /// Where that file is made; nil for the cache's own folder of temporary files.
+    package var temporaryFolder: String?
     /// Transfers at once.
     package var jobs = 32
     /// Transfers at once at one host.
     package var hostConcurrency = 8
+    /// The least time between two starts at one host.
+    package var hostInterval: Duration = .zero
+    /// Retries of an entry that failed in a way that time may mend.
+    package var maximumRetries = 3
+    /// The longest wait before an entry's first retry; it doubles with each one, up to a minute.
+    package var retryDelay: Duration = .seconds(1)
+    /// A host that asks to be left alone for longer is given up in this run.
+    package var longestRetryAfter: Duration = .seconds(300)
     /// Threads that decode and encode.
     package var codecWorkers: Int
     package var recipe = Recipe()
@@ -27,6 +37,8 @@ package struct RunConfiguration: Sendable {
     /// The budget over all stages: a quarter for bodies, the rest for pixels.
     package var memory: ByteCount = .mebibytes(256)
     package var maximumRedirects = 10
+    /// Follows redirects from https to http.
+    package var allowsDowngrade = false
     /// How long images are fresh whatever their origins say; nil leaves it to them.
     package var lifetime: Duration?
     package var minimumLifetime: Duration?
@@ -62,6 +74,15 @@ package struct RunConfiguration: Sendable {
     /// workers might wait for memory that only they can free.
     var bodyBudget: ByteCount { ByteCount(memory.bytes / 4) }
     var pixelBudget: ByteCount { ByteCount(memory.bytes - bodyBudget.bytes) }
+
+    var backoff: Backoff { Backoff(base: retryDelay) }
+
+    /// How each host is asked.
+    var hostRules: HostPacing.Rules {
+        HostPacing.Rules(
+            concurrency: hostConcurrency, interval: hostInterval,
+            longestCoolDown: longestRetryAfter, backoff: backoff, maximumProbes: maximumRetries)
+    }
 
     /// The limits of each transfer.
     var transfers: TransferConfiguration {

@@ -75,14 +75,8 @@ extension RunCoordinator {
 
     /// Ends an entry that is neither warm nor asked for.
     private func leaveOut(_ entry: RawEntry, _ outcome: Outcome, message: String) {
-        let identifier = nextID
-        nextID += 1
-        seen[entry.fingerprint] = identifier
-        if wantsResults(of: .duplicate) {
-            fates[identifier] = Fate(
-                reason: nil, stored: nil, expiresAt: nil, manifest: entry.manifest,
-                line: entry.record.line)
-        }
+        pending.noteEnd(
+            identifier(for: entry), manifest: entry.manifest, line: entry.record.line, reason: nil)
         finish(outcome) {
             var result = entry.result(outcome)
             result.message = message
@@ -90,40 +84,77 @@ extension RunCoordinator {
         }
     }
 
+    /// A new identifier, by which those of the same key find the entry.
+    private func identifier(for entry: RawEntry) -> Int {
+        seen.append(entry.fingerprint)
+        return seen.count - 1
+    }
+
     private func enqueue(_ entry: RawEntry, _ state: EntryState) {
-        let identifier = nextID
-        nextID += 1
+        let identifier = identifier(for: entry)
         let url = entry.url
-        seen[entry.fingerprint] = identifier
         let plan = PendingEntry.Plan(state)
-        pending[identifier] = PendingEntry(
-            manifest: entry.manifest, line: entry.record.line, url: url,
-            // One string for both where they are equal, which is nearly always.
-            key: entry.record.key == entry.record.url ? url : entry.key,
-            priority: entry.record.priority, plan: plan, extras: entry.extras)
-        switch plan {
-        case .fetch, .refresh:
-            scheduler.push(
-                identifier, priority: entry.record.priority, host: RequestTarget.origin(of: url))
-        case .derive:
-            derivations.push(identifier, priority: entry.record.priority, host: "")
-        case .annotate(let resource):
-            annotate(identifier, resource: resource, state, image: entry.image)
+        let now = ContinuousClock.now
+        pending.add(
+            PendingEntry(
+                manifest: entry.manifest, line: entry.record.line, url: url,
+                // One string for both where they are equal, which is nearly always.
+                key: entry.record.key == entry.record.url ? url : entry.key,
+                priority: entry.record.priority, plan: plan, extras: entry.extras,
+                queuedAt: now),
+            as: identifier)
+        do {
+            switch plan {
+            case .fetch, .refresh:
+                try scheduler.push(
+                    identifier, priority: entry.record.priority,
+                    host: RequestTarget.origin(of: url), at: now)
+            case .derive:
+                try derivations.push(
+                    identifier, priority: entry.record.priority, host: "", at: now)
+            case .annotate(let resource):
+                annotate(identifier, resource: resource, state, image: entry.image)
+            }
+        } catch {
+            // It waits in memory, and is cancelled with the others.
+            fail(FatalError(spilling: error))
         }
     }
 
     private func readDuplicate(_ entry: RawEntry, of first: Int) {
-        if pending[first] != nil {
-            pending[first]?.duplicates.append(
-                PendingEntry.Duplicate(
-                    manifest: entry.manifest, line: entry.record.line, url: entry.url))
+        guard pending.hasEnded(first) else {
+            do throws(SpillError) {
+                try pending.add(
+                    PendingEntry.Duplicate(
+                        manifest: entry.manifest, line: entry.record.line, url: entry.url),
+                    of: first)
+            } catch {
+                finish(.cancelled) { entry.result(.cancelled) }
+                fail(FatalError(error))
+            }
             return
         }
         finish(.duplicate) {
             var result = entry.result(.duplicate)
-            fates[first]?.describe(&result)
+            fate(of: first, entry).describe(&result)
             return result
         }
+    }
+
+    /// How the first entry of a key ended, when that is over.
+    private func fate(of first: Int, _ entry: RawEntry) -> Fate {
+        let (reason, manifest, line) = pending.fate(of: first)
+        var fate = Fate(reason: reason, manifest: manifest, line: line)
+        do throws(StorageError) {
+            // What it has brought is in the cache by now.
+            let stored = try coordinatorReader().stored(
+                key: entry.key, recipe: configuration.recipe)
+            fate.stored = stored?.image
+            fate.expiresAt = stored?.expiresAt
+        } catch {
+            fail(FatalError(error))
+        }
+        return fate
     }
 }
 

@@ -56,7 +56,7 @@ extension RunCoordinator {
         let loop: TransferLoop
         do {
             loop = try TransferLoop(
-                configuration: configuration.transfers, wallClock: wallClock)
+                configuration: transferSettings, wallClock: wallClock)
         } catch {
             fail(FatalError(message: error.description, hint: nil, reason: .internal))
             return nil
@@ -94,7 +94,11 @@ extension RunCoordinator {
             preconditionFailure("a transfer belongs to a started entry")
         }
         inFlight -= 1
-        scheduler.finished(host)
+        let signal = signal(of: completion.result)
+        scheduler.finished(host, signal, at: .now)
+        if signal == .unreachable, case .failure(let failure) = completion.result {
+            lastFailures[RequestTarget.origin(of: progress.target)] = failure.reason
+        }
         progress.host = nil
         progress.bytesReceived += completion.bytesReceived
         counters.bytesReceived += completion.bytesReceived
@@ -106,18 +110,19 @@ extension RunCoordinator {
             progress.httpStatus = failure.httpStatus
             progress.curlCode = failure.curlCode.map(Int.init)
             let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
-            finish(
-                completion.id, .failed, reason: failure.reason, message: failure.message + code)
+            failed(completion.id, failure.reason, failure.message + code)
         case .response(let response, let body):
             progress.httpStatus = response.status
+            progress.curlCode = nil
             received(
-                response, body, transferTime: completion.elapsed, for: completion.id, progress)
+                response, body, from: completion.address, transferTime: completion.elapsed,
+                for: completion.id, progress)
         }
     }
 
     private func received(
-        _ response: Response, _ body: Body?, transferTime: Duration, for identifier: Int,
-        _ progress: PendingEntry.Progress
+        _ response: Response, _ body: Body?, from address: AddressClass?,
+        transferTime: Duration, for identifier: Int, _ progress: PendingEntry.Progress
     ) {
         switch (response.status, body) {
         case (200, let body?):
@@ -125,10 +130,9 @@ extension RunCoordinator {
         case (304, _) where !progress.conditions.isEmpty:
             confirm(response, transferTime, for: identifier, progress)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
-            follow(response.redirectURL, for: identifier, progress)
+            follow(response, from: address, for: identifier, progress)
         default:
-            finish(
-                identifier, .failed, reason: .httpStatus, message: "HTTP \(response.status)")
+            failed(identifier, .httpStatus, "HTTP \(response.status)")
         }
     }
 
@@ -164,7 +168,7 @@ extension RunCoordinator {
         }
         let stored = storable(
             StoredResponse(
-                fields: response.fields, varyingOn: requestFields,
+                fields: response.fields, varyingOn: variedFields(entry, progress),
                 receivedAt: response.receivedAt), entry)
         progress.note(
             ResourceChange.Validation(
@@ -202,18 +206,16 @@ extension RunCoordinator {
         _ response: Response, _ transferTime: Duration, for identifier: Int,
         _ progress: PendingEntry.Progress
     ) {
-        guard let copy = progress.copy, copy.response.isConfirmed(by: response.fields) else {
-            return fetchAnew(identifier)
-        }
+        guard let copy = progress.copy, copy.response.isConfirmed(by: response.fields),
+            let entry = pending[identifier]
+        else { return fetchAnew(identifier) }
         let (updated, fields) = copy.response.updated(
-            by: response.fields, varyingOn: requestFields,
+            by: response.fields, varyingOn: variedFields(entry, progress),
             receivedAt: response.receivedAt)
         guard let expiresAt = expiry(of: fields, response, transferTime, for: identifier) else {
             return
         }
-        guard fatal == nil, let stages, let entry = pending[identifier] else {
-            return finish(identifier, .cancelled)
-        }
+        guard fatal == nil, let stages else { return finish(identifier, .cancelled) }
         progress.note(
             ResourceChange.Validation(
                 location: ResourceLocation(entry, finalURL: progress.target),
@@ -232,20 +234,29 @@ extension RunCoordinator {
 
     /// Sends an entry on to where a redirect points, under that host's limits.
     private func follow(
-        _ location: String?, for identifier: Int, _ progress: PendingEntry.Progress
+        _ response: Response, from address: AddressClass?, for identifier: Int,
+        _ progress: PendingEntry.Progress
     ) {
         func refuse(_ message: String) {
-            finish(identifier, .failed, reason: .redirect, message: message)
+            failed(identifier, .redirect, message)
         }
-        guard let location else { return refuse("a redirect without a usable Location") }
-        let target = RequestTarget.withoutFragment(location)
+        guard let location = response.redirectURL else {
+            return refuse("a redirect without a usable Location")
+        }
+        // Credentials are the user's to give, not an origin's.
+        let target = RequestTarget.withoutUserInformation(
+            RequestTarget.withoutFragment(location))
         let shown = RedactedURL(target)
         let scheme = RequestTarget.scheme(of: target)
         guard scheme == "http" || scheme == "https" else {
             return refuse("a redirect to the scheme of \(shown), which is not followed")
         }
-        guard scheme == "https" || RequestTarget.scheme(of: progress.target) == "http" else {
-            return refuse("a redirect from https to \(shown), which is not followed")
+        guard
+            scheme == "https" || configuration.allowsDowngrade
+                || RequestTarget.scheme(of: progress.target) == "http"
+        else {
+            return refuse(
+                "a redirect from https to \(shown), which is followed with --allow-downgrade only")
         }
         guard !progress.visited.contains(target) else {
             return refuse("a redirect loop, back to \(shown)")
@@ -257,9 +268,14 @@ extension RunCoordinator {
             return finish(identifier, .cancelled)
         }
         progress.target = target
-        scheduler.push(
-            identifier, priority: entry.priority, host: RequestTarget.origin(of: target),
-            standing: .next)
+        progress.isPermanentSoFar =
+            progress.isPermanentSoFar && (response.status == 301 || response.status == 308)
+        if progress.isPermanentSoFar { progress.permanentURL = target }
+        // Once the public has sent us somewhere, nothing on the way is the user's choice.
+        if progress.addressRule != .redirectedFromPublic {
+            progress.addressRule = transferSettings.addressRule(afterRedirectFrom: address)
+        }
+        queue(identifier, entry, standing: .next, at: .now)
     }
 
     func processed(_ completion: CodecCompletion) {
@@ -286,7 +302,7 @@ extension RunCoordinator {
         case .originalDamaged:
             fetchWithoutOriginal(completion.id)
         case .failed(let reason, let message):
-            finish(completion.id, .failed, reason: reason, message: message)
+            failed(completion.id, reason, message)
         case .fatal(let error):
             finish(completion.id, .failed, reason: error.reason, message: error.message)
             fail(error)
@@ -341,7 +357,7 @@ extension RunCoordinator {
 
     func transfersFailed(_ error: FatalError) {
         fail(error)
-        for (identifier, entry) in pending where entry.progress?.host != nil {
+        for identifier in pending.identifiers(where: { $0.progress?.host != nil }) {
             inFlight -= 1
             finish(identifier, .cancelled)
         }
@@ -350,7 +366,7 @@ extension RunCoordinator {
     func writerFailed(_ error: FatalError) {
         writerError = error
         fail(error)
-        for (identifier, entry) in pending where entry.progress?.isWriting == true {
+        for identifier in pending.identifiers(where: { $0.progress?.isWriting == true }) {
             finish(identifier, .failed, reason: error.reason, message: error.message)
         }
     }

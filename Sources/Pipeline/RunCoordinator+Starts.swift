@@ -12,25 +12,29 @@ extension RunCoordinator {
     func startWork() {
         startDerivations()
         startTransfers()
+        endGivenUp()
+    }
+
+    /// Whether one more transfer may run, as far as the run's own limits go.
+    var hasRoomForTransfer: Bool {
+        inFlight < configuration.jobs && decoding < RunCoordinator.decodingCapacity
     }
 
     // MARK: Transfers
 
     private func startTransfers() {
-        guard scheduler.hasReady, inFlight < configuration.jobs,
-            decoding < RunCoordinator.decodingCapacity, runningStages() != nil,
+        let now = ContinuousClock.now
+        guard hasRoomForTransfer, scheduler.hasReady(at: now), runningStages() != nil,
             let transfers = runningTransfers()
         else { return }
         var started: [Int] = []
-        while inFlight < configuration.jobs, decoding < RunCoordinator.decodingCapacity,
-            let start = scheduler.popReady()
-        {
-            let progress = progress(of: start.entry)
-            progress.host = start.host
-            progress.visited.append(progress.target)
-            started.append(start.entry)
-            inFlight += 1
-            counters.requests += 1
+        do {
+            while hasRoomForTransfer, let start = try scheduler.popReady(at: now) {
+                begin(start, at: now)
+                started.append(start.entry)
+            }
+        } catch {
+            fail(FatalError(spilling: error))
         }
         do throws(StorageError) {
             try findCopies(of: started)
@@ -38,23 +42,84 @@ extension RunCoordinator {
             // Asked without conditions; the run ends anyway.
             fail(FatalError(error))
         }
-        transfers.loop.start(
-            started.compactMap { identifier in
-                guard let progress = pending[identifier]?.progress else { return nil }
-                return TransferRequest(
-                    id: identifier, url: progress.target, fields: progress.conditions)
-            })
+        transfers.loop.start(started.compactMap { request(of: $0, at: now) })
+    }
+
+    private func begin(_ start: Scheduler.Start, at now: ContinuousClock.Instant) {
+        let progress = progress(of: start.entry, at: now)
+        progress.host = start.host
+        inFlight += 1
+        guard progress.beginsAttempt else { return }
+        progress.beginsAttempt = false
+        progress.attempts += 1
+        progress.failure = nil
+    }
+
+    /// The request of an entry that has begun; nil when it has to go to another host first.
+    private func request(of identifier: Int, at now: ContinuousClock.Instant) -> TransferRequest? {
+        guard let entry = pending[identifier], let progress = entry.progress else { return nil }
+        if followMemory(identifier, entry, progress, at: now) { return nil }
+        progress.visited.append(progress.target)
+        counters.requests += 1
+        return TransferRequest(
+            id: identifier, url: progress.target, fields: progress.conditions,
+            userFields: entry.extras?.headers ?? [],
+            isForeign: isForeign(progress, of: entry), addressRule: progress.addressRule)
+    }
+
+    /// Whether a redirect has led to another origin, for which nothing that the user gave is meant.
+    private func isForeign(_ progress: PendingEntry.Progress, of entry: PendingEntry) -> Bool {
+        progress.target != entry.url
+            && RequestTarget.origin(of: progress.target) != RequestTarget.origin(of: entry.url)
+    }
+
+    /// The fields of an entry's present request that a response may vary on.
+    func variedFields(_ entry: PendingEntry, _ progress: PendingEntry.Progress) -> [HeaderField] {
+        let headers = entry.extras?.headers ?? []
+        let isForeign = isForeign(progress, of: entry)
+        guard isForeign || !headers.isEmpty else { return requestFields }
+        return transferSettings.requestFields(userFields: headers, isForeign: isForeign)
+    }
+
+    /// Sends an entry straight to where an earlier run was redirected for good.
+    ///
+    /// - Returns: whether it now waits for the host of that place.
+    private func followMemory(
+        _ identifier: Int, _ entry: PendingEntry, _ progress: PendingEntry.Progress,
+        at now: ContinuousClock.Instant
+    ) -> Bool {
+        guard progress.visited.isEmpty, !progress.ignoresMemory, !progress.followsMemory,
+            configuration.refresh != .all, let target = progress.copy?.permanentURL,
+            progress.copy?.url == RequestTarget.withoutUserInformation(entry.url),
+            target != progress.target, !isStopping
+        else { return false }
+        progress.target = target
+        progress.permanentURL = target
+        progress.followsMemory = true
+        progress.conditions = conditions(entry, progress)
+        guard RequestTarget.origin(of: target) != RequestTarget.origin(of: entry.url),
+            let host = progress.host
+        else { return false }
+        // Who has sent us there is not asked this time, and may have been anybody.
+        progress.addressRule = .redirectedFromPublic
+        scheduler.finished(host, .nothing, at: now)
+        progress.host = nil
+        inFlight -= 1
+        queue(identifier, entry, standing: .next, at: now)
+        return true
     }
 
     /// The progress of an entry that starts, which begins with its first start.
-    private func progress(of identifier: Int) -> PendingEntry.Progress {
+    private func progress(
+        of identifier: Int, at now: ContinuousClock.Instant
+    ) -> PendingEntry.Progress {
         guard let entry = pending[identifier] else {
             preconditionFailure("a queued entry is pending")
         }
         if let progress = entry.progress, progress.start != nil { return progress }
         starts += 1
         let progress = PendingEntry.Progress(
-            start: starts, target: entry.url, queued: .now - entry.queuedAt)
+            start: starts, target: entry.url, queued: now - entry.queuedAt)
         pending[identifier]?.progress = progress
         return progress
     }
@@ -63,28 +128,31 @@ extension RunCoordinator {
     /// conditional where a 304 would be of use.
     ///
     /// This comes with the start, so that what waits in the queue stays small.
-    private func findCopies(of identifiers: [Int]) throws(StorageError) {
-        let known = identifiers.compactMap { identifier -> (PendingEntry.Progress, Int64)? in
+    func findCopies(of identifiers: [Int]) throws(StorageError) {
+        let known = identifiers.compactMap {
+            identifier -> (PendingEntry, PendingEntry.Progress, Int64)? in
             guard let entry = pending[identifier], let progress = entry.progress,
                 case .refresh(let resource) = entry.plan
             else { return nil }
-            return (progress, resource)
+            return (entry, progress, resource)
         }
-        let unknown = known.filter { $0.0.copy == nil }
+        let unknown = known.filter { $0.1.copy == nil }
         if !unknown.isEmpty {
-            let copies = try coordinatorReader().copies(of: unknown.map(\.1))
-            for ((progress, _), copy) in zip(unknown, copies) {
+            let copies = try coordinatorReader().copies(of: unknown.map(\.2))
+            for ((_, progress, _), copy) in zip(unknown, copies) {
                 progress.copy = copy
                 progress.kept = copy?[configuration.recipe].flatMap {
                     cache.directory.hasWholeFile($0) ? $0 : nil
                 }
             }
         }
-        for (progress, _) in known { progress.conditions = conditions(progress) }
+        for (entry, progress, _) in known { progress.conditions = conditions(entry, progress) }
     }
 
     /// The fields that make a request conditional; none where a 304 would be of no use.
-    private func conditions(_ progress: PendingEntry.Progress) -> [HeaderField] {
+    private func conditions(
+        _ entry: PendingEntry, _ progress: PendingEntry.Progress
+    ) -> [HeaderField] {
         // What is stored came from one URL. The validators of that one say nothing of another: not
         // of the hops on the way, nor of what an entry's `key` now stands for.
         guard let copy = progress.copy,
@@ -95,7 +163,9 @@ extension RunCoordinator {
             return []
         }
         let matchesVary =
-            copy.response.vary.map { Vary.matches($0, request: requestFields) } ?? true
+            copy.response.vary.map { text in
+                Vary.matches(text, request: variedFields(entry, progress))
+            } ?? true
         return copy.response.conditionalFields(matchesVary: matchesVary)
     }
 
@@ -103,15 +173,16 @@ extension RunCoordinator {
 
     /// Hands stored originals to the codec workers.
     private func startDerivations() {
-        while decoding < RunCoordinator.decodingCapacity, derivations.hasReady,
-            let stages = runningStages(), let start = derivations.popReady()
+        let now = ContinuousClock.now
+        while decoding < RunCoordinator.decodingCapacity, derivations.hasReady(at: now),
+            let stages = runningStages(), let start = nextDerivation(at: now)
         {
-            derivations.finished(start.host)
+            derivations.finished(start.host, .answered, at: now)
             guard let entry = pending[start.entry], case .derive(let resource) = entry.plan else {
                 preconditionFailure("a derivation has its plan")
             }
             let progress = PendingEntry.Progress(
-                start: nil, target: entry.url, queued: .now - entry.queuedAt)
+                start: nil, target: entry.url, queued: now - entry.queuedAt)
             progress.outcome = .derived
             pending[start.entry]?.progress = progress
             do throws(StorageError) {
@@ -121,6 +192,15 @@ extension RunCoordinator {
                 return finish(start.entry, .cancelled)
             }
             if !derive(start.entry, progress, stages) { fetchWithoutOriginal(start.entry) }
+        }
+    }
+
+    private func nextDerivation(at now: ContinuousClock.Instant) -> Scheduler.Start? {
+        do {
+            return try derivations.popReady(at: now)
+        } catch {
+            fail(FatalError(spilling: error))
+            return nil
         }
     }
 
@@ -166,12 +246,10 @@ extension RunCoordinator {
         let progress = entry.progress
         progress?.conditions = []
         progress?.validation = nil
-        progress?.visited = []
-        progress?.target = entry.url
+        progress?.restart(at: entry.url)
+        progress?.ignoresMemory = true
         progress?.outcome = .downloaded
-        scheduler.push(
-            identifier, priority: entry.priority, host: RequestTarget.origin(of: entry.url),
-            standing: .next)
+        queue(identifier, entry, standing: .next, at: .now)
     }
 
     // MARK: Attributes
@@ -199,7 +277,7 @@ extension RunCoordinator {
     }
 
     /// This thread's reader of the cache.
-    private func coordinatorReader() throws(StorageError) -> CacheReader {
+    func coordinatorReader() throws(StorageError) -> CacheReader {
         if let reader { return reader }
         let opened = try CacheReader(cache, matchesVary: configuration.matchesVary)
         reader = opened

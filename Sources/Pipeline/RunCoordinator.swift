@@ -19,23 +19,26 @@ package final class RunCoordinator {
     let wallClock: @Sendable () -> Timestamp
     /// The fields of every request that a response may vary on.
     let requestFields: [HeaderField]
+    let transferSettings: TransferConfiguration
     /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
     private let wantedOutcomes: [Bool]
 
     var counters = RunCounters()
-    var scheduler: Scheduler<Int>
+    var scheduler: Scheduler
     /// Entries whose variant is made from a stored original; they need no host.
-    var derivations: Scheduler<Int>
+    var derivations: Scheduler
     /// Entries that are queued, in flight, with the codecs or waiting for their commit.
-    var pending: [Int: PendingEntry] = [:]
-    /// The entry of every key seen in this run that was not warm.
-    var seen: [KeyFingerprint: Int] = [:]
+    let pending: EntryStore
+    /// The keys of all entries that were not warm, by the entries' identifiers.
+    var seen: SeenKeys
     /// The resources of those that were.
     var warm = ResourceSet()
-    /// How entries ended that are no longer pending; kept only when results of duplicates are wanted.
-    var fates: [Int: Fate] = [:]
-    var nextID = 0
+    /// Entries that were asked for.
     var starts = 0
+    var retries: RetryPolicy
+    var random = SystemRandomNumberGenerator()
+    /// Why hosts without any answer gave none, the last time.
+    var lastFailures: [String: FailureReason] = [:]
     /// Transfers on the wire.
     var inFlight = 0
     /// Bodies with the codec workers or waiting for them.
@@ -76,10 +79,20 @@ package final class RunCoordinator {
         self.observer = observer
         self.wallClock = wallClock
         mailbox = control.mailbox
-        requestFields = configuration.transfers.requestFields
+        transferSettings = configuration.transfers
+        requestFields = transferSettings.requestFields
+        pending = EntryStore(
+            capacity: configuration.queueCapacity,
+            folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder,
+            keepsOrigins: observer.wantsResults(of: .duplicate))
         scheduler = Scheduler(
-            order: configuration.order, hostConcurrency: configuration.hostConcurrency)
-        derivations = Scheduler(order: configuration.order, hostConcurrency: .max)
+            order: configuration.order, rules: configuration.hostRules, storage: pending)
+        derivations = Scheduler(
+            order: configuration.order, rules: HostPacing.Rules(concurrency: .max),
+            storage: pending)
+        seen = SeenKeys(using: &random)
+        retries = RetryPolicy(
+            maximumRetries: configuration.maximumRetries, backoff: configuration.backoff)
         wantedOutcomes = Outcome.allCases.map(observer.wantsResults)
         nextProgress = .now
     }
@@ -96,21 +109,24 @@ package final class RunCoordinator {
         do throws(StorageError) {
             try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
             logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
+            if !configuration.isOffline { try recallHosts() }
             try startReading(entries)
         } catch {
             fail(FatalError(error))
             hasReadAll = true
         }
         while !isFinished {
-            if !isStopping, hasReadAll || !readsAheadOfStarts { startWork() }
-            step(clockStart: clockStart)
+            let mayStart = !isStopping && (hasReadAll || !readsAheadOfStarts)
+            if mayStart { startWork() }
+            step(clockStart: clockStart, mayStart: mayStart)
         }
         mailbox.endReading()
         finishStages()
         // The last checkpoint comes after the last commit, and may fail or be interrupted.
         for event in mailbox.take(wantsInput: false, until: .now).events {
             switch event {
-            case .writerFailed(let error): fail(error)
+            // The cookie jar is written at the very end.
+            case .writerFailed(let error), .transfersFailed(let error): fail(error)
             case .stop(let signal): stopSignal = signal
             default: break
             }
@@ -127,6 +143,7 @@ package final class RunCoordinator {
         if let logged {
             do throws(StorageError) {
                 try settleFailures(of: logged, outage: outage)
+                try rememberHosts()
                 try cache.log.end(
                     logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters,
                     leavesStrays: stages?.writer.hasLeftOrphans ?? false)
@@ -154,7 +171,8 @@ package final class RunCoordinator {
     }
 
     private var isFinished: Bool {
-        pending.isEmpty && (hasReadAll || isStopping)
+        pending.isEmpty && scheduler.isEmpty && derivations.isEmpty
+            && (hasReadAll || isStopping)
     }
 
     private var exitStatus: Int32 {
@@ -180,13 +198,12 @@ package final class RunCoordinator {
     }
 
     /// Waits for the next thing to happen and carries it out.
-    private func step(clockStart: ContinuousClock.Instant) {
-        // In FIFO order reading pauses while the queue is full. In LIFO order what is read next
-        // starts next, so it has to be read.
-        let hasRoom =
-            configuration.order == .lifo
-            || scheduler.count + derivations.count + annotating < configuration.queueCapacity
-        let deadline = min(cancelTime ?? nextProgress, nextProgress)
+    private func step(clockStart: ContinuousClock.Instant, mayStart: Bool) {
+        // What waits to start goes to a file beyond the queue's capacity, so that a host that has
+        // to wait does not keep the entries of others from being read.
+        let hasRoom = annotating < configuration.queueCapacity
+        var deadline = min(cancelTime ?? nextProgress, nextProgress)
+        if mayStart, let wakeTime = nextStartTime { deadline = min(deadline, wakeTime) }
         let (events, input) = mailbox.take(wantsInput: hasRoom && !hasReadAll, until: deadline)
         for event in events { handle(event) }
         switch input {
@@ -249,7 +266,7 @@ package final class RunCoordinator {
         _ identifier: Int, _ outcome: Outcome, reason: FailureReason? = nil,
         message: String? = nil
     ) {
-        guard let entry = pending.removeValue(forKey: identifier) else {
+        guard let entry = pending.end(identifier, reason: reason) else {
             preconditionFailure("an entry has one outcome")
         }
         var result = entry.result(outcome, reason: reason, message: message)
@@ -260,10 +277,13 @@ package final class RunCoordinator {
         finish(outcome, reason: reason) { result }
         // What was cancelled has no fate to share: its duplicates were cancelled with it.
         let shared: Outcome = outcome == .cancelled ? .cancelled : .duplicate
-        for duplicate in entry.duplicates {
-            finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
+        do throws(SpillError) {
+            try pending.takeDuplicates(of: identifier) { duplicate in
+                finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
+            }
+        } catch {
+            fail(FatalError(error))
         }
-        if wantsResults(of: .duplicate) { fates[identifier] = fate }
     }
 
     private func report(_ result: EntryResult) {
@@ -286,8 +306,18 @@ package final class RunCoordinator {
         let time = ContinuousClock.now + RunCoordinator.finishingTime
         cancelTime = min(cancelTime ?? time, time)
         mailbox.endReading()
-        for identifier in scheduler.removeAll() + derivations.removeAll() {
-            finish(identifier, .cancelled)
+        cancelWaiting(&scheduler)
+        cancelWaiting(&derivations)
+    }
+
+    private func cancelWaiting(_ scheduler: inout Scheduler) {
+        do {
+            try scheduler.removeAll { finish($0, .cancelled) }
+        } catch {
+            // What cannot be read back has its outcome all the same.
+            counters.count(.cancelled, reason: nil, times: scheduler.count)
+            scheduler.forgetAll()
+            fail(FatalError(spilling: error))
         }
     }
 

@@ -63,6 +63,16 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         return result
     }
 
+    /// Changes the value in a way that is of use to one of those who wait, whichever: all of them
+    /// wait for the same. The others sleep on.
+    package func updateForOne<Result>(_ change: (inout Value) -> Result) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        let result = change(&value)
+        pthread_cond_signal(changed)
+        return result
+    }
+
     /// Lets everybody who waits look again, after a change that ``wait(_:)`` made itself.
     package func wakeAll() {
         pthread_mutex_lock(mutex)

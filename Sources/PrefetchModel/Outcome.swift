@@ -58,4 +58,10 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case uncacheable
     case disk
     case `internal`
+
+    /// The position in `allCases`.
+    package var index: Int { FailureReason.indices[self] ?? 0 }
+
+    private static let indices = Dictionary(
+        uniqueKeysWithValues: allCases.enumerated().map { ($1, $0) })
 }

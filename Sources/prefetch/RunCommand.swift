@@ -27,6 +27,7 @@ struct RunCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
     @OptionGroup(title: "Order and limits") var limits: LimitOptions
+    @OptionGroup(title: "Hosts") var hosts: HostOptions
     @OptionGroup(title: "Requests") var requests: RequestOptions
     @OptionGroup(title: "What is asked for again") var freshness: FreshnessOptions
     @OptionGroup(title: "What is stored") var storing: StoringOptions
@@ -85,7 +86,11 @@ struct RunCommand: ParsableCommand {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        if let folder = getenv("TMPDIR"), folder.pointee != 0 {
+            configuration.temporaryFolder = String(cString: folder)
+        }
         limits.apply(to: &configuration)
+        hosts.apply(to: &configuration)
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         storing.apply(to: &configuration)

@@ -22,7 +22,7 @@ struct LimitOptions: ParsableArguments {
     @Option(
         name: .customLong("queue-capacity"),
         help: ArgumentHelp(
-            "Entries that wait in memory before reading pauses (in LIFO order all wait).",
+            "Entries that wait in memory; the others wait in a temporary file.",
             valueName: "n"))
     var queueCapacity = 10_000
 
@@ -30,12 +30,6 @@ struct LimitOptions: ParsableArguments {
         name: [.customShort("j"), .long],
         help: ArgumentHelp("Transfers at once.", valueName: "n"))
     var jobs = 32
-
-    @Option(
-        name: .customLong("host-concurrency"),
-        help: ArgumentHelp(
-            "Transfers at once at one host (scheme, host and port).", valueName: "n"))
-    var hostConcurrency = 8
 
     @Option(help: "How manifests are written.")
     var format: ManifestFormat = .auto
@@ -75,11 +69,6 @@ struct LimitOptions: ParsableArguments {
     var memory = SizeArgument(.mebibytes(256))
 
     @Option(
-        name: .customLong("max-redirects"),
-        help: ArgumentHelp("Redirects of one entry.", valueName: "n"))
-    var maximumRedirects = 10
-
-    @Option(
         name: .customLong("max-failures"),
         help: ArgumentHelp(
             "Failures, or their share of the entries, that still exit 0.", valueName: "n|p%"))
@@ -94,14 +83,12 @@ struct LimitOptions: ParsableArguments {
     func validate() throws {
         let positive = [
             ("--queue-capacity", queueCapacity), ("--jobs", jobs),
-            ("--host-concurrency", hostConcurrency), ("--max-pixels", maximumPixels),
-            ("--max-filesize", maximumBodySize.size.bytes),
+            ("--max-pixels", maximumPixels), ("--max-filesize", maximumBodySize.size.bytes),
         ]
         for (name, value) in positive where value < 1 {
             throw ValidationError("\(name) is at least 1")
         }
         guard jobs <= 10_000 else { throw ValidationError("--jobs is at most 10000") }
-        guard maximumRedirects >= 0 else { throw ValidationError("--max-redirects is at least 0") }
         guard memory.size >= .mebibytes(16) else {
             throw ValidationError("--memory is at least 16MiB")
         }
@@ -126,14 +113,12 @@ struct LimitOptions: ParsableArguments {
         configuration.order = order
         configuration.queueCapacity = queueCapacity
         configuration.jobs = jobs
-        configuration.hostConcurrency = hostConcurrency
         configuration.connectTimeout = connectTimeout.duration
         configuration.stallTimeout = stallTimeout.duration
         configuration.totalTimeout = timeout.duration
         configuration.maximumBodySize = maximumBodySize.size
         configuration.maximumPixels = maximumPixels
         configuration.memory = memory.size
-        configuration.maximumRedirects = maximumRedirects
         configuration.tolerance = tolerance.tolerance
     }
 }
@@ -234,7 +219,7 @@ struct StoringOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             How --encode original makes sure that images are whole: decode them, or follow their \
-            structure, which takes a tenth of the time and overlooks flipped bits in JPEG data.
+            structure, which costs next to nothing but overlooks flipped bits in JPEG data.
             """, valueName: "how"))
     var check: SourceCheck = .decode
 

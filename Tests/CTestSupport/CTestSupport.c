@@ -64,6 +64,11 @@ int ctest_spawn(
         status = posix_spawn_file_actions_adddup2(&actions, error, 2);
     }
     if (status == 0) {
+        /* The sockets of origins are not closed on exec: a program would keep open the very port
+           that its test closes, and connect to itself there. */
+        status = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    }
+    if (status == 0) {
         status = posix_spawn(process, path, &actions, &attributes, arguments, environment);
     }
     posix_spawnattr_destroy(&attributes);

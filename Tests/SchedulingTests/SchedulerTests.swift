@@ -2,163 +2,287 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
-struct SchedulerTests {
-    private func drained(_ scheduler: inout Scheduler<Int>) -> [Int] {
+/// The tests' clock: seconds after a moment.
+private let epoch = ContinuousClock.now
+private func at(_ seconds: Double) -> ContinuousClock.Instant { epoch + .seconds(seconds) }
+
+extension Scheduler {
+    fileprivate init(
+        _ order: StartOrder, hostConcurrency: Int = 1, interval: Duration = .zero,
+        storage: MemorySpill = MemorySpill()
+    ) {
+        self.init(
+            order: order,
+            rules: HostPacing.Rules(concurrency: hostConcurrency, interval: interval),
+            storage: storage)
+    }
+
+    fileprivate mutating func add(
+        _ entry: Int, _ priority: Priority = .normal, host: String = "http://a",
+        _ standing: Standing = .fresh, notBefore: ContinuousClock.Instant? = nil,
+        at now: ContinuousClock.Instant = epoch
+    ) throws {
+        try push(
+            entry, priority: priority, host: host, standing: standing, notBefore: notBefore,
+            at: now)
+    }
+
+    /// Starts and finishes everything that is ready, one after the other.
+    fileprivate mutating func drained(at now: ContinuousClock.Instant = epoch) throws -> [Int] {
         var order: [Int] = []
-        while let start = scheduler.popReady() {
+        while let start = try popReady(at: now) {
             order.append(start.entry)
-            scheduler.finished(start.host)
+            finished(start.host, .answered, at: now)
         }
         return order
     }
+}
 
+@Suite(.timeLimit(.minutes(5)))
+struct SchedulerTests {
     @Test(arguments: [(StartOrder.fifo, Array(0..<100)), (.lifo, (0..<100).reversed())])
-    func startsInManifestOrderOrItsReverse(order: StartOrder, expected: [Int]) {
-        var scheduler = Scheduler<Int>(order: order, hostConcurrency: 1)
-        for entry in 0..<100 {
-            scheduler.push(entry, priority: .normal, host: "http://\(entry % 7)")
-        }
-        #expect(drained(&scheduler) == expected)
+    func startsInManifestOrderOrItsReverse(order: StartOrder, expected: [Int]) throws {
+        var scheduler = Scheduler(order)
+        for entry in 0..<100 { try scheduler.add(entry, host: "http://\(entry % 7)") }
+        #expect(try scheduler.drained() == expected)
         #expect(scheduler.isEmpty)
     }
 
     @Test(arguments: StartOrder.allCases)
-    func startsHigherPrioritiesFirst(order: StartOrder) {
-        var scheduler = Scheduler<Int>(order: order, hostConcurrency: 1)
+    func startsHigherPrioritiesFirst(order: StartOrder) throws {
+        var scheduler = Scheduler(order)
         let priorities: [Priority] = [.low, .normal, .high]
-        for entry in 0..<9 {
-            scheduler.push(entry, priority: priorities[entry % 3], host: "http://a")
-        }
+        for entry in 0..<9 { try scheduler.add(entry, priorities[entry % 3]) }
         let expected = order == .fifo ? [2, 5, 8, 1, 4, 7, 0, 3, 6] : [8, 5, 2, 7, 4, 1, 6, 3, 0]
-        #expect(drained(&scheduler) == expected)
+        #expect(try scheduler.drained() == expected)
     }
 
-    @Test func startsTheNewestEntryNextThoughOlderOnesWait() {
-        var scheduler = Scheduler<Int>(order: .lifo, hostConcurrency: 1)
-        for entry in 0..<3 { scheduler.push(entry, priority: .normal, host: "http://a") }
-        let first = scheduler.popReady()
+    @Test func startsTheNewestEntryNextThoughOlderOnesWait() throws {
+        var scheduler = Scheduler(.lifo)
+        for entry in 0..<3 { try scheduler.add(entry) }
+        let first = try scheduler.popReady(at: epoch)
         #expect(first?.entry == 2)
-        scheduler.push(3, priority: .normal, host: "http://b")
-        #expect(scheduler.popReady()?.entry == 3)
+        try scheduler.add(3, host: "http://b")
+        #expect(try scheduler.popReady(at: epoch)?.entry == 3)
     }
 
-    @Test func putsRetriesBehindFreshEntriesOfTheirPriority() {
-        var scheduler = Scheduler<Int>(order: .lifo, hostConcurrency: 1)
-        scheduler.push(0, priority: .normal, host: "http://a", standing: .retry)
-        scheduler.push(1, priority: .normal, host: "http://a", standing: .retry)
-        scheduler.push(2, priority: .normal, host: "http://a")
-        scheduler.push(3, priority: .low, host: "http://a")
-        #expect(drained(&scheduler) == [2, 0, 1, 3])
+    @Test func putsRetriesBehindFreshEntriesOfTheirPriority() throws {
+        var scheduler = Scheduler(.lifo)
+        try scheduler.add(0, .normal, .retry)
+        try scheduler.add(1, .normal, .retry)
+        try scheduler.add(2)
+        try scheduler.add(3, .low)
+        #expect(try scheduler.drained() == [2, 0, 1, 3])
     }
 
-    @Test func startsTheNextHopOfARedirectBeforeAllOthers() {
-        var scheduler = Scheduler<Int>(order: .fifo, hostConcurrency: 1)
-        scheduler.push(0, priority: .high, host: "http://a")
-        scheduler.push(1, priority: .low, host: "http://a", standing: .next)
-        #expect(drained(&scheduler) == [1, 0])
+    @Test func startsTheNextHopOfARedirectBeforeAllOthers() throws {
+        var scheduler = Scheduler(.fifo)
+        try scheduler.add(0, .high)
+        try scheduler.add(1, .low, .next)
+        #expect(try scheduler.drained() == [1, 0])
     }
 
     /// The fault of queues in which each new operation depends on all pending ones: the backlog
     /// would drain one by one.
     @Test(arguments: StartOrder.allCases)
-    func givesEveryWorkerAnEntryWhileAnyWaits(order: StartOrder) {
+    func givesEveryWorkerAnEntryWhileAnyWaits(order: StartOrder) throws {
         let workers = 8
-        var scheduler = Scheduler<Int>(order: order, hostConcurrency: workers)
-        for entry in 0..<10_000 { scheduler.push(entry, priority: .normal, host: "http://a") }
-        var running: [Scheduler<Int>.Start] = []
+        var scheduler = Scheduler(order, hostConcurrency: workers)
+        for entry in 0..<10_000 { try scheduler.add(entry) }
+        var running: [Scheduler.Start] = []
         var started = 0
         while !scheduler.isEmpty {
-            while running.count < workers, let start = scheduler.popReady() {
+            while running.count < workers, let start = try scheduler.popReady(at: epoch) {
                 running.append(start)
                 started += 1
             }
             #expect(running.count == min(workers, 10_000 - (started - running.count)))
             // Whichever ends first: nothing waits for another entry.
             let ended = running.remove(at: started % running.count)
-            scheduler.finished(ended.host)
+            scheduler.finished(ended.host, .answered, at: epoch)
         }
         #expect(started == 10_000)
     }
 
-    @Test func entriesOfABusyHostDoNotHoldUpOthers() {
-        var scheduler = Scheduler<Int>(order: .fifo, hostConcurrency: 2)
-        for entry in 0..<1000 { scheduler.push(entry, priority: .high, host: "http://busy") }
-        scheduler.push(1000, priority: .low, host: "http://other")
-        let starts = (0..<3).compactMap { _ in scheduler.popReady() }
+    @Test func entriesOfABusyHostDoNotHoldUpOthers() throws {
+        var scheduler = Scheduler(.fifo, hostConcurrency: 2)
+        for entry in 0..<1000 { try scheduler.add(entry, .high, host: "http://busy") }
+        try scheduler.add(1000, .low, host: "http://other")
+        let starts = try (0..<3).compactMap { _ in try scheduler.popReady(at: epoch) }
         #expect(starts.map(\.entry) == [0, 1, 1000])
-        #expect(scheduler.popReady() == nil)
-        #expect(!scheduler.hasReady)
-        scheduler.finished(starts[1].host)
-        #expect(scheduler.popReady()?.entry == 2)
+        #expect(try scheduler.popReady(at: epoch) == nil)
+        scheduler.finished(starts[1].host, .answered, at: epoch)
+        #expect(try scheduler.popReady(at: epoch)?.entry == 2)
     }
 
-    @Test func removesEverythingThatWaitsAndKeepsCountOfWhatRuns() {
-        var scheduler = Scheduler<Int>(order: .lifo, hostConcurrency: 1)
-        for entry in 0..<5 { scheduler.push(entry, priority: .normal, host: "http://\(entry % 2)") }
-        let start = scheduler.popReady()
-        #expect(scheduler.removeAll().sorted() == [0, 1, 2, 3])
+    @Test func removesEverythingThatWaitsAndKeepsCountOfWhatRuns() throws {
+        var scheduler = Scheduler(.lifo, storage: MemorySpill(capacity: 2))
+        for entry in 0..<5 { try scheduler.add(entry, host: "http://\(entry % 2)") }
+        try scheduler.add(5, .normal, .retry, notBefore: at(100))
+        let start = try scheduler.popReady(at: epoch)
+        var removed: [Int] = []
+        try scheduler.removeAll { removed.append($0) }
+        #expect(removed.sorted() == [0, 1, 2, 3, 5])
         #expect(scheduler.isEmpty)
+        #expect(scheduler.nextWakeTime == nil)
         #expect(scheduler.running == 1)
-        #expect(scheduler.popReady() == nil)
-        if let start { scheduler.finished(start.host) }
+        #expect(try scheduler.popReady(at: at(200)) == nil)
+        if let start { scheduler.finished(start.host, .answered, at: at(200)) }
         #expect(scheduler.running == 0)
-        #expect(!scheduler.hasReady)
+        let hasReady = scheduler.hasReady(at: at(200))
+        #expect(!hasReady)
     }
 
-    /// Against a model that keeps one list and looks through all of it.
-    @Test(arguments: StartOrder.allCases, [UInt64](1...20))
-    func agreesWithASimpleModel(order: StartOrder, seed: UInt64) {
-        struct Item {
-            let entry: Int
-            let priority: Priority
-            let standing: Int
-            let host: Int
-            let position: Int
+    // MARK: Time
+
+    @Test func keepsTheIntervalBetweenTwoStartsOfAHost() throws {
+        var scheduler = Scheduler(.fifo, hostConcurrency: 8, interval: .seconds(2))
+        for entry in 0..<3 { try scheduler.add(entry) }
+        try scheduler.add(3, host: "http://b")
+        #expect(try scheduler.popReady(at: at(0))?.entry == 0)
+        #expect(try scheduler.popReady(at: at(0))?.entry == 3)
+        #expect(try scheduler.popReady(at: at(1.9)) == nil)
+        #expect(scheduler.nextWakeTime == at(2))
+        #expect(try scheduler.popReady(at: at(2.5))?.entry == 1)
+        #expect(scheduler.nextWakeTime == at(4.5))
+        #expect(try scheduler.popReady(at: at(4.4)) == nil)
+        #expect(try scheduler.popReady(at: at(4.5))?.entry == 2)
+    }
+
+    @Test func anEntryThatSleepsKeepsNobodyWaiting() throws {
+        var scheduler = Scheduler(.fifo)
+        try scheduler.add(0, .high, .retry, notBefore: at(5))
+        try scheduler.add(1, .low)
+        #expect(try scheduler.drained(at: at(0)) == [1])
+        #expect(scheduler.count == 1)
+        #expect(scheduler.nextWakeTime == at(5))
+        #expect(try scheduler.drained(at: at(4.9)).isEmpty)
+        #expect(try scheduler.drained(at: at(5)) == [0])
+    }
+
+    @Test func aCoolingHostIsLeftAloneAndKeepsItsPlace() throws {
+        var scheduler = Scheduler(.fifo)
+        for entry in 0..<3 { try scheduler.add(entry, .high) }
+        for entry in 3..<6 { try scheduler.add(entry, host: "http://b") }
+        let first = try #require(try scheduler.popReady(at: at(0)))
+        scheduler.finished(first.host, .overloaded(retryAfter: .seconds(60)), at: at(0))
+        #expect(try scheduler.drained(at: at(1)) == [3, 4, 5])
+        #expect(scheduler.nextWakeTime == at(60))
+        try scheduler.add(6, .low, host: "http://b", at: at(60))
+        #expect(try scheduler.popReady(at: at(60))?.entry == 1)
+    }
+
+    @Test func aHostThatAsksForTooLongAPauseIsGivenUp() throws {
+        var scheduler = Scheduler(.fifo)
+        for entry in 0..<3 { try scheduler.add(entry) }
+        try scheduler.add(3, host: "http://b")
+        let first = try #require(try scheduler.popReady(at: at(0)))
+        scheduler.finished(first.host, .overloaded(retryAfter: .seconds(301)), at: at(0))
+        #expect(try scheduler.drained(at: at(400)) == [3])
+        #expect(scheduler.nextWakeTime == nil)
+        var ended: [Int] = []
+        while let (entry, host, cause) = try scheduler.popGivenUp(at: at(1)) {
+            #expect(host == "http://a")
+            #expect(cause == .coolingDown(until: at(301)))
+            ended.append(entry)
         }
-        var random = SplitMix(state: seed)
-        let limit = Int.random(in: 1...3, using: &random)
-        var scheduler = Scheduler<Int>(order: order, hostConcurrency: limit)
-        var waiting: [Item] = []
-        var running: [(start: Scheduler<Int>.Start, host: Int)] = []
-        for entry in 0..<2000 {
-            switch Int.random(in: 0..<3, using: &random) {
-            case 0:
-                let priority = [Priority.low, .normal, .high].randomElement(using: &random)!
-                let standing = [1, 1, 1, 2, 0].randomElement(using: &random)!
-                let host = Int.random(in: 0..<5, using: &random)
-                let standings: [Scheduler<Int>.Standing] = [.next, .fresh, .retry]
-                scheduler.push(
-                    entry, priority: priority, host: "http://\(host)",
-                    standing: standings[standing])
-                let isReversed = standing == 1 && order == .lifo
-                waiting.append(
-                    Item(
-                        entry: entry, priority: standing == 0 ? .high : priority,
-                        standing: standing, host: host, position: isReversed ? -entry : entry))
-            case 1:
-                let ready = waiting.filter { item in
-                    running.count { $0.host == item.host } < limit
-                }
-                let expected = ready.min { left, right in
-                    let isNext = (left.standing == 0, right.standing == 0)
-                    if isNext.0 != isNext.1 { return isNext.0 }
-                    return (-Int(left.priority.value), left.standing, left.position)
-                        < (-Int(right.priority.value), right.standing, right.position)
-                }
-                let start = scheduler.popReady()
-                #expect(start?.entry == expected?.entry, "seed \(seed)")
-                if let start, let expected {
-                    running.append((start, expected.host))
-                    waiting.removeAll { $0.entry == expected.entry }
-                }
-            default:
-                guard !running.isEmpty else { continue }
-                let ended = running.remove(at: Int.random(in: 0..<running.count, using: &random))
-                scheduler.finished(ended.start.host)
+        #expect(ended == [1, 2])
+        #expect(scheduler.isEmpty)
+        // What comes later shares it.
+        try scheduler.add(4, at: at(2))
+        #expect(try scheduler.popReady(at: at(2)) == nil)
+        #expect(try scheduler.popGivenUp(at: at(2))?.entry == 4)
+    }
+
+    @Test func whatIsKnownOfHostsGoesOnToTheNextRun() throws {
+        var scheduler = Scheduler(.fifo, hostConcurrency: 8)
+        for host in ["http://slow", "http://good", "http://cooling"] {
+            try scheduler.add(0, host: host)
+        }
+        for signal: HostPacing.Signal in [
+            .overloaded(retryAfter: nil), .answered, .overloaded(retryAfter: .seconds(600)),
+        ] {
+            let start = try #require(try scheduler.popReady(at: at(0)))
+            scheduler.finished(start.host, signal, at: at(0))
+        }
+        let (known, forgotten) = scheduler.memories(at: at(1))
+        #expect(forgotten.isEmpty)
+        let memories = Dictionary(uniqueKeysWithValues: known.map { ($0.host, $0.memory) })
+        #expect(Set(memories.keys) == ["http://slow", "http://cooling"])
+        #expect(memories["http://slow"]?.concurrency == 4)
+        #expect(memories["http://cooling"]?.coolingUntil == at(600))
+
+        var next = Scheduler(.fifo, hostConcurrency: 8)
+        next.recall(memories)
+        try next.add(0, host: "http://cooling", at: at(100))
+        #expect(try next.popReady(at: at(100)) == nil)
+        #expect(try next.popGivenUp(at: at(100))?.entry == 0)
+        for entry in 0..<8 { try next.add(entry, host: "http://slow", at: at(100)) }
+        var uses: [Scheduler.HostUse] = []
+        while let start = try next.popReady(at: at(100)) { uses.append(start.host) }
+        #expect(uses.count == 4)
+        for use in uses { next.finished(use, .answered, at: at(101)) }
+        for _ in 0..<30 {
+            try next.add(9, host: "http://slow", at: at(101))
+            _ = try next.drained(at: at(101))
+        }
+        // What is over is forgotten; the other host has been halved, too, and had no time to recover.
+        #expect(next.memories(at: at(1000)).forgotten == ["http://slow"])
+        #expect(next.memories(at: at(1000)).known.map(\.memory.coolingUntil) == [nil])
+    }
+
+    // MARK: Spilling
+
+    @Test(arguments: StartOrder.allCases, [1, 7, 100])
+    func theOrderIsExactWhateverLiesInMemory(order: StartOrder, capacity: Int) throws {
+        let storage = MemorySpill(capacity: capacity)
+        var scheduler = Scheduler(order, storage: storage)
+        let priorities: [Priority] = [.low, .normal, .high]
+        for entry in 0..<3000 {
+            try scheduler.add(entry, priorities[entry % 3], host: "http://\(entry % 11)")
+            #expect(scheduler.countInMemory <= capacity)
+        }
+        #expect(storage.spills >= 2900)
+        let entries = order == .fifo ? Array(0..<3000) : (0..<3000).reversed()
+        let expected = [2, 1, 0].flatMap { rest in entries.filter { $0 % 3 == rest } }
+        #expect(try scheduler.drained() == expected)
+        #expect(storage.living == 0)
+    }
+
+    @Test func writesEachEntryOnceAtMost() throws {
+        for order in StartOrder.allCases {
+            let storage = MemorySpill(capacity: 10)
+            var scheduler = Scheduler(order, storage: storage)
+            for entry in 0..<10_000 { try scheduler.add(entry, host: "http://\(entry % 3)") }
+            #expect(storage.spills <= 10_000)
+        }
+    }
+
+    @Test(arguments: StartOrder.allCases)
+    func losesNothingWhenThereIsNoSpace(order: StartOrder) throws {
+        let storage = MemorySpill(capacity: 5)
+        storage.space = 40
+        var scheduler = Scheduler(order, storage: storage)
+        var pushed = 0
+        #expect(throws: MemorySpill.Full.self) {
+            for entry in 0..<100 {
+                pushed += 1
+                try scheduler.add(entry, host: "http://\(entry % 3)")
             }
-            #expect(scheduler.count == waiting.count, "seed \(seed)")
-            #expect(scheduler.running == running.count, "seed \(seed)")
         }
+        #expect(pushed > 40)
+        var removed: [Int] = []
+        try scheduler.removeAll { removed.append($0) }
+        #expect(removed.sorted() == Array(0..<pushed))
+        #expect(scheduler.isEmpty)
+    }
+
+    @Test func entriesOfACoolingHostOnDiskDoNotHoldUpOthers() throws {
+        var scheduler = Scheduler(.fifo, storage: MemorySpill(capacity: 100))
+        for entry in 0..<20_000 { try scheduler.add(entry, host: "http://cooling") }
+        for entry in 20_000..<20_010 { try scheduler.add(entry, host: "http://b") }
+        let first = try #require(try scheduler.popReady(at: at(0)))
+        scheduler.finished(first.host, .overloaded(retryAfter: .seconds(60)), at: at(0))
+        #expect(try scheduler.drained(at: at(1)) == Array(20_000..<20_010))
     }
 }

@@ -42,4 +42,9 @@ package enum Encodings {
         [UInt8](repeating: 0, count: 50_000_000), .deflate)
     /// The same encoded once more, in less than a kilobyte.
     package static let stackedBomb = encoded(bomb, .gzip)
+
+    /// Makes what takes a second or so to make, which an origin's event loop must not wait for.
+    static func prepare() {
+        _ = (bomb, deflateBomb, stackedBomb)
+    }
 }

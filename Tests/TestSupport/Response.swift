@@ -70,7 +70,7 @@ package struct Response: Sendable {
         case resetAfterWhole
         /// The body again and again, one chunk each time where it is chunked, until the client goes.
         case endless
-        /// Status line and fields, the last field again and again.
+        /// Status line and fields, then the first field again and again.
         case endlessHead
         /// ``Response/prelude`` again and again.
         case endlessPrelude
@@ -174,7 +174,7 @@ extension Response {
         case .resetInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .reset]
         case .stalledInsideHead: return steps + [.send(Array(head.prefix(head.count / 2))), .stall]
         case .endlessHead:
-            let line = "\(headers.last.map { "\($0.name): \($0.value)" } ?? "X: y")\r\n"
+            let line = "\(headers.first.map { "\($0.name): \($0.value)" } ?? "X: y")\r\n"
             return steps + [.send(Array(head.dropLast(2))), .flood(Array(line.utf8))]
         case .complete, .resetAfterWhole, .endless, .endlessPrelude, .closedAfter, .resetAfter,
             .stalledAfter:

@@ -1,6 +1,6 @@
 import Dispatch
 import Foundation
-package import Glibc
+import Glibc
 import PrefetchModel
 
 /// A program that was started and may still run.
@@ -23,7 +23,7 @@ package final class RunningCommand: Sendable {
     private let startedAt: ContinuousClock.Instant
     private let memoryBefore: Int
     private let state: Monitor<State>
-    package let process: pid_t
+    package let process: Int32
 
     init(
         command: Command, process: pid_t, startedAt: ContinuousClock.Instant, memoryBefore: Int,

@@ -80,13 +80,17 @@ package final class Workspace: Sendable {
 
     /// The command of ``prefetch(_:_:)``, for tests that change it or watch it run; ``finish(_:entries:)``
     /// reads its report.
+    ///
+    /// Failures are not retried unless the options say so with `--retry`: most tests want to see the
+    /// first one, and soon.
     package func prefetchCommand(_ lines: [String], _ options: [String] = []) throws -> Command {
         let number = runs.withLock { runs in
             runs += 1
             return runs
         }
         let name = try manifest(lines, name: "manifest-\(number).txt")
-        return command([name, "--report", "report-\(number).jsonl"] + options)
+        let retries = options.contains("--retry") ? [] : ["--retry", "0"]
+        return command([name, "--report", "report-\(number).jsonl"] + retries + options)
     }
 
     package func finish(_ result: CommandResult, entries: Int? = nil) throws -> Run {

@@ -90,6 +90,14 @@ struct RunningCommandTests {
         #expect(try await command.run().peakMemoryInBytes < 40 << 20)
     }
 
+    /// Else an origin's port stays open in the program when the test has closed it.
+    @Test func inheritsNoSocketOfTheTests() async throws {
+        try await withOrigin { _ in
+            let result = try await shell("ls -l /proc/self/fd | grep -c socket:").run()
+            #expect(result.output == "0\n", "\(result)")
+        }
+    }
+
     @Test func saysWhatCannotBeStarted() throws {
         var command = shell("")
         command.executable = "/no/such/program"

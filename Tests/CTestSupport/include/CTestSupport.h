@@ -12,7 +12,7 @@ int ctest_pipe(int ends[_Nonnull 2]);
    terminal: ends[0] is the master, ends[1] the terminal. */
 int ctest_terminal(int columns, int ends[_Nonnull 2]);
 
-/* Starts `path` in `folder` with these three descriptors, no signal blocked or ignored. */
+/* Starts `path` in `folder` with these three descriptors and no other, no signal blocked or ignored. */
 int ctest_spawn(
     const char *_Nonnull path, const char *_Nonnull folder, char *_Nullable const *_Nonnull arguments,
     char *_Nullable const *_Nonnull environment, int input, int output, int error,

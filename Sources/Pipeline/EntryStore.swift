@@ -1,0 +1,266 @@
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Scheduling
+
+/// The entries of a run that have no outcome yet, and how the others ended.
+///
+/// Entries that wait are in memory up to a number and a size; the scheduler has the others put
+/// into a temporary file. What is kept of every entry for those of the same key that come later is
+/// a byte, or eight when duplicates are reported.
+final class EntryStore: QueueSpilling {
+    /// Entries that wait in memory, in each of the run's queues.
+    private let capacity: Int
+    /// Where the temporary file is made when it is needed.
+    private let folder: String
+    private let keepsOrigins: Bool
+    private var entries: [Int: PendingEntry] = [:]
+    /// What the extras of ``entries`` take.
+    private var extrasBytes = 0
+    private var file: SpillFile?
+    private var manifests: [String] = []
+    /// Times in records are from here on.
+    private let epoch = ContinuousClock.now
+
+    /// By entry: 0 while it has no outcome, ``endedWithoutReason``, or a reason and two.
+    private var ends = ChunkedArray<UInt8>()
+    /// By entry: where it stands, for those of the same key.
+    private var lines = ChunkedArray<UInt32>()
+    private var manifestIndices = ChunkedArray<UInt16>()
+
+    /// Of entries without an outcome, those in memory.
+    private var duplicates: [Int: [PendingEntry.Duplicate]] = [:]
+    private var duplicateCount = 0
+    /// By entry: the last of its duplicates in the file, in units of ``duplicateAlignment``, plus
+    /// one.
+    private var spilledDuplicates = ChunkedArray<UInt32>()
+
+    private static let mostExtrasBytes = 64 << 20
+    private static let endedWithoutReason: UInt8 = 1
+    private static let firstReason: UInt8 = 2
+    /// Reaches 64 GiB with 32 bits.
+    private static let duplicateAlignment = 16
+    /// The link's place and position, and the length of what follows.
+    private static let headBytes = 24
+
+    /// `keepsOrigins` says whether anybody wants to hear where the first entry of a duplicate stands.
+    init(capacity: Int, folder: String, keepsOrigins: Bool) {
+        self.capacity = capacity
+        self.folder = folder
+        self.keepsOrigins = keepsOrigins
+    }
+
+    // MARK: Entries in memory
+
+    /// Whether no entry without an outcome is in memory.
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// The entry of an identifier, if it is in memory.
+    subscript(identifier: Int) -> PendingEntry? {
+        get { entries[identifier] }
+        _modify { yield &entries[identifier] }
+    }
+
+    /// Adds an entry that has just been read.
+    func add(_ entry: PendingEntry, as identifier: Int) {
+        extrasBytes += entry.extrasBytes
+        entries[identifier] = entry
+    }
+
+    /// Takes out an entry that gets its outcome now.
+    func end(_ identifier: Int, reason: FailureReason?) -> PendingEntry? {
+        guard let entry = entries.removeValue(forKey: identifier) else { return nil }
+        extrasBytes -= entry.extrasBytes
+        noteEnd(identifier, manifest: entry.manifest, line: entry.line, reason: reason)
+        return entry
+    }
+
+    /// Those in memory whose entry `isWanted`.
+    func identifiers(where isWanted: (PendingEntry) -> Bool) -> [Int] {
+        entries.filter { isWanted($0.value) }.map(\.key)
+    }
+
+    // MARK: Duplicates
+
+    /// Notes the end of an entry for those of its key that come later.
+    func noteEnd(_ identifier: Int, manifest: String, line: Int, reason: FailureReason?) {
+        ends[identifier] =
+            reason.map { EntryStore.firstReason + UInt8($0.index) }
+            ?? EntryStore.endedWithoutReason
+        guard keepsOrigins else { return }
+        lines[identifier] = UInt32(clamping: line)
+        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
+    }
+
+    func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
+
+    /// Why an entry failed, and where it stands.
+    ///
+    /// - Precondition: it has ended, and origins are kept.
+    func fate(of identifier: Int) -> (reason: FailureReason?, manifest: String, line: Int) {
+        let end = ends[identifier]
+        let reason =
+            end >= EntryStore.firstReason
+            ? FailureReason.allCases[Int(end - EntryStore.firstReason)] : nil
+        return (reason, manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+    }
+
+    /// Adds an entry that shares the fate of one without an outcome.
+    func add(
+        _ duplicate: PendingEntry.Duplicate, of identifier: Int
+    ) throws(SpillError) {
+        guard duplicateCount >= capacity else {
+            duplicates[identifier, default: []].append(duplicate)
+            duplicateCount += 1
+            return
+        }
+        var record = SpillWriter(reservingCapacity: duplicate.url.utf8.count + 64)
+        record.put(Int(spilledDuplicates[identifier]))
+        // In front of the rest, so that it can be read at once.
+        record.put(3 * 8 + duplicate.url.utf8.count)
+        record.put(duplicate.line)
+        record.put(index(of: duplicate.manifest))
+        record.put(duplicate.url)
+        let offset = try openFile().append(
+            record.bytes, alignment: EntryStore.duplicateAlignment)
+        spilledDuplicates[identifier] = UInt32(offset / EntryStore.duplicateAlignment) + 1
+    }
+
+    /// Gives the duplicates of an entry that has ended, those in memory in their order, the others
+    /// from the last one on.
+    ///
+    /// - Throws: when they cannot be read back.
+    func takeDuplicates(
+        of identifier: Int, _ body: (PendingEntry.Duplicate) -> Void
+    ) throws(SpillError) {
+        if let known = duplicates.removeValue(forKey: identifier) {
+            duplicateCount -= known.count
+            for duplicate in known { body(duplicate) }
+        }
+        while spilledDuplicates[identifier] != 0 {
+            let file = try openFile()
+            let offset = (Int(spilledDuplicates[identifier]) - 1) * EntryStore.duplicateAlignment
+            var head = SpillReader(try file.read(16, at: offset))
+            let next = head.number()
+            let count = head.number()
+            var reader = SpillReader(try file.read(count, at: offset + 16))
+            let line = reader.number()
+            let manifest = manifests[reader.number()]
+            body(
+                PendingEntry.Duplicate(manifest: manifest, line: line, url: reader.text()))
+            file.forget(16 + count, at: offset)
+            spilledDuplicates[identifier] = UInt32(next)
+        }
+    }
+
+    // MARK: Spilling
+
+    func hasRoom(beside waiting: Int) -> Bool {
+        waiting < capacity && extrasBytes < EntryStore.mostExtrasBytes
+    }
+
+    func spill(_ identifier: Int, next: SpillLink) throws -> SpillPlace {
+        guard let entry = entries[identifier] else {
+            preconditionFailure("an entry that waits in memory is there")
+        }
+        var record = SpillWriter(reservingCapacity: 160 + entry.url.utf8.count)
+        record.put(next.place?.offset ?? -1)
+        record.put(next.position)
+        // The length is known at the end.
+        var payload = SpillWriter(reservingCapacity: 128 + entry.url.utf8.count)
+        payload.put(identifier)
+        entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
+        record.put(payload.bytes)
+        let offset = try openFile().append(record.bytes, alignment: 1)
+        extrasBytes -= entry.extrasBytes
+        entries[identifier] = nil
+        return SpillPlace(offset: offset)
+    }
+
+    func setNext(_ next: SpillLink, of place: SpillPlace) throws {
+        var link = SpillWriter(reservingCapacity: 16)
+        link.put(next.place?.offset ?? -1)
+        link.put(next.position)
+        try openFile().change(link.bytes, at: place.offset)
+    }
+
+    func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
+        let file = try openFile()
+        var head = SpillReader(try file.read(EntryStore.headBytes, at: place.offset))
+        let offset = head.number()
+        let link = SpillLink(
+            place: offset < 0 ? nil : SpillPlace(offset: offset), position: head.number())
+        let count = head.number()
+        var reader = SpillReader(
+            try file.read(count, at: place.offset + EntryStore.headBytes))
+        let identifier = reader.number()
+        let entry = PendingEntry(from: &reader, manifests: manifests, epoch: epoch)
+        file.forget(EntryStore.headBytes + count, at: place.offset)
+        add(entry, as: identifier)
+        return (identifier, link)
+    }
+
+    private func openFile() throws(SpillError) -> SpillFile {
+        if let file { return file }
+        let opened = try SpillFile(folder: folder)
+        file = opened
+        return opened
+    }
+
+    /// Few manifests are read at a time, the last one most.
+    private func index(of manifest: String) -> Int {
+        if let index = manifests.lastIndex(of: manifest) { return index }
+        manifests.append(manifest)
+        return manifests.count - 1
+    }
+}
+
+extension PendingEntry {
+    /// What its extras take, about.
+    fileprivate var extrasBytes: Int {
+        guard let extras else { return 0 }
+        return extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
+            + extras.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
+    }
+
+    fileprivate func write(
+        to record: inout SpillWriter, manifest: Int, epoch: ContinuousClock.Instant
+    ) {
+        record.put(manifest)
+        record.put(line)
+        record.put(Int(priority.value))
+        let (seconds, attoseconds) = (queuedAt - epoch).components
+        record.put(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        switch plan {
+        case .fetch: record.put(-1)
+        case .refresh(let resource): record.put(0, Int(resource))
+        case .derive(let resource): record.put(1, Int(resource))
+        case .annotate(let resource): record.put(2, Int(resource))
+        }
+        record.put(url)
+        record.put(key == url ? 0 : 1)
+        if key != url { record.put(key) }
+        record.put(extras)
+    }
+
+    fileprivate init(
+        from record: inout SpillReader, manifests: [String], epoch: ContinuousClock.Instant
+    ) {
+        let manifest = manifests[record.number()]
+        let line = record.number()
+        let priority = Priority(record.number()) ?? .normal
+        let queuedAt = epoch + .nanoseconds(record.number())
+        let plan: Plan =
+            switch record.number() {
+            case 0: .refresh(resource: Int64(record.number()))
+            case 1: .derive(resource: Int64(record.number()))
+            case 2: .annotate(resource: Int64(record.number()))
+            default: .fetch
+            }
+        let url = record.text()
+        let key = record.number() == 0 ? url : record.text()
+        self.init(
+            manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
+            extras: record.extras(), queuedAt: queuedAt)
+    }
+}

@@ -1,0 +1,182 @@
+import CacheStorage
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+import Transfers
+
+/// What becomes of failed transfers, and of hosts that are of no use now.
+extension RunCoordinator {
+    /// Entries of given-up hosts that are dealt with before something else has its turn.
+    private static let givenUpAtOnce = 4096
+
+    // MARK: Entries
+
+    /// Takes a failed attempt: the entry is tried again, or has failed.
+    func failed(_ identifier: Int, _ reason: FailureReason, _ message: String) {
+        guard !isStopping, let entry = pending[identifier], let progress = entry.progress,
+            progress.start != nil
+        else { return finish(identifier, .failed, reason: reason, message: message) }
+        if progress.followsMemory {
+            // What was said to be for good is so no more: the listed URL decides.
+            return restart(identifier, progress, at: entry)
+        }
+        switch retries.decide(
+            reason, httpStatus: progress.httpStatus, attempts: progress.attempts,
+            starts: starts, using: &random)
+        {
+        case .final:
+            finish(identifier, .failed, reason: reason, message: message)
+        case .exhausted:
+            finish(
+                identifier, .failed, reason: reason,
+                message: "\(message); the run has no retries left")
+        case .retry(after: _) where scheduler.sleepingCount >= configuration.queueCapacity:
+            finish(
+                identifier, .failed, reason: reason,
+                message: "\(message); too many entries wait for their retries")
+        case .retry(after: let delay):
+            progress.failure = (reason, message)
+            progress.restart(at: entry.url)
+            progress.beginsAttempt = true
+            let now = ContinuousClock.now
+            queue(identifier, entry, standing: .retry, notBefore: now + delay, at: now)
+        }
+    }
+
+    /// Asks for an entry at its listed URL, next at its host, and as part of the same attempt.
+    private func restart(
+        _ identifier: Int, _ progress: PendingEntry.Progress, at entry: PendingEntry
+    ) {
+        progress.restart(at: entry.url)
+        progress.ignoresMemory = true
+        queue(identifier, entry, standing: .next, at: .now)
+    }
+
+    /// Has an entry wait for the host of its next transfer.
+    func queue(
+        _ identifier: Int, _ entry: PendingEntry, standing: Scheduler.Standing,
+        notBefore wakeTime: ContinuousClock.Instant? = nil, at now: ContinuousClock.Instant
+    ) {
+        do {
+            try scheduler.push(
+                identifier, priority: entry.priority,
+                host: RequestTarget.origin(of: entry.progress?.target ?? entry.url),
+                standing: standing, notBefore: wakeTime, at: now)
+        } catch {
+            fail(FatalError(spilling: error))
+        }
+    }
+
+    // MARK: Hosts
+
+    /// What a finished transfer says of its host.
+    func signal(
+        of result: TransferCompletion.Result
+    ) -> HostPacing.Signal {
+        switch result {
+        case .cancelled:
+            return .nothing
+        case .response(let response, _):
+            guard response.status == 429 || response.status == 503 else { return .answered }
+            return .overloaded(
+                retryAfter: RetryAfter.delay(
+                    of: response.fields, receivedAt: response.receivedAt))
+        case .failure(let failure):
+            // What began to answer is there, however it ended.
+            guard failure.httpStatus == nil else { return .nothing }
+            switch failure.reason {
+            case .dns, .connect, .tls, .timeout, .stalled, .interrupted: return .unreachable
+            default: return .nothing
+            }
+        }
+    }
+
+    /// Ends the entries of hosts that are given up in this run, as far as that takes no long time.
+    func endGivenUp() {
+        guard scheduler.hasGivenUp else { return }
+        var ended: [(identifier: Int, host: String, cause: HostPacing.Surrender)] = []
+        let now = ContinuousClock.now
+        do {
+            while ended.count < RunCoordinator.givenUpAtOnce,
+                let (identifier, host, cause) = try scheduler.popGivenUp(at: now)
+            {
+                ended.append((identifier, host, cause))
+                if let entry = pending[identifier], entry.progress == nil {
+                    pending[identifier]?.progress = PendingEntry.Progress(
+                        start: nil, target: entry.url, queued: now - entry.queuedAt)
+                }
+            }
+            // Of those that are stored, the copy stays, which is said.
+            try findCopies(of: ended.map(\.identifier))
+        } catch let error as StorageError {
+            fail(FatalError(error))
+        } catch {
+            fail(FatalError(spilling: error))
+        }
+        for (identifier, host, cause) in ended { giveUp(identifier, host: host, cause, at: now) }
+    }
+
+    private func giveUp(
+        _ identifier: Int, host: String, _ cause: HostPacing.Surrender,
+        at now: ContinuousClock.Instant
+    ) {
+        let (reason, text) = explanation(cause, host: host, at: now)
+        guard let entry = pending[identifier], let progress = entry.progress else { return }
+        if progress.followsMemory, !isStopping {
+            return restart(identifier, progress, at: entry)
+        }
+        if let failure = progress.failure {
+            return finish(
+                identifier, .failed, reason: failure.reason,
+                message: "\(failure.message); not tried again: \(text)")
+        }
+        if progress.start == nil {
+            // It would have failed like the others of its host.
+            outageRule.failed(
+                host: RequestTarget.origin(of: entry.url), reason: reason,
+                httpStatus: reason == .httpStatus ? 503 : nil)
+        }
+        finish(identifier, .failed, reason: reason, message: "not asked for: \(text)")
+    }
+
+    private func explanation(
+        _ cause: HostPacing.Surrender, host: String, at now: ContinuousClock.Instant
+    ) -> (FailureReason, String) {
+        switch cause {
+        case .coolingDown(until: let time):
+            let end = wallClock().advanced(by: time - now)
+            return (.httpStatus, "\(host) asks to be left alone until \(end)")
+        case .overloaded(answers: let count):
+            return (
+                .httpStatus,
+                "\(host) said \(count) times in a row that it has too much to do"
+            )
+        case .unreachable(failures: let count):
+            let reason = lastFailures[host] ?? .connect
+            return (reason, "\(host) gave no answer \(count) times in a row (\(reason.rawValue))")
+        }
+    }
+
+    /// When something may start that may not now, if a start is possible then; nil when only other
+    /// events change that.
+    var nextStartTime: ContinuousClock.Instant? {
+        if scheduler.hasGivenUp { return .now }
+        guard hasRoomForTransfer else { return nil }
+        return scheduler.nextWakeTime
+    }
+}
+
+extension FatalError {
+    init(_ error: SpillError) {
+        self.init(message: error.description, hint: error.hint, reason: .disk)
+    }
+
+    /// What the queue's storage throws.
+    init(spilling error: any Error) {
+        if let error = error as? SpillError {
+            self.init(error)
+        } else {
+            self.init(message: "\(error)", hint: nil, reason: .internal)
+        }
+    }
+}

@@ -1,0 +1,199 @@
+import CLinux
+import Glibc
+
+/// A temporary file of records that are appended, changed in place and read back.
+///
+/// It has no name: however the process ends, the kernel gives its space back. The end of the file
+/// is gathered in memory and written in blocks; reading goes by blocks, too, and keeps a few of
+/// them, so that records that are asked for in about the order of their writing cost no call into
+/// the kernel each. Space of blocks that hold nothing any more is given back.
+final class SpillFile {
+    private let descriptor: Int32
+    /// For messages.
+    let folder: String
+    /// What is not written yet, from ``flushed`` on.
+    private var tail: [UInt8] = []
+    private var flushed = 0
+    /// Living records by block, to give space back.
+    private var living: [Int32] = []
+    private var cache: [Block?]
+
+    private struct Block {
+        let number: Int
+        var bytes: [UInt8]
+    }
+
+    /// Blocks of half a mebibyte, of which the tail holds eight: a queue's last record is mostly
+    /// still there when the link in it changes.
+    private static let blockBytes = 512 << 10
+    private static let tailBlocks = 8
+    private static let cachedBlocks = 8
+
+    /// Creates the file in `folder`.
+    ///
+    /// - Throws: when no file can be made there.
+    init(folder: String) throws(SpillError) {
+        self.folder = folder
+        // An unnamed file from the start, where the file system can do that.
+        var descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
+        if descriptor < 0, [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) {
+            var path = Array("\(folder)/prefetch-queue.XXXXXX".utf8CString)
+            descriptor = mkostemp(&path, O_CLOEXEC)
+            if descriptor >= 0 { unlink(path) }
+        }
+        guard descriptor >= 0 else {
+            throw SpillError(folder: folder, operation: "creating a temporary file", code: errno)
+        }
+        self.descriptor = descriptor
+        cache = [Block?](repeating: nil, count: SpillFile.cachedBlocks)
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private var end: Int { flushed + tail.count }
+
+    /// Adds a record at the next multiple of `alignment`, a power of two, and returns its offset.
+    ///
+    /// - Throws: when what has gathered cannot be written; the record is not added then.
+    func append(_ record: [UInt8], alignment: Int) throws(SpillError) -> Int {
+        if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
+        while tail.count & (alignment - 1) != 0 { tail.append(0) }
+        let offset = end
+        tail += record
+        for block in blocks(of: record.count, at: offset) {
+            while living.count <= block { living.append(0) }
+            living[block] += 1
+        }
+        return offset
+    }
+
+    /// Writes `bytes` over those of a record.
+    func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
+        for (index, byte) in bytes.enumerated() where offset + index >= flushed {
+            tail[offset + index - flushed] = byte
+        }
+        guard offset < flushed else { return }
+        let count = min(bytes.count, flushed - offset)
+        try write(bytes[..<count], at: offset)
+        for index in 0..<count {
+            let slot = cacheSlot(of: (offset + index) / SpillFile.blockBytes)
+            guard cache[slot]?.number == (offset + index) / SpillFile.blockBytes else { continue }
+            cache[slot]?.bytes[(offset + index) % SpillFile.blockBytes] = bytes[index]
+        }
+    }
+
+    /// Reads `count` bytes of a record.
+    func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        var position = offset
+        while position < offset + count {
+            let wanted = offset + count - position
+            if position >= flushed {
+                let start = position - flushed
+                bytes += tail[start..<(start + wanted)]
+                break
+            }
+            let number = position / SpillFile.blockBytes
+            let slot = try cachedSlot(of: number)
+            let start = position % SpillFile.blockBytes
+            let here = min(wanted, SpillFile.blockBytes - start)
+            if let block = cache[slot] { bytes += block.bytes[start..<(start + here)] }
+            position += here
+        }
+        return bytes
+    }
+
+    /// Tells that a record of `count` bytes is not needed any more.
+    func forget(_ count: Int, at offset: Int) {
+        for block in blocks(of: count, at: offset) {
+            living[block] -= 1
+            let start = block * SpillFile.blockBytes
+            guard living[block] == 0, start + SpillFile.blockBytes <= flushed else { continue }
+            // A file system that cannot do it keeps the space until the end.
+            _ = fallocate(
+                descriptor, clinux_falloc_punch_hole | clinux_falloc_keep_size, off_t(start),
+                off_t(SpillFile.blockBytes))
+        }
+    }
+
+    // MARK: Blocks
+
+    private func blocks(of count: Int, at offset: Int) -> ClosedRange<Int> {
+        (offset / SpillFile.blockBytes)...((offset + max(count, 1) - 1) / SpillFile.blockBytes)
+    }
+
+    private func cacheSlot(of block: Int) -> Int { block % SpillFile.cachedBlocks }
+
+    /// The slot of the cache that holds a block.
+    private func cachedSlot(of number: Int) throws(SpillError) -> Int {
+        let slot = cacheSlot(of: number)
+        if cache[slot]?.number == number { return slot }
+        // What is written ends with a whole block, see `flush`.
+        let start = number * SpillFile.blockBytes
+        let count = SpillFile.blockBytes
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let result = bytes.withUnsafeMutableBytes { buffer in
+                pread(
+                    descriptor, buffer.baseAddress.map { $0 + done }, count - done,
+                    off_t(start + done))
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else {
+                throw SpillError(
+                    folder: folder, operation: "reading the waiting entries back",
+                    code: result == 0 ? EIO : errno)
+            }
+            done += result
+        }
+        cache[slot] = Block(number: number, bytes: bytes)
+        return slot
+    }
+
+    /// Writes half of what has gathered: the other half may still be changed.
+    private func flush() throws(SpillError) {
+        let count = SpillFile.tailBlocks / 2 * SpillFile.blockBytes
+        try write(tail[..<count], at: flushed)
+        tail.removeFirst(count)
+        flushed += count
+    }
+
+    private func write(_ bytes: ArraySlice<UInt8>, at offset: Int) throws(SpillError) {
+        var rest = bytes
+        var position = offset
+        while !rest.isEmpty {
+            let result = rest.withUnsafeBytes { buffer in
+                pwrite(descriptor, buffer.baseAddress, buffer.count, off_t(position))
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result > 0 else {
+                throw SpillError(
+                    folder: folder, operation: "writing waiting entries to a temporary file",
+                    code: result == 0 ? ENOSPC : errno)
+            }
+            rest = rest.dropFirst(result)
+            position += result
+        }
+    }
+}
+
+/// The temporary file of waiting entries cannot be made, written or read.
+struct SpillError: Error, CustomStringConvertible {
+    let folder: String
+    let operation: String
+    let code: Int32
+
+    var description: String {
+        "\(folder): \(operation): \(String(cString: strerror(code)))"
+    }
+
+    /// What the user can do about it.
+    var hint: String {
+        "TMPDIR names another folder for waiting entries, a larger --queue-capacity keeps more of "
+            + "them in memory"
+    }
+}

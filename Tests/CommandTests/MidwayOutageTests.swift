@@ -1,0 +1,113 @@
+import TestSupport
+import Testing
+
+/// Networks that go away or change in the midst of a run, and come back before the next one.
+@Suite(.timeLimit(.minutes(15)))
+struct MidwayOutageTests {
+    private static let count = 120
+    private static let early = 30
+
+    private static let healthy: Origin.Answering = { request in
+        .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
+    }
+
+    /// Nothing that failed is held against its URL: no block, and no run counted towards one.
+    private func expectNothingBlocked(_ workspace: Workspace, failures: Int) async throws {
+        let rows = try await workspace.query(
+            "SELECT count(*), count(blocked_until), count(*) FILTER (WHERE class <> 'transient') "
+                + "FROM failure")
+        #expect(rows.first?.dropFirst() == ["0", "0"], "\(rows)")
+        // Entries of the host that was given up were not asked for and left nothing.
+        let noted = try #require(rows.first?.first.flatMap { $0 }.flatMap { Int($0) })
+        #expect((10...failures).contains(noted))
+    }
+
+    /// What runs is cut, the rest is refused.
+    @Test func anOriginThatGoesAwayBlocksNothingAndTheNextRunCompletes() async throws {
+        let first = try await Origin.start()
+        let gate = Gate()
+        first.serve { request in
+            var response = MidwayOutageTests.healthy(request)
+            response?.gate = gate
+            return response
+        }
+        let lines = (0..<MidwayOutageTests.count).map { first.url("/\($0).png") }
+        try await withWorkspace { workspace in
+            let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
+            gate.release(MidwayOutageTests.early)
+            try await first.wait(for: "the early ones and four more") {
+                $0.answered == MidwayOutageTests.early && $0.inFlight == 4
+            }
+            try await first.stop()
+            let run = try workspace.finish(await running.wait(), entries: lines.count)
+            #expect(run.result.status == 1, "\(run.result)")
+            let failures = MidwayOutageTests.count - MidwayOutageTests.early
+            #expect(
+                run.summary.outcomes
+                    == ["downloaded": MidwayOutageTests.early, "failed": failures],
+                "\(run.result)")
+            #expect(
+                Set(run.summary.reasons.keys).isSubset(of: ["connect", "interrupted"]),
+                "\(run.result)")
+            try await expectNothingBlocked(workspace, failures: failures)
+            try await withOrigin(port: first.port) { second in
+                second.serve(MidwayOutageTests.healthy)
+                let next = try await workspace.prefetch(lines)
+                #expect(
+                    next.summary.outcomes
+                        == ["fresh": MidwayOutageTests.early, "downloaded": failures],
+                    "\(next.result)")
+                #expect(second.requests.count == failures)
+                #expect(try await workspace.query("SELECT * FROM failure") == [])
+            }
+        }
+    }
+
+    /// The origin answers each with 503 from some moment on, and the host has successes.
+    @Test func anOriginThatFallsIllBlocksNothingAndTheNextRunCompletes() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
+                return number < MidwayOutageTests.early
+                    ? MidwayOutageTests.healthy(request) : .unavailable()
+            }
+            let lines = (0..<MidwayOutageTests.count).map { origin.url("/\($0).png") }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(lines)
+                let failures = MidwayOutageTests.count - MidwayOutageTests.early
+                #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
+                try await expectNothingBlocked(workspace, failures: failures)
+                origin.serve(MidwayOutageTests.healthy)
+                let next = try await workspace.prefetch(lines)
+                #expect(next.summary["failed"] == 0, "\(next.result)")
+                #expect(next.summary["downloaded"] == failures, "\(next.result)")
+            }
+        }
+    }
+
+    /// Forty hosts with three entries each, too few of any of them to tell anything, and a portal
+    /// that answers for all.
+    @Test func aPortalBeforeManySmallHostsBlocksNothing() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in .text("<!doctype html><title>Sign in</title>") }
+            let lines = (0..<MidwayOutageTests.count).map { index in
+                origin.url("/\(index).png", host: "host\(index % 40).localhost")
+            }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(lines)
+                let wanted = Report.Summary.Outage(
+                    reason: "not-an-image", failures: lines.count, heldBack: lines.count,
+                    asked: lines.count, hosts: 40)
+                #expect(run.summary.outage == wanted, "\(run.result)")
+                #expect(origin.snapshot.hosts.count == 40)
+                #expect(origin.snapshot.hosts.values.allSatisfy { $0.requests == 3 })
+                let blocked = try await workspace.query(
+                    "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL")
+                #expect(blocked == [["0"]])
+                origin.serve(MidwayOutageTests.healthy)
+                let next = try await workspace.prefetch(lines)
+                #expect(next.summary.outcomes == ["downloaded": lines.count], "\(next.result)")
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(15)))
+struct RetryTests {
+    private let picture = Fixtures.png(seed: 1)
+
+    @Test func aFailureThatIsSoonOverIsTriedAgain() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .unavailable(), .image(picture, ending: .resetAfter(bodyBytes: 5)),
+                .image(picture))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png")], "--retry", "3", "--retry-delay", "50ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(run.report[line: 1]?.attempts == 3)
+                #expect(origin.snapshot.requests.count == 3)
+                #expect(run.result.status == 0)
+            }
+        }
+    }
+
+    @Test func retriesEndAndSoMuchIsAskedOnly() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", Response(500))
+            origin.serve("/b.png", .notFound)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png"), origin.url("/b.png")], "--retry", "2",
+                    "--retry-delay", "10ms")
+                #expect(
+                    run.report.verdicts == ["failed/http-status", "failed/http-status"],
+                    "\(run.result)")
+                #expect(run.report[line: 1]?.attempts == 3)
+                #expect(run.report[line: 2]?.attempts == 1)
+                #expect(origin.snapshot.count(of: "/a.png") == 3)
+                #expect(origin.snapshot.count(of: "/b.png") == 1)
+                // One run that failed, however often it tried.
+                let rows = try await workspace.query(
+                    "SELECT attempts, runs_in_a_row FROM failure ORDER BY url")
+                #expect(rows == [["3", "1"], ["1", "1"]])
+            }
+        }
+    }
+
+    @Test(arguments: ["/hop.png", "/target.png"])
+    func aRetryBeginsAtTheListedURL(failing: String) async throws {
+        try await withOrigin { origin in
+            let redirect = Response.redirect(to: "/target.png")
+            origin.serve("/hop.png", redirect)
+            origin.serve("/target.png", .image(picture))
+            if failing == "/hop.png" {
+                origin.serve("/hop.png", .unavailable(), redirect)
+            } else {
+                origin.serve("/target.png", .unavailable(), .image(picture))
+            }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/hop.png")], "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(run.report[line: 1]?.attempts == 2)
+                #expect(origin.snapshot.count(of: "/hop.png") == 2)
+            }
+        }
+    }
+
+    /// The host is left alone for as long as it asks, all of it, and others are not.
+    @Test func aHostThatAsksForAPauseGetsIt() async throws {
+        try await withOrigin { limited in
+            try await withOrigin { other in
+                limited.serve("/0.png", .unavailable(429, retryAfter: "2"), .image(picture))
+                for number in 1..<5 {
+                    limited.serve("/\(number).png", .image(Fixtures.png(seed: number)))
+                }
+                let free = other.serveImages(20)
+                try await withWorkspace { workspace in
+                    let command = try workspace.prefetchCommand(
+                        (0..<5).map { limited.url("/\($0).png") } + free,
+                        ["--retry", "1", "--host-concurrency", "1"])
+                    let start = ContinuousClock.now
+                    let running = try command.start()
+                    try await other.wait(for: "the other host") { $0.answered == 20 }
+                    #expect(limited.snapshot.requests.count == 1)
+                    let run = try workspace.finish(await running.wait(), entries: 25)
+                    #expect(run.summary.outcomes == ["downloaded": 25], "\(run.result)")
+                    #expect(ContinuousClock.now - start > .seconds(2))
+                }
+            }
+        }
+    }
+
+    @Test func aPauseThatIsTooLongEndsTheHostsEntriesAndTheNextRunKnows() async throws {
+        try await withOrigin { limited in
+            try await withOrigin { other in
+                limited.serve { _ in .unavailable(429, retryAfter: "3600") }
+                let free = other.serveImages(3)
+                try await withWorkspace { workspace in
+                    let lines = (0..<20).map { limited.url("/\($0).png") } + free
+                    let run = try await workspace.prefetch(
+                        lines, "--host-concurrency", "1", "--retry", "3")
+                    #expect(run.summary.outcomes == ["downloaded": 3, "failed": 20])
+                    #expect(run.summary.reasons == ["http-status": 20], "\(run.result)")
+                    #expect(limited.snapshot.requests.count == 1)
+                    let message = try #require(run.report[line: 2]?.message)
+                    #expect(message.contains("asks to be left alone until 20"), "\(message)")
+                    #expect(run.report[line: 2]?.attempts == 0)
+                    let next = try await workspace.prefetch(lines, "--retry", "3")
+                    #expect(next.summary.outcomes == ["fresh": 3, "failed": 20])
+                    #expect(limited.snapshot.requests.count == 1)
+                    let rows = try await workspace.query(
+                        """
+                        SELECT host, (cooling_until - updated_at) / 1000 BETWEEN 3500 AND 3600
+                        FROM host
+                        """)
+                    #expect(rows == [[limited.url(""), "1"]])
+                    // When the time has come, the host is asked.
+                    try await workspace.runSQL("UPDATE host SET cooling_until = updated_at + 1")
+                    limited.serve { request in
+                        .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
+                    }
+                    let last = try await workspace.prefetch(lines, "--refresh", "none")
+                    #expect(last.summary.outcomes == ["downloaded": 20, "fresh": 3])
+                }
+            }
+        }
+    }
+
+    /// A dead host costs a few connections, however many entries it has, and blocks nothing.
+    @Test func aDeadHostCostsLittle() async throws {
+        let port = try await withOrigin { $0.port }
+        try await withOrigin { other in
+            let free = other.serveImages(5)
+            try await withWorkspace { workspace in
+                let dead = (0..<3000).map { "http://127.0.0.1:\(port)/\($0).png" }
+                let run = try await workspace.prefetch(
+                    dead + free, "--retry", "2", "--retry-delay", "20ms")
+                #expect(run.summary.outcomes == ["downloaded": 5, "failed": 3000])
+                #expect(run.summary.reasons == ["connect": 3000], "\(run.result)")
+                let asked = run.report.entries.filter { $0.outcome == "failed" && $0.start != nil }
+                #expect(asked.count < 60)
+                #expect(
+                    try await workspace.query(
+                        "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL") == [["0"]])
+            }
+        }
+    }
+
+    @Test(arguments: ["fifo", "lifo"])
+    func theOrderIsExactWithAQueueOnDisk(order: String) async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
+            }
+            try await withWorkspace { workspace in
+                let count = 4000
+                let words = ["", " priority=high", " priority=low"]
+                let lines = (0..<count).map { origin.url("/\($0).png") + words[$0 % 3] }
+                // All priorities have been read before the first start.
+                let gate = Gate()
+                origin.serve("/first.png", Response.image(picture, gate: gate))
+                let command = try workspace.prefetchCommand(
+                    [origin.url("/first.png") + " priority=100"] + lines,
+                    [
+                        "--order", order, "-j", "1", "--queue-capacity", "50", "--encode",
+                        "original", "--progress", "always",
+                    ])
+                let running = try command.start()
+                try await eventually("everything is read") {
+                    running.errorSoFar.contains("\(count + 1)")
+                }
+                gate.open()
+                let run = try workspace.finish(await running.wait(), entries: count + 1)
+                #expect(run.summary.outcomes["failed"] == nil, "\(run.result)")
+                let numbers = order == "fifo" ? Array(0..<count) : (0..<count).reversed()
+                let expected = [1, 0, 2].flatMap { rest in numbers.filter { $0 % 3 == rest } }
+                #expect(
+                    origin.snapshot.paths.dropFirst() == expected.map { "/\($0).png" }[...])
+            }
+        }
+    }
+
+    @Test func theIntervalBetweenTwoStartsIsKept() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(6)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "--host-interval", "200ms")
+                #expect(run.summary.outcomes == ["downloaded": 6])
+                #expect(run.result.time > .seconds(1))
+            }
+        }
+    }
+
+    @Test func aPermanentRedirectIsRememberedAndForgottenWhenItIsWrong() async throws {
+        try await withOrigin { origin in
+            var image = Response.image(picture)
+            image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
+            origin.serve("/old.png", .redirect(301, to: "/new.png"))
+            origin.serve("/new.png", image)
+            try await withWorkspace { workspace in
+                let lines = [origin.url("/old.png")]
+                _ = try await workspace.prefetch(lines)
+                origin.serve("/new.png", .notModified)
+                let second = try await workspace.prefetch(lines)
+                #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
+                #expect(origin.snapshot.paths == ["/old.png", "/new.png", "/new.png"])
+                // The place has gone, and the listed URL gives the image itself.
+                origin.serve("/new.png", .notFound)
+                origin.serve("/old.png", image)
+                let third = try await workspace.prefetch(lines)
+                #expect(third.report.verdicts == ["downloaded"], "\(third.result)")
+                #expect(origin.snapshot.paths.suffix(2) == ["/new.png", "/old.png"])
+                _ = try await workspace.prefetch(lines)
+                #expect(origin.snapshot.paths.suffix(1) == ["/old.png"])
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Scheduling
+import Testing
+
+private let epoch = ContinuousClock.now
+private func at(_ seconds: Double) -> ContinuousClock.Instant { epoch + .seconds(seconds) }
+
+@Suite(.timeLimit(.minutes(5)))
+struct HostPacingTests {
+    private let rules = HostPacing.Rules(concurrency: 8)
+
+    private func finish(
+        _ pacing: inout HostPacing, _ signal: HostPacing.Signal, at now: Double = 0,
+        times: Int = 1
+    ) {
+        for _ in 0..<times {
+            let start = pacing.started(at: at(now), rules)
+            pacing.finished(signal, start: start, at: at(now), rules)
+        }
+    }
+
+    @Test func overloadHalvesTheConcurrencyOnceARound() {
+        var pacing = HostPacing(rules)
+        let starts = (0..<8).map { _ in pacing.started(at: at(0), rules) }
+        for start in starts {
+            pacing.finished(.overloaded(retryAfter: nil), start: start, at: at(0), rules)
+        }
+        #expect(pacing.concurrency == 4)
+        finish(&pacing, .overloaded(retryAfter: nil))
+        #expect(pacing.concurrency == 2)
+        finish(&pacing, .overloaded(retryAfter: nil), times: 2)
+        #expect(pacing.concurrency == 1)
+    }
+
+    @Test func everyGoodRoundGivesOneBack() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .overloaded(retryAfter: nil), times: 3)
+        #expect(pacing.concurrency == 1)
+        var answers: [Int] = []
+        for concurrency in 1..<8 {
+            var count = 0
+            while pacing.concurrency == concurrency {
+                finish(&pacing, .answered)
+                count += 1
+            }
+            answers.append(count)
+        }
+        #expect(answers == [1, 2, 3, 4, 5, 6, 7])
+        finish(&pacing, .answered, times: 100)
+        #expect(pacing.concurrency == 8)
+        #expect(pacing.memory(rules, at: at(100)) == nil)
+    }
+
+    @Test func theBreakerOpensAfterTenFailuresInARowAndNotBefore() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .answered)
+        finish(&pacing, .unreachable, times: 9)
+        // A body that breaks off says nothing either way.
+        finish(&pacing, .nothing)
+        #expect(pacing.wakeTime == nil)
+        #expect(pacing.hasRoom(running: 7))
+        finish(&pacing, .unreachable)
+        #expect(pacing.wakeTime == at(1))
+        #expect(pacing.hasRoom(running: 0))
+        #expect(!pacing.hasRoom(running: 1))
+    }
+
+    @Test func oneProbeClosesTheBreakerAndTheHostBeginsSlowly() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .unreachable, times: 10)
+        finish(&pacing, .unreachable, at: 1)
+        #expect(pacing.wakeTime == at(3))
+        finish(&pacing, .answered, at: 3)
+        #expect(pacing.surrender == nil)
+        #expect(pacing.concurrency >= 1)
+        #expect(!pacing.hasRoom(running: 2))
+        finish(&pacing, .answered, at: 3, times: 40)
+        #expect(pacing.hasRoom(running: 7))
+    }
+
+    @Test func threeFailedProbesGiveTheHostUp() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .unreachable, times: 10)
+        var times: [ContinuousClock.Instant?] = [pacing.wakeTime]
+        for now in [1.0, 3.0] {
+            finish(&pacing, .unreachable, at: now)
+            times.append(pacing.wakeTime)
+            #expect(pacing.surrender == nil)
+        }
+        #expect(times == [at(1), at(3), at(7)])
+        finish(&pacing, .unreachable, at: 7)
+        #expect(pacing.surrender == .unreachable(failures: 13))
+        #expect(pacing.memory(rules, at: at(8))?.failuresInARow == 13)
+    }
+
+    @Test func whatWasUnderWayWhenTheBreakerOpenedIsNoProbe() {
+        var pacing = HostPacing(rules)
+        let starts = (0..<18).map { _ in pacing.started(at: at(0), rules) }
+        for start in starts { pacing.finished(.unreachable, start: start, at: at(0), rules) }
+        #expect(pacing.surrender == nil)
+        #expect(pacing.wakeTime == at(1))
+        // A late success of theirs counts all the same.
+        pacing.finished(.answered, start: 1, at: at(0.5), rules)
+        #expect(pacing.memory(rules, at: at(10))?.failuresInARow != 10)
+    }
+
+    @Test func withoutRetriesThereAreNoProbes() {
+        let rules = HostPacing.Rules(concurrency: 8, maximumProbes: 0)
+        var pacing = HostPacing(rules)
+        for _ in 0..<10 {
+            let start = pacing.started(at: at(0), rules)
+            pacing.finished(.unreachable, start: start, at: at(0), rules)
+        }
+        #expect(pacing.surrender == .unreachable(failures: 10))
+    }
+
+    @Test(arguments: [(0.0, nil), (10, 10), (300, 300)] as [(Double, Double?)])
+    func theHostIsAskedWhenItHasSaid(seconds: Double, wakes: Double?) {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .overloaded(retryAfter: .seconds(seconds)))
+        #expect(pacing.surrender == nil)
+        if let wakes { #expect(pacing.wakeTime == at(wakes)) }
+        // A later answer does not make it sooner.
+        finish(&pacing, .overloaded(retryAfter: .seconds(1)))
+        #expect(pacing.wakeTime == at(max(1, seconds)))
+    }
+
+    @Test func aHostThatNeverStopsToComplainIsGivenUp() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .overloaded(retryAfter: .seconds(1)), times: 12)
+        #expect(pacing.surrender == nil)
+        finish(&pacing, .overloaded(retryAfter: .seconds(1)))
+        #expect(pacing.surrender == .overloaded(answers: 13))
+    }
+
+    @Test func afterTenAnswersOfOverloadAHostThatNamesNoTimeIsProbed() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .overloaded(retryAfter: nil), times: 9)
+        #expect(pacing.wakeTime == nil)
+        finish(&pacing, .overloaded(retryAfter: nil))
+        #expect(pacing.wakeTime == at(1))
+        finish(&pacing, .overloaded(retryAfter: nil), at: 1)
+        #expect(pacing.wakeTime == at(3))
+        finish(&pacing, .answered, at: 3)
+        finish(&pacing, .overloaded(retryAfter: nil), at: 3, times: 9)
+        #expect(pacing.wakeTime == at(3))
+    }
+
+    @Test func aHostThatWasUnreachableIsProbedFirst() {
+        let memory = HostPacing.Memory(
+            concurrency: nil, failuresInARow: 13, coolingUntil: nil)
+        var pacing = HostPacing(rules, remembered: memory, now: at(0))
+        #expect(pacing.hasRoom(running: 0))
+        #expect(!pacing.hasRoom(running: 1))
+        finish(&pacing, .unreachable)
+        #expect(pacing.surrender == nil)
+        #expect(pacing.wakeTime != nil)
+        var good = HostPacing(rules, remembered: memory, now: at(0))
+        finish(&good, .answered, times: 100)
+        #expect(good.isAsNew(rules, at: at(100)))
+    }
+
+    @Test func theIntervalBeginsWithEachStart() {
+        let rules = HostPacing.Rules(concurrency: 8, interval: .milliseconds(500))
+        var pacing = HostPacing(rules)
+        _ = pacing.started(at: at(1), rules)
+        #expect(pacing.wakeTime == at(1.5))
+        #expect(!pacing.isAsNew(rules, at: at(1.4)))
+        #expect(pacing.isAsNew(rules, at: at(1.5)))
+    }
+}

@@ -1,0 +1,67 @@
+import PrefetchModel
+import Scheduling
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct RetryPolicyTests {
+    @Test func theLimitDoublesUpToTheCeiling() {
+        let backoff = Backoff()
+        let limits = (1...9).map { backoff.limit(retry: $0) }
+        #expect(limits == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { Duration.seconds($0) })
+        #expect(backoff.limit(retry: .max) == .seconds(60))
+        #expect(Backoff(base: .seconds(100)).limit(retry: 1) == .seconds(60))
+        #expect(Backoff(base: .zero).limit(retry: 5) == .zero)
+    }
+
+    @Test(arguments: [UInt64](1...5))
+    func theJitterIsFull(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        let delays = (0..<4000).map { _ in Backoff().delay(retry: 3, using: &random) }
+        #expect(delays.allSatisfy { $0 >= .zero && $0 <= .seconds(4) }, "seed \(seed)")
+        let mean = delays.reduce(.zero, +) / 4000
+        #expect(mean > .seconds(1.8) && mean < .seconds(2.2), "seed \(seed)")
+        #expect(delays.contains { $0 < .milliseconds(100) }, "seed \(seed)")
+        #expect(delays.contains { $0 > .milliseconds(3900) }, "seed \(seed)")
+    }
+
+    @Test func anEntryHasSoManyRetries() {
+        var random = SplitMix(state: 1)
+        var policy = RetryPolicy(maximumRetries: 2, backoff: Backoff(base: .zero))
+        let decisions = (1...3).map {
+            policy.decide(.connect, httpStatus: nil, attempts: $0, starts: 1, using: &random)
+        }
+        #expect(decisions == [.retry(after: .zero), .retry(after: .zero), .final])
+        #expect(policy.retries == 2)
+    }
+
+    @Test func aRunHasAShareOfItsStartsForRetries() {
+        var random = SplitMix(state: 1)
+        var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
+        var count = 0
+        while policy.decide(.dns, httpStatus: nil, attempts: 1, starts: 1000, using: &random)
+            != .exhausted
+        {
+            count += 1
+        }
+        #expect(count == 300)
+        // What will not be retried anyway is not called short of retries.
+        #expect(
+            policy.decide(.redirect, httpStatus: nil, attempts: 1, starts: 1000, using: &random)
+                == .final)
+    }
+
+    @Test func whatTimeMayMendIsRetried() {
+        for reason in FailureReason.allCases where reason != .httpStatus {
+            let isRetried = RetryPolicy.isRetried(reason, httpStatus: 404)
+            let expected: Set<FailureReason> = [
+                .dns, .connect, .tls, .timeout, .stalled, .interrupted,
+            ]
+            #expect(isRetried == expected.contains(reason), "\(reason)")
+        }
+        let retried = (100...699).filter {
+            RetryPolicy.isRetried(.httpStatus, httpStatus: $0)
+        }
+        #expect(retried == [408, 421, 425, 429] + Array(500...699))
+        #expect(!RetryPolicy.isRetried(.httpStatus, httpStatus: nil))
+    }
+}

@@ -1,0 +1,181 @@
+import PrefetchModel
+import Scheduling
+import Testing
+
+/// A scheduler that keeps one list of what waits and looks through all of it.
+private struct Model {
+    struct Item {
+        let entry: Int
+        let host: Int
+        let priority: Priority
+        /// 0 next, 1 fresh, 2 retry.
+        let standing: Int
+        /// Among those of its priority and standing; set anew when it wakes.
+        var position: Int
+        var wakeTime: ContinuousClock.Instant?
+    }
+
+    let order: StartOrder
+    let rules: HostPacing.Rules
+    var waiting: [Item] = []
+    var running: [Int: Int] = [:]
+    var pacing: [Int: HostPacing] = [:]
+    var positions = 0
+
+    mutating func push(_ item: Item) {
+        positions += 1
+        var item = item
+        item.position = item.standing == 1 && order == .lifo ? -positions : positions
+        waiting.append(item)
+    }
+
+    /// Those whose time has come get their place, in the order of their times.
+    mutating func wake(at now: ContinuousClock.Instant) {
+        let due = waiting.indices
+            .filter { waiting[$0].wakeTime.map { $0 <= now } ?? false }
+            .sorted {
+                (waiting[$0].wakeTime ?? now, waiting[$0].position)
+                    < (waiting[$1].wakeTime ?? now, waiting[$1].position)
+            }
+        for index in due {
+            positions += 1
+            waiting[index].position = positions
+            waiting[index].wakeTime = nil
+        }
+    }
+
+    private func isFirst(_ left: Item, _ right: Item) -> Bool {
+        if (left.standing == 0) != (right.standing == 0) { return left.standing == 0 }
+        if left.standing == 0 { return left.position < right.position }
+        return (-Int(left.priority.value), left.standing, left.position)
+            < (-Int(right.priority.value), right.standing, right.position)
+    }
+
+    func first(at now: ContinuousClock.Instant) -> Item? {
+        waiting.filter { item in
+            guard item.wakeTime == nil else { return false }
+            let pacing = pacing[item.host] ?? HostPacing(rules)
+            return pacing.surrender == nil && pacing.hasRoom(running: running[item.host] ?? 0)
+                && (pacing.wakeTime.map { $0 <= now } ?? true)
+        }.min(by: isFirst)
+    }
+
+    func firstGivenUp() -> Item? {
+        waiting.filter { $0.wakeTime == nil && pacing[$0.host]?.surrender != nil }
+            .min(by: isFirst)
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct SchedulerModelTests {
+    /// Random pushes, starts and ends over random hosts, times and signals: after each step the
+    /// scheduler has done what the model says, so order, limits, cool-downs and giving up are exact,
+    /// and no worker is idle while something is ready.
+    @Test(arguments: StartOrder.allCases, [UInt64](1...30))
+    func agreesWithASimpleModel(order: StartOrder, seed: UInt64) throws {
+        var random = SplitMix(state: seed)
+        let rules = HostPacing.Rules(
+            concurrency: Int.random(in: 1...3, using: &random),
+            interval: [.zero, .seconds(1)].randomElement(using: &random) ?? .zero,
+            longestCoolDown: .seconds(20), maximumProbes: Int.random(in: 0...2, using: &random))
+        let storage = MemorySpill(capacity: [0, 5, .max].randomElement(using: &random) ?? 0)
+        var scheduler = Scheduler(order: order, rules: rules, storage: storage)
+        var model = Model(order: order, rules: rules)
+        var running: [(start: Scheduler.Start, number: Int, host: Int)] = []
+        var now = ContinuousClock.now
+        let hosts = Int.random(in: 1...6, using: &random)
+        for entry in 0..<1500 {
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0...2:
+                let standing = [1, 1, 1, 2, 0].randomElement(using: &random) ?? 1
+                let item = Model.Item(
+                    entry: entry, host: Int.random(in: 0..<hosts, using: &random),
+                    priority: [.low, .normal, .high].randomElement(using: &random) ?? .normal,
+                    standing: standing, position: 0,
+                    wakeTime: standing == 2 && Bool.random(using: &random)
+                        ? now + .seconds(Double.random(in: 0.5...9, using: &random)) : nil)
+                let standings: [Scheduler.Standing] = [.next, .fresh, .retry]
+                try scheduler.push(
+                    entry, priority: item.priority, host: "http://\(item.host)",
+                    standing: standings[standing], notBefore: item.wakeTime, at: now)
+                model.push(item)
+            case 3, 4:
+                model.wake(at: now)
+                let expected = model.first(at: now)
+                let start = try scheduler.popReady(at: now)
+                #expect(start?.entry == expected?.entry, "seed \(seed), step \(entry)")
+                guard let start, let expected else { continue }
+                var pacing = model.pacing[expected.host] ?? HostPacing(rules)
+                let number = pacing.started(at: now, rules)
+                model.pacing[expected.host] = pacing
+                model.running[expected.host, default: 0] += 1
+                running.append((start, number, expected.host))
+                model.waiting.removeAll { $0.entry == expected.entry }
+                #expect((model.running[expected.host] ?? 0) <= rules.concurrency)
+            case 5, 6:
+                guard !running.isEmpty else { continue }
+                let ended = running.remove(at: Int.random(in: 0..<running.count, using: &random))
+                let signals: [HostPacing.Signal] = [
+                    .answered, .answered, .nothing, .unreachable, .unreachable,
+                    .overloaded(retryAfter: nil),
+                    .overloaded(retryAfter: .seconds(Int.random(in: 0...30, using: &random))),
+                ]
+                // Some hosts are bad throughout, else ten failures in a row never come.
+                let signal =
+                    ended.host % 3 == 2
+                    ? .unreachable : signals.randomElement(using: &random) ?? .nothing
+                scheduler.finished(ended.start.host, signal, at: now)
+                model.running[ended.host, default: 0] -= 1
+                model.pacing[ended.host]?.finished(signal, start: ended.number, at: now, rules)
+            default:
+                now += .seconds(Double.random(in: 0...3, using: &random))
+                model.wake(at: now)
+                _ = scheduler.hasReady(at: now)
+                while let expected = model.firstGivenUp() {
+                    let given = try scheduler.popGivenUp(at: now)
+                    #expect(given?.entry == expected.entry, "seed \(seed), step \(entry)")
+                    model.waiting.removeAll { $0.entry == expected.entry }
+                }
+                #expect(try scheduler.popGivenUp(at: now) == nil)
+            }
+            #expect(scheduler.count == model.waiting.count, "seed \(seed), step \(entry)")
+            #expect(scheduler.running == running.count, "seed \(seed), step \(entry)")
+            #expect(storage.living <= scheduler.count)
+        }
+    }
+
+    /// A queue in which everything sleeps or waits for its host is looked at in time: nothing is
+    /// ready before the time that the scheduler gives, and from one such time to the next all starts.
+    @Test(arguments: [UInt64](1...20))
+    func nothingIsReadyBeforeTheWakeTime(seed: UInt64) throws {
+        var random = SplitMix(state: seed)
+        var scheduler = Scheduler(
+            order: .fifo,
+            rules: HostPacing.Rules(concurrency: 2, interval: .milliseconds(700)),
+            storage: MemorySpill())
+        var now = ContinuousClock.now
+        for entry in 0..<200 {
+            let isSleeping = Bool.random(using: &random)
+            try scheduler.push(
+                entry, priority: .normal, host: "http://\(entry % 5)",
+                standing: isSleeping ? .retry : .fresh,
+                notBefore: isSleeping
+                    ? now + .seconds(Double.random(in: 0...100, using: &random)) : nil,
+                at: now)
+        }
+        var started = 0
+        while started < 200 {
+            while let start = try scheduler.popReady(at: now) {
+                scheduler.finished(start.host, .answered, at: now)
+                started += 1
+            }
+            guard started < 200 else { break }
+            let wakeTime = try #require(scheduler.nextWakeTime, "seed \(seed)")
+            #expect(wakeTime > now, "seed \(seed)")
+            let isReady = scheduler.hasReady(at: wakeTime - .nanoseconds(1))
+            #expect(!isReady, "seed \(seed)")
+            now = wakeTime
+        }
+        #expect(scheduler.nextWakeTime == nil)
+    }
+}
