@@ -1,4 +1,4 @@
-"""What Scripts/bench-run and Scripts/bench-warm share: measuring a command, nginx, texts.
+"""What Scripts/bench-run, Scripts/bench-net and Scripts/bench-warm share: measuring a command, nginx, texts.
 
 Wall time is from start to end of the process; CPU is user + system of the process and all its
 children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
@@ -39,16 +39,20 @@ def fail(message):
     sys.exit(f"bench: {message}")
 
 
-def pixel(colour=0x808080):
-    """A PNG of one pixel, 69 bytes; as many different ones as there are 24-bit colours."""
+def png(width, height, data):
+    """A PNG of 8-bit RGB; `data` is the compressed rows."""
     def chunk(kind, data):
         return (len(data).to_bytes(4, "big") + kind + data
                 + zlib.crc32(kind + data).to_bytes(4, "big"))
 
-    header = (1).to_bytes(4, "big") * 2 + bytes([8, 2, 0, 0, 0])
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
-            + chunk(b"IDAT", zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
+    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data)
             + chunk(b"IEND", b""))
+
+
+def pixel(colour=0x808080):
+    """A PNG of one pixel, 69 bytes; as many different ones as there are 24-bit colours."""
+    return png(1, 1, zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
 
 
 class Nginx:
@@ -215,7 +219,7 @@ def run(command, folder, limit, environment=(), watches=False):
 
 
 def arguments_of(description):
-    """The arguments of Scripts/bench; each of the two scripts reads all of them."""
+    """The arguments of Scripts/bench; each of the scripts reads all of them."""
     parser = argparse.ArgumentParser(prog="Scripts/bench", description=description)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--images", type=int, default=3000, help="images of the corpus")
@@ -226,7 +230,8 @@ def arguments_of(description):
     parser.add_argument(
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
-        "prefetch-warm, prefetch-help; warm, new and known for lists against large caches")
+        "prefetch-warm, prefetch-help; download, small, latency and scheduler; warm, new and known "
+        "for lists against large caches")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()
