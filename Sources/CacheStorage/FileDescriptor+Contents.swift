@@ -29,12 +29,52 @@ extension FileDescriptor {
     }
 
     /// Reads a regular file below `parent` that has to be of that size; the path is for messages.
-    ///
-    /// Symbolic links are not followed, and whatever may have taken the file's place, nothing is
-    /// waited for: a FIFO would block.
     static func contents(
         of name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
     ) -> Contents {
+        switch regularFile(name, in: parent, size: size, path: path()) {
+        case .missing: return .missing
+        case .unreadable(let error): return .unreadable(error)
+        case .file(let file):
+            var code: Int32 = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                (count, code) = fill(UnsafeMutableRawBufferPointer(buffer), from: file)
+            }
+            guard code == 0 else {
+                errno = code
+                return .unreadable(.system("read", path()))
+            }
+            return .bytes(bytes)
+        }
+    }
+
+    /// The same into memory that is there, as large as the file has to be.
+    ///
+    /// - Returns: whether all of it was read.
+    static func read(
+        _ name: String, in parent: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer,
+        path: @autoclosure () -> String
+    ) -> Bool {
+        guard
+            case .file(let file) = regularFile(
+                name, in: parent, size: buffer.count, path: path())
+        else { return false }
+        return fill(buffer, from: file) == (buffer.count, 0)
+    }
+
+    private enum RegularFile {
+        case file(FileDescriptor)
+        case missing
+        case unreadable(StorageError)
+    }
+
+    /// Opens a file for reading, if it is a regular one of that size.
+    ///
+    /// Symbolic links are not followed, and whatever may have taken the file's place, nothing is
+    /// waited for: a FIFO would block.
+    private static func regularFile(
+        _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
+    ) -> RegularFile {
         let number = openat(
             parent.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard number >= 0 else {
@@ -51,25 +91,27 @@ extension FileDescriptor {
         guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
             return .missing
         }
-        var code: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < buffer.count {
-                let rest = UnsafeMutableBufferPointer(rebasing: buffer[count...])
-                let taken = read(file.number, rest.baseAddress, rest.count)
-                if taken > 0 {
-                    count += taken
-                } else if taken == 0 {
-                    return
-                } else if errno != EINTR {
-                    code = errno
-                    return
-                }
+        return .file(file)
+    }
+
+    /// Reads until the buffer is full or the file ends.
+    ///
+    /// - Returns: the count of bytes read, and the code of the error that ended it, or zero.
+    private static func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from file: FileDescriptor
+    ) -> (count: Int, code: Int32) {
+        var count = 0
+        while count < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+            let taken = Glibc.read(file.number, rest.baseAddress, rest.count)
+            if taken > 0 {
+                count += taken
+            } else if taken == 0 {
+                break
+            } else if errno != EINTR {
+                return (count, errno)
             }
         }
-        guard code == 0 else {
-            errno = code
-            return .unreadable(.system("read", path()))
-        }
-        return .bytes(bytes)
+        return (count, 0)
     }
 }

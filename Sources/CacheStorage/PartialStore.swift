@@ -6,13 +6,13 @@ package import PrefetchModel
 /// Bodies that broke off, for the attempts and the runs after: the table `partial` and its files
 /// `tmp/<SHA-256 of the key>.partial`.
 ///
-/// They are a few, so what there is of them is known in memory: to ask for one costs no query. Any
-/// thread may use it; one call at a time is carried out, and blocks the others. Only for the holder
-/// of the cache's lock.
+/// They are a few, so what there is of them is known in memory: to ask for one costs no query and
+/// waits for nobody. Any thread may use it; changes are made one after another. Only for the
+/// holder of the cache's lock.
 package final class PartialStore: Sendable {
-    /// A body as far as it came.
-    package struct Body: Sendable {
-        package let bytes: [UInt8]
+    /// What is known of a body that came in part.
+    package struct Part: Hashable, Sendable {
+        package let size: ByteCount
         /// What to send in `If-Range` for the rest.
         package let validator: PartialValidator
         /// Bytes of the whole body; nil when the response did not say.
@@ -28,7 +28,9 @@ package final class PartialStore: Sendable {
     private let temporary: FileDescriptor
     private let database: CacheDatabase
     private let capacity: ByteCount
-    /// By key; nil until the table has been read.
+    /// Held through a change, which waits for the disk.
+    private let changes = Monitor(())
+    /// By key, as the last change left them; nil until the table has been read.
     private let entries = Monitor([String: Entry]?.none)
 
     /// Opens the folder of the files. The oldest bodies go when all together exceed `capacity`.
@@ -71,9 +73,7 @@ package final class PartialStore: Sendable {
         let entry = Entry(
             url: url, validator: validator, size: size,
             digest: SHA256Hasher().digest(of: bytes), total: total, createdAt: now)
-        try entries.withLock { (entries) throws(StorageError) in
-            var known = try load(entries)
-            defer { entries = known }
+        try change { (known) throws(StorageError) in
             if known[key] != nil { try remove([key], from: &known) }
             let obsolete = PartialStore.obsolete(
                 in: known, forAnother: size, capacity: capacity, at: now)
@@ -90,45 +90,50 @@ package final class PartialStore: Sendable {
         return true
     }
 
-    /// Hands a body over that the same URL sent for that key, and forgets it; nil without one, or
-    /// when its file is damaged.
+    /// Moves a body that the same URL sent for that key into memory, and forgets it.
     ///
     /// A body from another URL stays: the redirects may lead there yet.
     ///
+    /// - Parameters:
+    ///   - key: of the resource.
+    ///   - url: that it would come from.
+    ///   - buffer: as large as ``part(key:url:)`` says.
+    /// - Returns: false without such a body, or when its file is damaged; the buffer may have been
+    ///   written to.
     /// - Throws: when the database cannot be written; the body is still there then.
-    package func take(key: String, url: String) throws(StorageError) -> Body? {
-        try entries.withLock { (entries) throws(StorageError) in
-            var known = try load(entries)
-            defer { entries = known }
-            guard let entry = known[key], entry.url == url else { return nil }
+    package func take(
+        key: String, url: String, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(StorageError) -> Bool {
+        try change { (known) throws(StorageError) in
+            guard let entry = known[key], entry.url == url else { return false }
             let name = PartialStore.fileName(of: key)
-            let contents = FileDescriptor.contents(
-                of: name, in: temporary, size: entry.size.bytes,
-                path: directory.path(of: "tmp/\(name)"))
+            let isRead = FileDescriptor.read(
+                name, in: temporary, into: buffer, path: directory.path(of: "tmp/\(name)"))
             try remove([key], from: &known)
             // What cannot be read is fetched again.
-            guard case .bytes(let bytes) = contents,
-                bytes.withUnsafeBytes({ SHA256Hasher().digest(of: $0) }) == entry.digest
-            else { return nil }
-            return Body(bytes: bytes, validator: entry.validator, total: entry.total)
+            return isRead
+                && SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
         }
     }
 
-    /// The size of the body that ``take(key:url:)`` would read into memory, or nil without one.
-    package func size(key: String, url: String) throws(StorageError) -> ByteCount? {
-        try entries.withLock { (entries) throws(StorageError) in
-            let known = try load(entries)
-            entries = known
-            return known[key].flatMap { $0.url == url ? $0.size : nil }
+    /// What ``take(key:url:into:)`` would find; nil without a body of that key from that URL.
+    package func part(key: String, url: @autoclosure () -> String) throws(StorageError) -> Part? {
+        guard let entry = try current()[key], entry.url == url() else { return nil }
+        return Part(size: entry.size, validator: entry.validator, total: entry.total)
+    }
+
+    /// Forgets what there is of a key, whose whole body has come.
+    package func discard(key: String) throws(StorageError) {
+        guard try current()[key] != nil else { return }
+        try change { (known) throws(StorageError) in
+            try remove([key], from: &known)
         }
     }
 
     /// Removes all bodies of at least that age, and those from the future by more than
     /// ``PrefetchModel/Timestamp/toleratedClockStep``; `now` is by the wall clock.
     package func removeAll(olderThan age: Duration, at now: Timestamp) throws(StorageError) {
-        try entries.withLock { (entries) throws(StorageError) in
-            var known = try load(entries)
-            defer { entries = known }
+        try change { (known) throws(StorageError) in
             let old = known.filter { $0.value.isOlder(than: age, at: now) }
             try remove(Set(old.keys), from: &known)
         }
@@ -139,9 +144,8 @@ package final class PartialStore: Sendable {
     ///
     /// - Returns: the names of the files that the other rows name.
     func reconcile() throws(StorageError) -> Set<String> {
-        try entries.withLock { (entries) throws(StorageError) in
+        try change(startingFrom: [:]) { (known) throws(StorageError) in
             let rows = try Entry.fetchAll(in: database)
-            var known: [String: Entry] = [:]
             var damaged: Set<String> = []
             for (key, entry) in rows {
                 if let entry, hasWholeFile(key, entry) {
@@ -151,17 +155,34 @@ package final class PartialStore: Sendable {
                 }
             }
             try remove(damaged, from: &known)
-            entries = known
             return Set(known.keys.map(PartialStore.fileName))
         }
     }
 
-    // MARK: Inside the lock
-
-    private func load(_ entries: [String: Entry]?) throws(StorageError) -> [String: Entry] {
-        if let entries { return entries }
-        return try Entry.fetchAll(in: database).compactMapValues { $0 }
+    private func current() throws(StorageError) -> [String: Entry] {
+        if let known = entries.withLock({ $0 }) { return known }
+        return try change { $0 }
     }
+
+    /// Carries a change out while no other is made; what it throws after a part of its work leaves
+    /// that part noted.
+    private func change<Result>(
+        startingFrom start: [String: Entry]? = nil,
+        _ work: (inout [String: Entry]) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        try changes.withLock { (_) throws(StorageError) in
+            var known: [String: Entry]
+            if let start = start ?? entries.withLock({ $0 }) {
+                known = start
+            } else {
+                known = try Entry.fetchAll(in: database).compactMapValues { $0 }
+            }
+            defer { entries.withLock { $0 = known } }
+            return try work(&known)
+        }
+    }
+
+    // MARK: Inside a change
 
     /// What goes when another body of that size comes.
     private static func obsolete(

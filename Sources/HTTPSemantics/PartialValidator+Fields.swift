@@ -10,6 +10,8 @@ extension PartialValidator {
     /// The validator with which a body of this response can be continued; nil when there is none,
     /// so that a body that broke off has to be fetched from its beginning.
     ///
+    /// What was encoded is here decoded, while a range would count encoded bytes (§8.4, §14.1.2).
+    ///
     /// An entity tag has to be strong and of the standard's form (RFC 9110 §8.8.3): what an origin
     /// does not recognise as a tag it may ignore, and then send the rest of another body. A date
     /// is used only where no entity tag came (§13.1.5).
@@ -18,6 +20,8 @@ extension PartialValidator {
     ///   - fields: of the response whose body broke off.
     ///   - receivedAt: by the wall clock; only two-digit years are read by it.
     package init?(fields: [HeaderField], receivedAt: Timestamp) {
+        guard !fields.values(of: "content-encoding").contains(where: ContentCoding.isEncoded)
+        else { return nil }
         if fields.first("etag") != nil {
             guard let text = fields.onlyValue(of: "etag"), PartialValidator.isStrongTag(text) else {
                 return nil

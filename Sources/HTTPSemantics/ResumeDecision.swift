@@ -40,7 +40,8 @@ package enum ResumeDecision: Hashable, Sendable {
         // Several parts come in a format of their own (§15.3.7.2), though one was asked for.
         let type = fields.first("content-type")?.lowercased() ?? ""
         if type.hasPrefix("multipart/") { return .refused("the part has several parts in it") }
-        if let coding = fields.values(of: "content-encoding").first(where: isEncoded) {
+        if let coding = fields.values(of: "content-encoding").first(where: ContentCoding.isEncoded)
+        {
             // Ranges count encoded bytes (§14.1.2, §8.4), and those that are there are not.
             return .refused("the part is encoded: \(coding)")
         }
@@ -70,11 +71,5 @@ package enum ResumeDecision: Hashable, Sendable {
             return .refused(mismatch)
         }
         return .append(total: total)
-    }
-
-    private static func isEncoded(_ coding: String) -> Bool {
-        !FieldSyntax.members(of: coding).allSatisfy {
-            FieldSyntax.text($0).lowercased() == "identity"
-        }
     }
 }

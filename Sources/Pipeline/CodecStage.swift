@@ -9,6 +9,8 @@ struct CodecJob: Sendable {
         case body(Download)
         /// The stored original, from which another variant is made.
         case original(StoredImage, originURL: String)
+        /// A body that broke off, which is kept as it is.
+        case broken(BrokenDownload)
     }
 
     /// A body that arrived.
@@ -21,10 +23,35 @@ struct CodecJob: Sendable {
         /// The digest of the body of which this run's variant is stored already; the same bytes
         /// are not decoded again.
         let knownDigest: ContentDigest?
+        /// Where the body's gap is filled from, if it has one.
+        let part: PartKey
+    }
+
+    /// What names a part of a body.
+    struct PartKey: Sendable {
+        /// Of the resource.
+        let key: String
+        /// That the part came from, without user information.
+        let url: String
+    }
+
+    /// As much of a body as came.
+    struct BrokenDownload: Sendable {
+        let body: Body
+        let part: PartKey
+        /// With which the rest can be asked for.
+        let validator: PartialValidator
+        /// Bytes of the whole body, if the response told.
+        let total: Int?
+        let receivedAt: Timestamp
     }
 
     let id: Int
     let input: Input
+
+    fileprivate var isOfBrokenBody: Bool {
+        if case .broken = input { true } else { false }
+    }
 }
 
 /// What the coordinator hears of a job.
@@ -38,6 +65,10 @@ struct CodecCompletion: Sendable {
         case unchanged
         /// The stored original is gone, or its bytes are not what they were.
         case originalDamaged
+        /// The part that the body continues is gone or damaged.
+        case partDamaged
+        /// A body that broke off has been dealt with.
+        case kept
         case failed(FailureReason, message: String)
         /// The cache cannot be written.
         case fatal(FatalError)
@@ -67,17 +98,17 @@ final class CodecStage: Sendable {
     /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
     private let originals: MemoryBudget
     private let content: ContentStore
+    private let partials: PartialStore
     private let mailbox: Mailbox
 
-    init(
-        configuration: RunConfiguration, content: ContentStore, mailbox: Mailbox
-    ) {
+    init(configuration: RunConfiguration, cache: OpenCache, mailbox: Mailbox) {
         recipe = configuration.recipe
         check = configuration.check
         limits = CodecLimits(maximumPixels: configuration.maximumPixels)
         pixels = MemoryBudget(total: configuration.pixelBudget)
         originals = MemoryBudget(total: configuration.bodyBudget)
-        self.content = content
+        content = cache.content
+        partials = cache.partials
         self.mailbox = mailbox
     }
 
@@ -85,11 +116,13 @@ final class CodecStage: Sendable {
         state.updateForOne { $0.jobs.append(job) }
     }
 
-    /// Drops jobs that no worker has begun, and returns their entries.
+    /// Drops images that no worker has begun, and returns their entries; bodies that broke off are
+    /// kept all the same.
     func dropWaiting() -> [Int] {
         state.update { state in
-            defer { state.jobs = [] }
-            return state.jobs.map(\.id)
+            let dropped = state.jobs.filter { !$0.isOfBrokenBody }.map(\.id)
+            state.jobs.removeAll { !$0.isOfBrokenBody }
+            return dropped
         }
     }
 
@@ -145,6 +178,13 @@ final class CodecStage: Sendable {
     ) -> CodecCompletion {
         switch job.input {
         case .body(let download):
+            do throws(StorageError) {
+                guard try complete(download) else {
+                    return CodecCompletion(id: job.id, result: .partDamaged)
+                }
+            } catch {
+                return CodecCompletion(id: job.id, result: .fatal(FatalError(error)))
+            }
             return download.body.withUnsafeBytes { bytes in
                 let digest = hasher.digest(of: bytes)
                 if digest == download.knownDigest {
@@ -170,6 +210,44 @@ final class CodecStage: Sendable {
                         message:
                             "its original has \(image.size), of which --memory leaves \(originals.total)"
                     ))
+        case .broken(let broken):
+            return CodecCompletion(id: job.id, result: keep(broken))
+        }
+    }
+
+    /// Puts the part that was there in front of its rest.
+    ///
+    /// - Returns: false when there is none.
+    private func complete(_ download: CodecJob.Download) throws(StorageError) -> Bool {
+        guard download.body.gap > 0 else {
+            // A whole body has come: what there may be of another is of no use.
+            try partials.discard(key: download.part.key)
+            return true
+        }
+        return try fillGap(of: download.body, download.part)
+    }
+
+    private func fillGap(
+        of body: Body, _ part: CodecJob.PartKey
+    ) throws(StorageError) -> Bool {
+        try body.fillGap { (buffer) throws(StorageError) in
+            try partials.take(key: part.key, url: part.url, into: buffer)
+        }
+    }
+
+    private func keep(_ broken: CodecJob.BrokenDownload) -> CodecCompletion.Result {
+        do throws(StorageError) {
+            // Without its beginning the rest is worth nothing.
+            guard try fillGap(of: broken.body, broken.part) else { return .kept }
+            try broken.body.withUnsafeBytes { bytes throws(StorageError) in
+                _ = try partials.store(
+                    key: broken.part.key, url: broken.part.url, validator: broken.validator,
+                    total: broken.total, bytes: bytes, at: broken.receivedAt)
+            }
+            return .kept
+        } catch {
+            // A full disk ends the run when an image finds no room; smaller ones may.
+            return error.isDiskFull ? .kept : .fatal(FatalError(error))
         }
     }
 

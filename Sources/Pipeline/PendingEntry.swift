@@ -104,6 +104,12 @@ struct PendingEntry {
         var kept: StoredImage?
         /// The fields that made the present request conditional.
         var conditions: [HeaderField] = []
+        /// The part of the body that is there, which the present request asks for the rest of.
+        var part: PartialStore.Part?
+        /// Whether a part has turned out to be of no use, so that the whole is asked for.
+        var ignoresParts = false
+        /// Why a transfer failed of which a part is being kept; nil when it was cancelled.
+        var breakage: (reason: FailureReason, message: String)?
         /// What a 304 or the same bytes again said, until it is committed.
         var validation: ResourceChange.Validation?
         /// The outcome that follows with the commit.

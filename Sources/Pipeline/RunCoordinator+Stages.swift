@@ -30,7 +30,7 @@ extension RunCoordinator {
         let writer = MetadataWriter(
             database: cache.database, content: cache.content, run: logged, configuration: writing)
         let codecs = CodecStage(
-            configuration: configuration, content: cache.content, mailbox: mailbox)
+            configuration: configuration, cache: cache, mailbox: mailbox)
         let started = RunningStages(
             codecs: codecs, writer: writer,
             codecThreads: (0..<configuration.codecWorkers).map { number in
@@ -105,12 +105,17 @@ extension RunCoordinator {
         progress.stages.transfer = (progress.stages.transfer ?? .zero) + completion.elapsed
         switch completion.result {
         case .cancelled:
+            if keepsPart(of: completion, progress) { return }
             finish(completion.id, .cancelled)
         case .failure(let failure):
             progress.httpStatus = failure.httpStatus
             progress.curlCode = failure.curlCode.map(Int.init)
             let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
-            failed(completion.id, failure.reason, failure.message + code)
+            let message = failure.message + code
+            progress.breakage = (failure.reason, message)
+            // The next attempt comes when it can go on from there.
+            if keepsPart(of: completion, progress) { return }
+            failed(completion.id, failure.reason, message)
         case .response(let response, let body):
             progress.httpStatus = response.status
             progress.curlCode = nil
@@ -125,8 +130,10 @@ extension RunCoordinator {
         transferTime: Duration, for identifier: Int, _ progress: PendingEntry.Progress
     ) {
         switch (response.status, body) {
-        case (200, let body?):
+        case (200, let body?), (206, let body?):
             store(body, response, transferTime, for: identifier, progress)
+        case (206, nil) where progress.part != nil, (416, _) where progress.part != nil:
+            fetchWhole(identifier, progress)
         case (304, _) where !progress.conditions.isEmpty:
             confirm(response, transferTime, for: identifier, progress)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
@@ -160,15 +167,17 @@ extension RunCoordinator {
         _ body: Body, _ response: Response, _ transferTime: Duration, for identifier: Int,
         _ progress: PendingEntry.Progress
     ) {
-        guard let expiresAt = expiry(of: response.fields, response, transferTime, for: identifier)
-        else { return }
+        let fields = storedFields(of: response, progress)
+        guard let expiresAt = expiry(of: fields, response, transferTime, for: identifier) else {
+            return
+        }
         // After a fatal error nothing more is stored, after a signal what has arrived is.
         guard !isCancelling, fatal == nil, let stages, let entry = pending[identifier] else {
             return finish(identifier, .cancelled)
         }
         let stored = storable(
             StoredResponse(
-                fields: response.fields, varyingOn: variedFields(entry, progress),
+                fields: fields, varyingOn: variedFields(entry, progress),
                 receivedAt: response.receivedAt), entry)
         progress.note(
             ResourceChange.Validation(
@@ -176,6 +185,7 @@ extension RunCoordinator {
                 fetchedAt: response.receivedAt, validatedAt: response.receivedAt,
                 expiresAt: expiresAt))
         progress.dropLostImage(cache.directory)
+        progress.message = body.gap > 0 ? "continued from byte \(body.gap)" : nil
         decoding += 1
         stages.codecs.enqueue(
             CodecJob(
@@ -187,7 +197,8 @@ extension RunCoordinator {
                             entry, finalURL: progress.target, response: stored,
                             receivedAt: response.receivedAt, expiresAt: expiresAt),
                         hasFramedBody: response.hasFramedBody,
-                        knownDigest: progress.kept == nil ? nil : progress.copy?.sourceDigest))))
+                        knownDigest: progress.kept == nil ? nil : progress.copy?.sourceDigest,
+                        part: partKey(of: entry, progress)))))
     }
 
     /// What is stored of a response: what the user calls fresh need not be selected anew for every
@@ -301,6 +312,19 @@ extension RunCoordinator {
             writeResource(of: completion.id, progress, stages)
         case .originalDamaged:
             fetchWithoutOriginal(completion.id)
+        case .partDamaged:
+            fetchWhole(completion.id, progress)
+        case .kept:
+            if let breakage = progress.breakage {
+                failed(completion.id, breakage.reason, breakage.message)
+            } else {
+                finish(completion.id, .cancelled)
+            }
+        case .failed(.corruptImage, _) where progress.isContinued,
+            .failed(.notAnImage, _) where progress.isContinued,
+            .failed(.interrupted, _) where progress.isContinued:
+            // The two parts may not belong together, whatever the origin says.
+            fetchWhole(completion.id, progress)
         case .failed(let reason, let message):
             failed(completion.id, reason, message)
         case .fatal(let error):

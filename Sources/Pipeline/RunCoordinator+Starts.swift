@@ -60,11 +60,14 @@ extension RunCoordinator {
         guard let entry = pending[identifier], let progress = entry.progress else { return nil }
         if followMemory(identifier, entry, progress, at: now) { return nil }
         progress.visited.append(progress.target)
+        progress.part = part(of: entry, progress)
         counters.requests += 1
         return TransferRequest(
-            id: identifier, url: progress.target, fields: progress.conditions,
+            id: identifier, url: progress.target,
+            fields: progress.conditions + (progress.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [],
-            isForeign: isForeign(progress, of: entry), addressRule: progress.addressRule)
+            isForeign: isForeign(progress, of: entry), addressRule: progress.addressRule,
+            continuation: progress.part?.continuation)
     }
 
     /// Whether a redirect has led to another origin, for which nothing that the user gave is meant.

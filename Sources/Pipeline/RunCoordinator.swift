@@ -110,6 +110,7 @@ package final class RunCoordinator {
             try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
             logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
             if !configuration.isOffline { try recallHosts() }
+            try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: startedAt)
             try startReading(entries)
         } catch {
             fail(FatalError(error))
@@ -160,11 +161,12 @@ package final class RunCoordinator {
         return summary
     }
 
-    /// Removes the files of this run whose rows found no room, so that a full disk is not left
-    /// fuller than it need be.
+    /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
+    /// full disk is not left fuller than it need be.
     private func makeRoom() {
         do throws(StorageError) {
             try cache.log.collectStrays(scansContent: true)
+            try cache.partials.removeAll(olderThan: .zero, at: wallClock())
         } catch {
             // The next run tries again: this one ends with status 2.
         }

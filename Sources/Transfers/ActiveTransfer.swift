@@ -36,6 +36,10 @@ final class ActiveTransfer {
     /// The status whose body is arriving, read at its first byte.
     private var bodyStatus: Int?
     private var announcedBodyBytes: Int?
+    /// Whether the body is one to keep; known with ``bodyStatus``.
+    private var wantsBody = false
+    /// The length of the whole body, when the response continues a part of it and tells.
+    private var continuedTotal: Int?
     /// Why ``receive(_:)`` ended the transfer itself.
     private var refusal: (reason: FailureReason, message: String)?
     /// What the addresses that libcurl chose made of the transfer.
@@ -191,6 +195,8 @@ final class ActiveTransfer {
         isHeadComplete = false
         bodyStatus = nil
         announcedBodyBytes = nil
+        wantsBody = false
+        continuedTotal = nil
         refusal = nil
         pausedAt = nil
         pausedTime = .zero
@@ -281,19 +287,20 @@ final class ActiveTransfer {
         lastByteAt = .now
         guard refusal == nil else { return 0 }
         if bodyStatus == nil { readHead() }
-        guard bodyStatus == 200 else {
+        guard wantsBody else {
             bytesReceived += bytes.count
             return bytesReceived > ActiveTransfer.drainedBytes ? 0 : bytes.count
         }
         let limit = configuration.maximumBodySize
-        let expected = max(announcedBodyBytes ?? 0, body.count + bytes.count)
+        let announced = announcedBodyBytes.map { body.gap + $0 } ?? 0
+        let expected = max(announced, body.count + bytes.count)
         guard expected <= limit.bytes else {
             let subject = announcedBodyBytes == nil ? "the body" : "the announced body"
             refusal = (.tooLarge, "\(subject) is larger than \(limit)")
             return 0
         }
         // An announced body takes its whole share at once: then it can always be completed.
-        let size = max(announcedBodyBytes ?? 0, body.grownSize(adding: bytes.count))
+        let size = max(announced, body.grownSize(adding: bytes.count))
         switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
         case .granted:
             body.append(bytes)
@@ -314,7 +321,15 @@ final class ActiveTransfer {
         bodyStatus = status
         var length: curl_off_t = -1
         ccurl_easy_get_offset(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
-        announcedBodyBytes = length >= 0 ? Int(clamping: length) : nil
+        // Far beyond every limit, and sums with it do not overflow.
+        announcedBodyBytes = length >= 0 ? min(Int(clamping: length), .max / 4) : nil
+        wantsBody = status == 200
+        guard status == 206, let continuation = request.continuation,
+            case .continues(let total) = continuation.judge(receivedFields())
+        else { return }
+        wantsBody = true
+        continuedTotal = total
+        body.leaveGap(continuation.offset)
     }
 
     // MARK: Completion
@@ -322,6 +337,7 @@ final class ActiveTransfer {
     func complete(_ code: CURLcode, at time: Timestamp) -> TransferCompletion {
         let head = responseHead(at: time)
         let result: TransferCompletion.Result
+        var broken: BrokenBody?
         if refusal != nil {
             result = .failure(failure(code, status: head?.status))
         } else if let refused = refusedResponse(head) {
@@ -334,11 +350,28 @@ final class ActiveTransfer {
                     reason: .interrupted, curlCode: nil, httpStatus: head?.status,
                     message: "the connection was closed inside the header section"))
         } else if let head, code == CURLE_OK {
-            result = .response(head, body)
+            if let continuedTotal, body.count != continuedTotal {
+                broken = brokenBody(head)
+                result = .failure(
+                    TransferFailure(
+                        reason: .interrupted, curlCode: nil, httpStatus: head.status,
+                        message: "the rest ended at \(body.count) of \(continuedTotal) bytes"))
+            } else {
+                result = .response(head, body)
+            }
         } else {
+            broken = brokenBody(head)
             result = .failure(failure(code, status: head?.status))
         }
-        return completion(result)
+        return completion(result, broken)
+    }
+
+    /// What there is of a body of which no more comes.
+    private func brokenBody(_ head: Response?) -> BrokenBody? {
+        guard let head, isHeadComplete, wantsBody, refusal == nil, body.count > body.gap else {
+            return nil
+        }
+        return BrokenBody(body: body, head: head)
     }
 
     /// Whether a time-out other than that for connecting has passed, and how the transfer ends then.
@@ -371,7 +404,8 @@ final class ActiveTransfer {
                 TransferFailure(
                     reason: reason, curlCode: nil, httpStatus: head?.status, message: message,
                     isBeforeRequest: TransferFailure.isBeforeRequest(
-                        reason, isConnected: hasSentRequest))))
+                        reason, isConnected: hasSentRequest))),
+            brokenBody(head))
     }
 
     /// Since when the origin owes a byte; `now` before the request could be sent.
@@ -382,17 +416,23 @@ final class ActiveTransfer {
         return microseconds > 0 ? startedAt + .microseconds(microseconds) : now
     }
 
-    func cancelled() -> TransferCompletion { completion(.cancelled) }
+    func cancelled(at time: Timestamp) -> TransferCompletion {
+        completion(.cancelled, wantsBody ? brokenBody(responseHead(at: time)) : nil)
+    }
 
-    private func completion(_ result: TransferCompletion.Result) -> TransferCompletion {
+    private func completion(
+        _ result: TransferCompletion.Result, _ brokenBody: BrokenBody? = nil
+    ) -> TransferCompletion {
         TransferCompletion(
             id: request.id, result: result, bytesReceived: bytesReceived,
-            elapsed: .now - startedAt, address: addresses.connected)
+            elapsed: .now - startedAt, address: addresses.connected, brokenBody: brokenBody)
     }
 
     /// A response without a body to store: its status is the answer, however its body went.
     private func refusedResponse(_ head: Response?) -> Response? {
-        guard let head, isHeadComplete, head.status >= 200, head.status != 200 else { return nil }
+        guard let head, isHeadComplete, head.status >= 200, head.status != 200,
+            !(head.status == 206 && wantsBody)
+        else { return nil }
         return head
     }
 
@@ -400,15 +440,7 @@ final class ActiveTransfer {
         var status = 0
         ccurl_easy_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
         guard status > 0 else { return nil }
-        var fields: [HeaderField] = []
-        var previous: UnsafeMutablePointer<curl_header>?
-        while let next = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, previous) {
-            fields.append(
-                HeaderField(
-                    name: String(cString: next.pointee.name),
-                    value: String(cString: next.pointee.value)))
-            previous = next
-        }
+        let fields = receivedFields()
         var version = 0
         ccurl_easy_get_long(handle, CURLINFO_HTTP_VERSION, &version)
         let isFramed =
@@ -418,6 +450,19 @@ final class ActiveTransfer {
         return Response(
             status: status, fields: fields, hasFramedBody: isFramed,
             redirectURL: location.flatMap(resolved), receivedAt: time)
+    }
+
+    private func receivedFields() -> [HeaderField] {
+        var fields: [HeaderField] = []
+        var previous: UnsafeMutablePointer<curl_header>?
+        while let next = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, previous) {
+            fields.append(
+                HeaderField(
+                    name: String(cString: next.pointee.name),
+                    value: String(cString: next.pointee.value)))
+            previous = next
+        }
+        return fields
     }
 
     /// `Location` as libcurl's URL parser reads it against the request's URL; nil where it cannot.

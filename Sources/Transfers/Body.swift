@@ -2,13 +2,17 @@ import Glibc
 
 /// The bytes of a response's body, in memory that is freed with the last reference.
 ///
-/// It is filled on the transfer loop's thread and handed on when it is complete.
-/// `@unchecked Sendable`: nothing changes it after that, since ``append(_:)`` is called by the
-/// loop only, before the body leaves it.
+/// It is filled on the transfer loop's thread and handed on when nothing more comes.
+/// `@unchecked Sendable`: ``append(_:)`` is called by the loop only, before the body leaves it, and
+/// ``fillGap(_:)`` only by the one who has it then, before anybody reads it.
 package final class Body: @unchecked Sendable {
     private var storage: UnsafeMutableRawPointer?
     private var capacity = 0
+    /// Bytes, those of the gap included.
     package private(set) var count = 0
+    /// Bytes at the front that did not arrive with this response, since an earlier one brought
+    /// them; there is room for them. Zero when the body can be read.
+    package private(set) var gap = 0
     /// What was reserved for this body; given back when it is freed.
     private let budget: BodyBudget
     private(set) var reserved = 0
@@ -50,6 +54,31 @@ package final class Body: @unchecked Sendable {
         case outOfMemory
     }
 
+    /// Has the body begin with bytes that come by ``fillGap(_:)``.
+    ///
+    /// - Precondition: nothing has been appended.
+    func leaveGap(_ count: Int) {
+        precondition(self.count == 0, "a gap is at the front")
+        self.count = count
+        gap = count
+    }
+
+    /// Has `work` write the missing bytes.
+    ///
+    /// - Parameter work: gets exactly the gap, and returns whether it filled it.
+    /// - Returns: the same; with false the gap is still there.
+    /// - Throws: what `work` throws; the gap is still there, too.
+    package func fillGap<Failure: Error>(
+        _ work: (UnsafeMutableRawBufferPointer) throws(Failure) -> Bool
+    ) throws(Failure) -> Bool {
+        guard gap > 0 else { return true }
+        guard let storage, capacity >= gap,
+            try work(UnsafeMutableRawBufferPointer(start: storage, count: gap))
+        else { return false }
+        gap = 0
+        return true
+    }
+
     /// The size to make room for before `added` more bytes are appended: half as much again as
     /// now, so that the copies stay linear in the size.
     func grownSize(adding added: Int) -> Int {
@@ -67,9 +96,11 @@ package final class Body: @unchecked Sendable {
         count += bytes.count
     }
 
+    /// - Precondition: no gap is left.
     package func withUnsafeBytes<Value, Failure: Error>(
         _ work: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        try work(UnsafeRawBufferPointer(start: storage, count: count))
+        precondition(gap == 0, "a body with a gap is not read")
+        return try work(UnsafeRawBufferPointer(start: storage, count: count))
     }
 }

@@ -19,10 +19,13 @@ package struct TransferRequest: Sendable {
     package let isForeign: Bool
     /// Which addresses it may be sent to; nil means the configuration's rule for what is listed.
     package let addressRule: AddressRule?
+    /// Set when ``fields`` ask for the rest of a body only.
+    package let continuation: BodyContinuation?
 
     package init(
         id: Int, url: String, fields: [HeaderField] = [], userFields: [HeaderField] = [],
-        isForeign: Bool = false, addressRule: AddressRule? = nil
+        isForeign: Bool = false, addressRule: AddressRule? = nil,
+        continuation: BodyContinuation? = nil
     ) {
         self.id = id
         self.url = url
@@ -30,6 +33,29 @@ package struct TransferRequest: Sendable {
         self.userFields = userFields
         self.isForeign = isForeign
         self.addressRule = addressRule
+        self.continuation = continuation
+    }
+}
+
+/// How a request goes on with a body of which a part is there.
+package struct BodyContinuation: Sendable {
+    /// Bytes that are there: those of the answer come behind them.
+    package let offset: Int
+    /// Judges the fields of a 206.
+    package let judge: @Sendable ([HeaderField]) -> Verdict
+
+    package enum Verdict: Hashable, Sendable {
+        /// Its body is the rest; with `total` the whole has that many bytes.
+        case continues(total: Int?)
+        /// Its body must not be put behind the part.
+        case isOfNoUse
+    }
+
+    package init(
+        offset: Int, judge: @escaping @Sendable ([HeaderField]) -> Verdict
+    ) {
+        self.offset = offset
+        self.judge = judge
     }
 }
 
@@ -38,7 +64,8 @@ package struct TransferCompletion: Sendable {
     package enum Result: Sendable {
         /// A whole response arrived.
         ///
-        /// The body is present for status 200 only; every other body is read past and dropped.
+        /// The body is present for status 200, and for a 206 that continues a part that was there:
+        /// then the body begins with a gap. Every other body is read past and dropped.
         case response(Response, Body?)
         case failure(TransferFailure)
         /// ``TransferLoop/cancelAll()`` ended it.
@@ -54,6 +81,9 @@ package struct TransferCompletion: Sendable {
     /// What the connection led to, whether it was opened for this transfer or reused; nil without a
     /// connection, and with a proxy, behind which nobody knows.
     package let address: AddressClass?
+    /// What came of a body that could not be received to its end, for a failure in mid-body and for
+    /// a cancelled transfer.
+    package let brokenBody: BrokenBody?
 
     /// Whether the transfer failed before its request could be sent: its host, or the proxy, had no
     /// address, did not answer, or failed at TLS. Says something about the host and nothing about
@@ -62,6 +92,13 @@ package struct TransferCompletion: Sendable {
         guard case .failure(let failure) = result else { return false }
         return failure.isBeforeRequest
     }
+}
+
+/// A body that broke off.
+package struct BrokenBody: Sendable {
+    /// From the first byte on; with a gap when the transfer continued a part.
+    package let body: Body
+    package let head: Response
 }
 
 /// The head of a whole response.

@@ -76,7 +76,7 @@ package final class TransferLoop: Sendable {
         func cancelActive() {
             for transfer in active.values {
                 curl_multi_remove_handle(multi, transfer.handle)
-                deliver(transfer.cancelled())
+                deliver(transfer.cancelled(at: wallClock()))
                 transfer.reset()
                 idle.append(transfer)
             }
@@ -92,7 +92,7 @@ package final class TransferLoop: Sendable {
                     deliver(
                         TransferCompletion(
                             id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero,
-                            address: nil))
+                            address: nil, brokenBody: nil))
                 }
                 if received.stops {
                     try cookies?.save()

@@ -174,7 +174,7 @@ struct MigrationTests {
         #expect(copy.responseURL == "http://b/7")
         #expect(copy.response.vary == "accept: image/png")
         #expect(try cache.hosts.all(at: Timestamp(milliseconds: 5000)) == [])
-        #expect(try cache.partials.size(key: "http://a/9", url: "http://a/9") == nil)
+        #expect(try cache.partials.part(key: "http://a/9", url: "http://a/9") == nil)
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 

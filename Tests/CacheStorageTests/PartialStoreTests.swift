@@ -38,6 +38,16 @@ struct PartialStoreTests {
         }
     }
 
+    /// What is taken into a buffer of that size; nil when it is nothing.
+    private func take(
+        _ size: Int = 1 << 20 + 1, key: String = "k", url: String = "http://a/1",
+        from store: PartialStore
+    ) throws -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: size)
+        return try bytes.withUnsafeMutableBytes { try store.take(key: key, url: url, into: $0) }
+            ? bytes : nil
+    }
+
     private func files() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path + "/tmp").sorted()
     }
@@ -62,16 +72,17 @@ struct PartialStoreTests {
             atPath: "\(path)/tmp/\(fileName("k"))")
         #expect((attributes[.posixPermissions] as? Int ?? 0o777) & 0o077 == 0)
         // Others get nothing, and leave it there.
-        #expect(try cache.partials.take(key: "other", url: "http://a/1") == nil)
-        #expect(try cache.partials.take(key: "k", url: "http://a/2") == nil)
-        #expect(try cache.partials.size(key: "k", url: "http://a/2") == nil)
-        #expect(try cache.partials.size(key: "k", url: "http://a/1") == ByteCount(bytes.count))
-        let taken = try #require(try cache.partials.take(key: "k", url: "http://a/1"))
-        #expect(taken.bytes == bytes)
-        #expect(taken.validator == Self.tag)
-        #expect(taken.total == 9_000_000)
-        #expect(try cache.partials.take(key: "k", url: "http://a/1") == nil)
-        #expect(try cache.partials.size(key: "k", url: "http://a/1") == nil)
+        let size = bytes.count
+        #expect(try take(size, key: "other", from: cache.partials) == nil)
+        #expect(try take(size, url: "http://a/2", from: cache.partials) == nil)
+        #expect(try cache.partials.part(key: "k", url: "http://a/2") == nil)
+        let part = try #require(try cache.partials.part(key: "k", url: "http://a/1"))
+        #expect(part.size == ByteCount(size))
+        #expect(part.validator == Self.tag)
+        #expect(part.total == 9_000_000)
+        #expect(try take(size, from: cache.partials) == bytes)
+        #expect(try take(size, from: cache.partials) == nil)
+        #expect(try cache.partials.part(key: "k", url: "http://a/1") == nil)
         #expect(try files() == [])
         #expect(try rows() == 0)
     }
@@ -81,10 +92,10 @@ struct PartialStoreTests {
         try keep(body(), key: "k'\";é", validator: validator, in: try opened().partials)
         let cache = try opened()
         #expect(try cache.log.collectStrays(scansContent: true) == 0)
-        let taken = try #require(try cache.partials.take(key: "k'\";é", url: "http://a/1"))
-        #expect(taken.bytes == body())
-        #expect(taken.validator == validator)
-        #expect(taken.total == nil)
+        let part = try #require(try cache.partials.part(key: "k'\";é", url: "http://a/1"))
+        #expect(part.validator == validator)
+        #expect(part.total == nil)
+        #expect(try take(key: "k'\";é", from: cache.partials) == body())
         #expect(try files() == [])
         #expect(try rows() == 0)
     }
@@ -95,9 +106,10 @@ struct PartialStoreTests {
         try keep(body(2, count: 1 << 20 + 9), url: "http://b/1", at: 1, in: cache.partials)
         #expect(try files() == [fileName("k")])
         #expect(try rows() == 1)
-        #expect(try cache.partials.take(key: "k", url: "http://a/1") == nil)
-        let taken = try #require(try cache.partials.take(key: "k", url: "http://b/1"))
-        #expect(taken.bytes == body(2, count: 1 << 20 + 9))
+        #expect(try take(from: cache.partials) == nil)
+        #expect(
+            try take(1 << 20 + 9, url: "http://b/1", from: cache.partials)
+                == body(2, count: 1 << 20 + 9))
     }
 
     @Test func onlyLargeUnfinishedBodiesAreKept() throws {
@@ -166,6 +178,24 @@ struct PartialStoreTests {
         #expect(try rows() == 0)
     }
 
+    @Test func whatHasComeInWholeIsDiscarded() throws {
+        let cache = try opened()
+        try keep(body(), in: cache.partials)
+        try keep(body(), key: "other", in: cache.partials)
+        try cache.partials.discard(key: "k")
+        try cache.partials.discard(key: "never there")
+        #expect(try files() == [fileName("other")])
+        #expect(try rows() == 1)
+        #expect(try cache.partials.part(key: "k", url: "http://a/1") == nil)
+    }
+
+    @Test func aBufferOfAnotherSizeGetsNothing() throws {
+        let cache = try opened()
+        try keep(body(), in: cache.partials)
+        #expect(try take(1 << 20, from: cache.partials) == nil)
+        #expect(try rows() == 0)
+    }
+
     // MARK: Damage
 
     @Test(arguments: ["cut", "grown", "changed", "gone", "link", "fifo", "folder"])
@@ -173,7 +203,7 @@ struct PartialStoreTests {
         let cache = try opened()
         try keep(body(), in: cache.partials)
         try self.damage(fileName("k"), damage)
-        #expect(try cache.partials.take(key: "k", url: "http://a/1") == nil)
+        #expect(try take(from: cache.partials) == nil)
         #expect(try rows() == 0)
         // A folder is nothing that we made.
         #expect(try files() == (damage == "folder" ? [fileName("k")] : []))
@@ -188,8 +218,8 @@ struct PartialStoreTests {
         _ = try cache.log.collectStrays(scansContent: false)
         #expect(try rows() == 1)
         #expect(try files() == [fileName("whole")])
-        #expect(try cache.partials.size(key: "k", url: "http://a/1") == nil)
-        #expect(try cache.partials.take(key: "whole", url: "http://a/1")?.bytes == body())
+        #expect(try cache.partials.part(key: "k", url: "http://a/1") == nil)
+        #expect(try take(key: "whole", from: cache.partials) == body())
     }
 
     private func damage(_ name: String, _ kind: String) throws {
@@ -244,7 +274,7 @@ struct PartialStoreTests {
         #expect(throws: StorageError.self) { try keep(body(), in: cache.partials) }
         #expect(!FileManager.default.fileExists(atPath: target))
         #expect(try rows() == 0)
-        #expect(try cache.partials.take(key: "k", url: "http://a/1") == nil)
+        #expect(try take(from: cache.partials) == nil)
         _ = try cache.log.collectStrays(scansContent: false)
         #expect(try files() == [])
         #expect(try keep(body(), in: cache.partials))
@@ -259,6 +289,6 @@ struct PartialStoreTests {
             """, path + "/prefetch.sqlite")
         #expect(throws: StorageError.self) { try keep(body(), in: cache.partials) }
         #expect(try files() == [])
-        #expect(try cache.partials.take(key: "k", url: "http://a/1") == nil)
+        #expect(try take(from: cache.partials) == nil)
     }
 }

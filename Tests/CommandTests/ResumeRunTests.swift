@@ -1,0 +1,327 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(15)))
+struct ResumeRunTests {
+    /// About 1.9 MB.
+    private let picture = Fixtures.png(width: 800, height: 800, seed: 3, isNoise: true)
+    private static let kept = 1_500_000
+    private static let tag = "\"version-1\""
+
+    /// Answers the first request for `/a.png` with an answer that breaks off, and the others by
+    /// their ranges.
+    private func serve(
+        _ origin: Origin, first: Response? = nil, range: RangeAnswer = .right, tag: String = tag
+    ) {
+        var first =
+            first
+            ?? Response.image(
+                picture, ending: .closedAfter(bodyBytes: ResumeRunTests.kept))
+        if !first.headers.contains(where: { $0.name == "ETag" || $0.name == "Last-Modified" }) {
+            first.headers.append(("ETag", ResumeRunTests.tag))
+        }
+        let picture = picture
+        let asked = Mutex(0)
+        origin.serve { [first] request in
+            let number = asked.withLock { asked in
+                asked += 1
+                return asked
+            }
+            return number == 1
+                ? first : .range(of: picture, tag: tag, to: request, range)
+        }
+    }
+
+    private func parts(_ workspace: Workspace) async throws -> [[String?]] {
+        try await workspace.query("SELECT url, etag, bytes, total FROM partial")
+    }
+
+    /// In the same run with a retry, and in the next one without.
+    @Test(arguments: [true, false])
+    func aBodyThatBreaksOffGoesOn(inSameRun: Bool) async throws {
+        try await withOrigin { origin in
+            serve(origin)
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let count = String(ResumeRunTests.kept)
+                let last: Workspace.Run
+                if inSameRun {
+                    last = try await workspace.prefetch(
+                        list, "--retry", "1", "--retry-delay", "10ms")
+                    #expect(last.report[line: 1]?.bytesReceived == picture.count)
+                    #expect(last.report[line: 1]?.attempts == 2)
+                } else {
+                    let first = try await workspace.prefetch(list)
+                    #expect(first.report.verdicts == ["failed/interrupted"], "\(first.result)")
+                    #expect(
+                        try await parts(workspace)
+                            == [[list[0], Self.tag, count, String(picture.count)]])
+                    last = try await workspace.prefetch(list)
+                    #expect(last.report[line: 1]?.bytesReceived == picture.count - Self.kept)
+                }
+                #expect(last.report.verdicts == ["downloaded"], "\(last.result)")
+                #expect(last.report[line: 1]?.message == "continued from byte \(count)")
+                let second = try #require(origin.requests.last)
+                #expect(second.header("range") == "bytes=\(count)-")
+                #expect(second.header("if-range") == Self.tag)
+                #expect(origin.requests.count == 2)
+                #expect(try await parts(workspace).isEmpty)
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+                // Validators are those of the whole.
+                #expect(try await workspace.query("SELECT etag FROM resource") == [[Self.tag]])
+            }
+        }
+    }
+
+    /// The answer to the range is of no use: the whole is asked for, in the same attempt.
+    @Test(arguments: RangeAnswer.allCases)
+    func anyAnswerLeadsToTheWholePicture(answer: RangeAnswer) async throws {
+        try await withOrigin { origin in
+            serve(origin, range: answer)
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let run = try await workspace.prefetch(
+                    list, "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(run.report[line: 1]?.attempts == 2)
+                let ranges = origin.requests.map { $0.header("range") != nil }
+                switch answer {
+                case .right, .ignored: #expect(ranges == [false, true])
+                default: #expect(ranges == [false, true, false])
+                }
+                #expect(try await parts(workspace).isEmpty)
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    @Test func aChangedPictureStartsOver() async throws {
+        try await withOrigin { origin in
+            serve(origin, tag: "\"version-2\"")
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let run = try await workspace.prefetch(
+                    list, "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(run.report[line: 1]?.message == nil)
+                #expect(origin.requests.count == 2)
+                #expect(try await parts(workspace).isEmpty)
+            }
+        }
+    }
+
+    /// The origin says that the parts belong together, and they do not.
+    @Test func aJoinedBodyThatIsNoPictureIsFetchedWhole() async throws {
+        let other = Fixtures.png(width: 800, height: 800, seed: 4, isNoise: true)
+        #expect(other.count == picture.count)
+        try await withOrigin { origin in
+            serve(
+                origin,
+                first: .image(other, ending: .closedAfter(bodyBytes: ResumeRunTests.kept)))
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let run = try await workspace.prefetch(
+                    list, "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(
+                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    /// The rest breaks off, too, and again: each transfer brings some.
+    @Test func aRestThatBreaksOffIsKeptWithItsBeginning() async throws {
+        try await withOrigin { origin in
+            let picture = picture
+            let asked = Mutex(0)
+            origin.serve { request in
+                let number = asked.withLock { asked in
+                    asked += 1
+                    return asked
+                }
+                var response = Response.range(of: picture, tag: Self.tag, to: request)
+                if number < 4 {
+                    response.ending = .closedAfter(bodyBytes: number == 1 ? 1_200_000 : 200_000)
+                }
+                return response
+            }
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let run = try await workspace.prefetch(
+                    list, "--retry", "3", "--retry-delay", "10ms")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                let starts = origin.requests.compactMap { $0.header("range") }
+                    .compactMap { Int($0.dropFirst(6).dropLast()) }
+                #expect(starts == [1_200_000, 1_400_000, 1_600_000])
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    /// Bodies of which the rest cannot be asked for, or is not worth it.
+    @Test(arguments: [
+        "small", "weak", "no validator", "young date", "no-store", "encoded", "too large",
+        "lengths",
+    ])
+    func whatCannotBeContinuedIsNotKept(kind: String) async throws {
+        var first = Response.image(
+            picture, ending: .closedAfter(bodyBytes: ResumeRunTests.kept))
+        var options: [String] = []
+        switch kind {
+        case "small": first.ending = .closedAfter(bodyBytes: 1 << 20)
+        case "weak": first.headers.append(("ETag", "W/\"1\""))
+        case "no validator": first.headers.append(("Last-Modified", "never"))
+        case "young date":
+            first.headers += [
+                ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("Date", "Sun, 06 Nov 1994 08:50:36 GMT"),
+            ]
+        case "no-store":
+            first.headers = [("ETag", Self.tag), ("Cache-Control", "no-store")]
+        case "encoded": first.headers.append(("Content-Encoding", "gzip"))
+        case "too large":
+            first.framing = .chunked
+            first.ending = .complete
+            options = ["--max-filesize", "1400KiB"]
+        case "lengths":
+            first.framing = .lengthTexts(["1900000", "1800000"])
+        default: Issue.record("what is \(kind)?")
+        }
+        try await withOrigin { [first, options] origin in
+            serve(origin, first: first)
+            try await withWorkspace { workspace in
+                let command = try workspace.prefetchCommand([origin.url("/a.png")], options)
+                let run = try workspace.finish(await command.run(), entries: 1)
+                #expect(run.summary["failed"] == 1, "\(run.result)")
+                #expect(try await parts(workspace).isEmpty)
+            }
+        }
+    }
+
+    @Test func aDateIsAValidatorWhenItIsOldEnough() async throws {
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        var first = Response.image(
+            picture, framing: .chunked, ending: .closedAfter(bodyBytes: ResumeRunTests.kept))
+        first.headers += [("Last-Modified", date), ("Date", "Sun, 06 Nov 1994 08:50:37 GMT")]
+        try await withOrigin { [first] origin in
+            let picture = picture
+            origin.serve { request in
+                guard let range = request.header("range"),
+                    let start = Int(range.dropFirst(6).dropLast())
+                else { return first }
+                // Without Last-Modified, as the standard advises.
+                return Response(
+                    206,
+                    headers: [
+                        ("Content-Range", "bytes \(start)-\(picture.count - 1)/\(picture.count)"),
+                        ("Cache-Control", "max-age=60"),
+                    ], body: Array(picture.dropFirst(start)), type: "image/png")
+            }
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                _ = try await workspace.prefetch(list)
+                #expect(
+                    try await workspace.query("SELECT last_modified, total FROM partial")
+                        == [[date, nil]])
+                let run = try await workspace.prefetch(list)
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(origin.requests.last?.header("if-range") == date)
+                #expect(
+                    try await workspace.query("SELECT last_modified FROM resource") == [[date]])
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    /// A stall, and the user's signal, leave as much as a cut does.
+    @Test(arguments: ["stalled", "signal"])
+    func whatHadComeIsKept(end: String) async throws {
+        try await withOrigin { origin in
+            serve(
+                origin,
+                first: .image(picture, ending: .stalledAfter(bodyBytes: ResumeRunTests.kept)))
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let options = end == "stalled" ? ["--stall-timeout", "1s"] : []
+                let running = try workspace.prefetchCommand(list, options).start()
+                if end == "signal" {
+                    try await origin.wait(for: "a request") { $0.inFlight == 1 }
+                    try await running.waitUntilTaken(SIGINT)
+                    running.signal(SIGINT)
+                }
+                let first = try workspace.finish(await running.wait(), entries: 1)
+                #expect(
+                    first.report.verdicts == [end == "stalled" ? "failed/stalled" : "cancelled"],
+                    "\(first.result)")
+                #expect(try await parts(workspace).count == 1)
+                let second = try await workspace.prefetch(list)
+                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+                #expect(
+                    origin.requests.last?.header("range") == "bytes=\(ResumeRunTests.kept)-")
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    /// Redirects lead to the part's URL; another one at the end starts over.
+    @Test(arguments: ["/b.png", "/c.png"])
+    func aPartIsForTheURLThatSentIt(target: String) async throws {
+        try await withOrigin { origin in
+            let picture = picture
+            let hops = Mutex(0)
+            origin.serve { request in
+                if request.path == "/a.png" {
+                    let hop = hops.withLock { hops in
+                        hops += 1
+                        return hops
+                    }
+                    return .redirect(to: hop == 1 ? "/b.png" : target)
+                }
+                var response = Response.range(of: picture, tag: Self.tag, to: request)
+                if response.status == 200, request.path == "/b.png" {
+                    response.ending = .closedAfter(bodyBytes: ResumeRunTests.kept)
+                }
+                return response
+            }
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                _ = try await workspace.prefetch(list)
+                #expect(try await parts(workspace).map { $0[0] } == [origin.url("/b.png")])
+                let run = try await workspace.prefetch(list)
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                let ranges = origin.requests.compactMap { $0.header("range") }
+                #expect(ranges.count == (target == "/b.png" ? 1 : 0))
+                // A whole body that came from elsewhere makes the part superfluous.
+                #expect(try await parts(workspace).isEmpty)
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+
+    /// The next run meets a part whose bytes are not what they were.
+    @Test func aDamagedPartIsNotUsed() async throws {
+        try await withOrigin { origin in
+            serve(origin)
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                _ = try await workspace.prefetch(list)
+                let folder = workspace.cache + "/tmp"
+                let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+                #expect(names.count == 1)
+                let name = try #require(names.first)
+                let file = try #require(FileHandle(forUpdatingAtPath: "\(folder)/\(name)"))
+                try file.seek(toOffset: 1_000_000)
+                try file.write(contentsOf: Data("damage".utf8))
+                try file.close()
+                let run = try await workspace.prefetch(list)
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(
+                    origin.requests.map { $0.header("range") != nil } == [false, true, false])
+                #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
+            }
+        }
+    }
+}
