@@ -80,10 +80,15 @@ package final class CacheReader {
         }
     }
 
-    /// Whether this run's requests select the stored response (RFC 9111 §4.1).
-    package func matchesVary(_ record: FreshnessRecord) throws(StorageError) -> Bool {
+    /// Whether a request selects the stored response (RFC 9111 §4.1).
+    ///
+    /// - Parameter isSelected: judges what the response varies on for a request with fields of its
+    ///   own; nil for this run's usual ones.
+    package func matchesVary(
+        _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
+    ) throws(StorageError) -> Bool {
         guard let vary = record.vary else { return true }
-        if let known = knownVaries[vary] { return known }
+        if isSelected == nil, let known = knownVaries[vary] { return known }
         let text = try database.read("reading what a response varies on") { database in
             try String.fetchOne(
                 database, sql: "SELECT vary FROM resource WHERE id = ?",
@@ -92,6 +97,7 @@ package final class CacheReader {
         // The row may have changed since the record was read; then its text says nothing of what
         // others with this fingerprint vary on.
         guard let text, VaryFingerprint(text, hasher: hasher) == vary else { return false }
+        if let isSelected { return isSelected(text) }
         let matches = matchesVary(text)
         knownVaries[vary] = matches
         return matches

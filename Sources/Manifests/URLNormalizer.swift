@@ -221,9 +221,7 @@ package final class URLNormalizer {
             try appendASCIIHost(host, to: &text)
             return
         }
-        // libcurl has libidn2 read the name in the locale's encoding; the process may well run in
-        // the C locale, as under cron.
-        // It answers a name that cannot be converted with "out of memory".
+        // libcurl answers a name that cannot be converted with "out of memory".
         let converted = try locale.run { () throws(EntryBatch.Problem) -> [UInt8]? in
             try URLNormalizer.part(
                 CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE),

@@ -112,7 +112,7 @@ final class EntryLookup: Sendable {
     }
 
     private func makeWorker() throws(StorageError) -> Worker {
-        let reader = try CacheReader(cache, matchesVary: configuration.matchesVary)
+        let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
             configuration: configuration, wantsFreshImages: wantsFreshImages,
@@ -221,7 +221,11 @@ private struct Worker {
                     validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
                     rules: configuration.freshness(extras))
             else { return false }
-            return try reader.matchesVary(record)
+            guard let extras, !extras.headers.isEmpty else {
+                return try reader.matchesVary(record)
+            }
+            return try reader.matchesVary(
+                record, isSelected: configuration.matchesVary(userFields: extras.headers))
         }
     }
 

@@ -59,6 +59,17 @@ enum RequestTarget {
         return String(url[..<authority.lowerBound] + url[url.utf8.index(after: at)...])
     }
 
+    /// The URL with the user information of another one of the same origin, if it has none itself.
+    static func withUserInformation(of other: String, _ url: String) -> String {
+        guard let otherAuthority = authority(of: other),
+            let at = other.utf8[otherAuthority].lastIndex(of: UInt8(ascii: "@")),
+            let authority = authority(of: url),
+            !url.utf8[authority].contains(UInt8(ascii: "@"))
+        else { return url }
+        let information = other[otherAuthority.lowerBound...at]
+        return String(url[..<authority.lowerBound] + information + url[authority.lowerBound...])
+    }
+
     static func withoutFragment(_ url: String) -> String {
         guard let hash = url.utf8.firstIndex(of: UInt8(ascii: "#")) else { return url }
         return String(url[..<hash])

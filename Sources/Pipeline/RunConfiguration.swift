@@ -98,9 +98,10 @@ package struct RunConfiguration: Sendable {
         return settings
     }
 
-    /// Whether the requests of this run select a stored response that varies as `text` says.
-    var matchesVary: @Sendable (String) -> Bool {
-        let fields = transfers.requestFields
+    /// Whether a request of this run, with an entry's own fields, selects a stored response that
+    /// varies as the text says.
+    func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
+        let fields = transfers.requestFields(userFields: userFields)
         return { Vary.matches($0, request: fields) }
     }
 

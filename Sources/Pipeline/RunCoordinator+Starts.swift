@@ -62,11 +62,16 @@ extension RunCoordinator {
         progress.visited.append(progress.target)
         progress.part = part(of: entry, progress)
         counters.requests += 1
+        let isForeign = isForeign(progress, of: entry)
         return TransferRequest(
-            id: identifier, url: progress.target,
+            id: identifier,
+            // A redirect inside an origin keeps what the list gave for it, as with curl.
+            url: isForeign
+                ? progress.target
+                : RequestTarget.withUserInformation(of: entry.url, progress.target),
             fields: progress.conditions + (progress.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [],
-            isForeign: isForeign(progress, of: entry), addressRule: progress.addressRule,
+            isForeign: isForeign, addressRule: progress.addressRule,
             continuation: progress.part?.continuation)
     }
 
@@ -282,7 +287,7 @@ extension RunCoordinator {
     /// This thread's reader of the cache.
     func coordinatorReader() throws(StorageError) -> CacheReader {
         if let reader { return reader }
-        let opened = try CacheReader(cache, matchesVary: configuration.matchesVary)
+        let opened = try CacheReader(cache, matchesVary: configuration.matchesVary())
         reader = opened
         return opened
     }

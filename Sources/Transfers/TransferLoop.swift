@@ -64,6 +64,15 @@ package final class TransferLoop: Sendable {
     ///   when the cookie jar cannot be written. What was in flight has been delivered as cancelled
     ///   then.
     package func run(deliver: (TransferCompletion) -> Void) throws(TransferLoopError) {
+        // For redirects to international names; those of manifests are converted already.
+        try InternationalLocale().run { () throws(TransferLoopError) in
+            try carryOut(deliver: deliver)
+        }
+    }
+
+    private func carryOut(
+        deliver: (TransferCompletion) -> Void
+    ) throws(TransferLoopError) {
         let multi = self.multi.pointer
         let cookies = try cookieJar()
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]

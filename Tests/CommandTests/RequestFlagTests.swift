@@ -82,6 +82,67 @@ struct RequestFlagTests {
         }
     }
 
+    /// Whose field an entry's own one is, as well.
+    @Test func varyOnAnEntrysFieldHolds() async throws {
+        try await withOrigin { origin in
+            var response = Response.image(Fixtures.png(seed: 1))
+            response.headers.append(("Vary", "X-Key"))
+            origin.serve("/a.png", response)
+            try await withWorkspace { workspace in
+                for (key, outcome) in [
+                    ("SECRET-1", "downloaded"), ("SECRET-1", "fresh"), ("SECRET-2", "downloaded"),
+                ] {
+                    let run = try await workspace.prefetch([
+                        "\(origin.url("/a.png")) header=X-Key:\(key)"
+                    ])
+                    #expect(run.summary.outcomes == [outcome: 1], "\(run.result)")
+                }
+                let run = try await workspace.prefetch([origin.url("/a.png")])
+                #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            }
+        }
+    }
+
+    @Test(arguments: ["/b.png", "absolute"])
+    func aRedirectInsideAnOriginKeepsTheURLsCredentials(location: String) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png",
+                .redirect(to: location == "absolute" ? origin.url("/b.png") : location))
+            origin.serve("/b.png", .image(Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                let url = origin.url("/a.png").replacing(
+                    "//", with: "//me:secret@", maxReplacements: 1)
+                let run = try await workspace.prefetch([url])
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(
+                    origin.requests.map { $0.header("authorization") }
+                        == [String](repeating: "Basic bWU6c2VjcmV0", count: 2))
+            }
+        }
+    }
+
+    /// As bytes of UTF-8 in `Location`, which libcurl converts by the locale.
+    @Test(arguments: ["C", "C.UTF-8"])
+    func aRedirectMayLeadToAnInternationalHost(locale: String) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .redirect(to: origin.url("/b.png", host: "b\u{fc}cher.example")))
+            origin.serve("/b.png", .image(Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(
+                    [origin.url("/a.png")],
+                    ["--resolve", "xn--bcher-kva.example:\(origin.port):127.0.0.1"])
+                command.environment["LANG"] = locale
+                let run = try workspace.finish(await command.run(), entries: 1)
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                #expect(
+                    origin.requests.last?.header("host")
+                        == "xn--bcher-kva.example:\(origin.port)")
+            }
+        }
+    }
+
     @Test func proxiesComeFromTheEnvironmentUnlessAFlagSaysOtherwise() async throws {
         try await withOrigin { proxy in
             let bytes = Fixtures.png(seed: 1)

@@ -1,9 +1,6 @@
 import Scheduling
 import Testing
 
-private let epoch = ContinuousClock.now
-private func at(_ seconds: Double) -> ContinuousClock.Instant { epoch + .seconds(seconds) }
-
 @Suite(.timeLimit(.minutes(5)))
 struct HostPacingTests {
     private let rules = HostPacing.Rules(concurrency: 8)

@@ -2,10 +2,6 @@ import PrefetchModel
 import Scheduling
 import Testing
 
-/// The tests' clock: seconds after a moment.
-private let epoch = ContinuousClock.now
-private func at(_ seconds: Double) -> ContinuousClock.Instant { epoch + .seconds(seconds) }
-
 extension Scheduler {
     fileprivate init(
         _ order: StartOrder, hostConcurrency: Int = 1, interval: Duration = .zero,

@@ -1,11 +1,13 @@
 import Glibc
-import PrefetchModel
 
 /// A locale whose character set is UTF-8, put in force for the calling thread only.
-final class InternationalLocale {
+///
+/// libcurl has libidn2 read international host names in the locale's encoding, and the process may
+/// well run in the C locale, as under cron.
+package final class InternationalLocale {
     private let locale: locale_t?
 
-    init() {
+    package init() {
         // Part of every glibc from Debian 12 on; without it international names are refused.
         locale = newlocale(1 << LC_CTYPE, "C.UTF-8", nil)
     }
@@ -14,9 +16,9 @@ final class InternationalLocale {
         if let locale { freelocale(locale) }
     }
 
-    func run<Result>(
-        _ body: () throws(EntryBatch.Problem) -> Result
-    ) throws(EntryBatch.Problem) -> Result {
+    package func run<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         guard let locale else { return try body() }
         let previous = uselocale(locale)
         defer { uselocale(previous) }
