@@ -1,0 +1,180 @@
+import Glibc
+import TestSupport
+import Testing
+
+/// What each host is asked, seen from the origin: three names lead to one.
+@Suite(.timeLimit(.minutes(15)))
+struct HostLimitTests {
+    /// A picture of its own for every path that ends with a number.
+    private static func picture(_ request: Origin.Request) -> Response {
+        let number = request.path.split(separator: "/").last.flatMap { Int($0) }
+        return .image(Fixtures.png(seed: number ?? 0))
+    }
+
+    /// `/N` at `a.localhost` is answered with 500 first where N is a multiple of 4, and leads to
+    /// `b.localhost` where N is odd. Each answer takes so long that there could be more at once.
+    private func serveDetours(_ origin: Origin, _ count: Int) -> [String] {
+        for index in 0..<count {
+            var picture = Response.image(Fixtures.png(seed: index))
+            var failure = Response(500)
+            var hop = Response.redirect(to: origin.url("/target/\(index)", host: "b.localhost"))
+            picture.delayBeforeHead = .milliseconds(30)
+            failure.delayBeforeHead = .milliseconds(30)
+            hop.delayBeforeHead = .milliseconds(30)
+            origin.serve("/target/\(index)", picture)
+            switch index % 4 {
+            case 0: origin.serve("/\(index)", failure, picture)
+            case 2: origin.serve("/\(index)", picture)
+            default: origin.serve("/\(index)", hop)
+            }
+        }
+        return (0..<count).map { origin.url("/\($0)", host: "a.localhost") }
+    }
+
+    @Test func neitherHostNorRunHasMoreAtOnceThanAllowed() async throws {
+        try await withOrigin { origin in
+            let lines = serveDetours(origin, 60)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "-j", "5", "--host-concurrency", "3", "--retry", "2", "--retry-delay",
+                    "20ms")
+                #expect(run.summary.outcomes == ["downloaded": 60], "\(run.result)")
+                let snapshot = origin.snapshot
+                #expect(snapshot["a.localhost"].requests == 75)
+                #expect(snapshot["b.localhost"].requests == 30)
+                // Reached and not exceeded.
+                #expect(snapshot["a.localhost"].peakInFlight == 3)
+                #expect(snapshot["b.localhost"].peakInFlight <= 3)
+                #expect(snapshot.peakInFlight <= 5)
+            }
+        }
+    }
+
+    /// An arrival may be late, which brings the next one nearer to it: many starts are looked at
+    /// together, and the machine gets less than what the 6 retries of `a.localhost` take.
+    @Test func noHostIsAskedSoonerThanItsIntervalAllows() async throws {
+        try await withOrigin { origin in
+            let lines = serveDetours(origin, 24)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "--host-interval", "100ms", "--retry", "2", "--retry-delay", "20ms")
+                #expect(run.summary.outcomes == ["downloaded": 24], "\(run.result)")
+                for (name, count) in [("a.localhost", 30), ("b.localhost", 12)] {
+                    let arrivals = origin.snapshot[name].arrivals
+                    try #require(arrivals.count == count)
+                    let whole = arrivals[count - 1] - arrivals[0]
+                    #expect(whole > .milliseconds((count - 1) * 100 - 300), "\(name)")
+                    for (first, last) in zip(arrivals, arrivals.dropFirst(5)) {
+                        #expect(last - first > .milliseconds(5 * 100 - 200), "\(name)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Full jitter: each wait is anywhere between nothing and a limit that doubles. A wait has no
+    /// lower bound, but twenty of them together have: the first ones last ten limits on average,
+    /// with a deviation of 1.3, and the third ones ten of their own, which are four times as long.
+    @Test func retriesWaitLongerEachTime() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in Response(500) }
+            try await withWorkspace { workspace in
+                let count = 20
+                let run = try await workspace.prefetch(
+                    (0..<count).map { origin.url("/\($0)") }, "--retry", "3", "--retry-delay",
+                    "200ms", "--host-concurrency", "32")
+                #expect(run.summary.reasons == ["http-status": count], "\(run.result)")
+                let requests = Dictionary(grouping: origin.requests, by: \.path)
+                #expect(requests.count == count)
+                var firstWaits = Duration.zero
+                var lastWaits = Duration.zero
+                for (path, asked) in requests {
+                    try #require(asked.count == 4, "\(path)")
+                    firstWaits += asked[1].arrivedAt - asked[0].arrivedAt
+                    lastWaits += asked[3].arrivedAt - asked[2].arrivedAt
+                }
+                #expect(firstWaits > .milliseconds(200 * 4))
+                #expect(lastWaits > .milliseconds(800 * 4))
+            }
+        }
+    }
+
+    /// A date has no fractions of a second: this one lies two to three seconds ahead.
+    @Test func aHostIsLeftAloneUntilTheDateThatItNames() async throws {
+        try await withOrigin { origin in
+            origin.serve { [unowned origin] request in
+                request.path == "/0" && origin.snapshot.count(of: "/0") == 1
+                    ? .unavailable(503, retryAfter: HTTPDateText.now(plus: 3))
+                    : HostLimitTests.picture(request)
+            }
+            try await withWorkspace { workspace in
+                let lines =
+                    (0..<5).map { origin.url("/\($0)", host: "a.localhost") }
+                    + (5..<25).map { origin.url("/\($0)", host: "b.localhost") }
+                let run = try await workspace.prefetch(
+                    lines, "--host-concurrency", "1", "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.summary.outcomes == ["downloaded": 25], "\(run.result)")
+                let limited = origin.snapshot["a.localhost"]
+                #expect(limited.requests == 6)
+                #expect(limited.intervals.first.map { $0 > .seconds(2) } == true)
+                let second = try #require(limited.arrivals.dropFirst().first)
+                #expect(origin.snapshot["b.localhost"].arrivals.allSatisfy { $0 < second })
+            }
+        }
+    }
+
+    /// The host that a redirect leads to asks for the pause, and it alone gets it.
+    @Test func aRedirectsTargetIsLeftAloneAndItsSourceIsNot() async throws {
+        try await withOrigin { origin in
+            let target = origin.url("/target/0", host: "b.localhost")
+            origin.serve("/0", .redirect(to: target))
+            origin.serve(
+                "/target/0", .unavailable(429, retryAfter: "2"), .image(Fixtures.png(seed: 0)))
+            origin.serve(HostLimitTests.picture)
+            try await withWorkspace { workspace in
+                let lines =
+                    (0..<30).map { origin.url("/\($0)", host: "a.localhost") }
+                    + [origin.url("/40", host: "b.localhost")]
+                let run = try await workspace.prefetch(
+                    lines, "-j", "1", "--retry", "1", "--retry-delay", "10ms")
+                #expect(run.summary.outcomes == ["downloaded": 31], "\(run.result)")
+                let paused = try #require(origin.snapshot["b.localhost"].intervals.first)
+                #expect(paused > .seconds(2))
+                let pauseEnd = origin.snapshot["b.localhost"].arrivals[1]
+                let meanwhile = origin.snapshot["a.localhost"].arrivals.count { $0 < pauseEnd }
+                #expect(meanwhile >= 30)
+            }
+        }
+    }
+
+    /// 200 000 entries of a host that wants to be left alone stand before 10 of another, which are
+    /// done before the first one may be asked again.
+    @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
+    func aCoolingHostHoldsNobodyUp() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                request.host == "a.localhost"
+                    ? .unavailable(429, retryAfter: "20") : HostLimitTests.picture(request)
+            }
+            try await withWorkspace { workspace in
+                let count = 200_000
+                try workspace.manifest(
+                    (0..<count).map { origin.url("/\($0)", host: "a.localhost") }
+                        + (0..<10).map { origin.url("/\($0)", host: "b.localhost") })
+                let running = try workspace.command([
+                    "manifest.txt", "--host-concurrency", "1", "--retry", "3", "--summary", "json",
+                ]).start()
+                try await origin.wait(for: "the ten") { $0["b.localhost"].requests == 10 }
+                #expect(origin.snapshot["a.localhost"].requests == 1)
+                try await origin.wait(for: "the ten answers") { $0["b.localhost"].inFlight == 0 }
+                running.signal(SIGINT)
+                let result = await running.wait()
+                #expect(result.signal == SIGINT, "\(result)")
+                let summary = try Report.Summary(json: result.output)
+                #expect(summary["downloaded"] == 10, "\(result)")
+                #expect(summary.entries == count + 10)
+                #expect(summary["cancelled"] + summary["failed"] == count)
+            }
+        }
+    }
+}
