@@ -1,0 +1,141 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The part of a long queue that waits in a temporary file.
+@Suite(.timeLimit(.minutes(15)))
+struct SpillTests {
+    /// More than fills what is kept in memory of the file.
+    private func lines(_ origin: Origin) -> [String] {
+        (0..<120_000).map { origin.url("/a-rather-long-path-for-a-small-picture/\($0).png") }
+    }
+
+    private func withTemporaryFolder(
+        _ workspace: Workspace, _ options: String...
+    ) throws -> (command: Command, folder: String) {
+        let folder = workspace.folder + "/temporary"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        var command = workspace.command(
+            ["manifest.txt", "--queue-capacity", "100", "-j", "4", "--retry", "0"] + options)
+        command.environment["TMPDIR"] = folder
+        return (command, folder)
+    }
+
+    @Test(
+        .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
+        .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
+    func aFullTemporaryDiskEndsTheRunAndLosesNothing() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
+            try await withWorkspace { workspace in
+                let lines = lines(origin)
+                try workspace.manifest(lines)
+                var (command, folder) = try withTemporaryFolder(
+                    workspace, "--report", "report.jsonl")
+                command.arguments =
+                    [
+                        "-rm", "/bin/sh", "-c",
+                        #"mount -t tmpfs -o size=1m tmpfs "$TMPDIR" && exec "$0" "$@""#,
+                        command.executable,
+                    ] + command.arguments
+                command.executable = Namespace.program
+                let running = try command.start()
+                try await origin.wait(for: "a start") { $0.inFlight > 0 }
+                gate.open()
+                let run = try workspace.finish(await running.wait())
+                #expect(run.result.status == 2, "\(run.result)")
+                #expect(run.result.error.contains("\(folder): "), "\(run.result)")
+                #expect(run.result.error.contains("No space left on device"), "\(run.result)")
+                #expect(run.result.error.contains("hint: TMPDIR"), "\(run.result)")
+                // Each entry that was read has its line, and none of them failed for this.
+                #expect(run.report.entries.count > 100)
+                #expect(
+                    Set(run.summary.outcomes.keys).isSubset(
+                        of: ["downloaded", "duplicate", "cancelled"]), "\(run.summary)")
+                #expect(run.summary.exitStatus == 2)
+                let stored = try await workspace.judge()
+                #expect(stored == run.summary["downloaded"])
+                // With room for the queue the next run goes on from there.
+                try workspace.manifest(Array(lines.prefix(300)))
+                let next = try await workspace.run("manifest.txt", "--queue-capacity", "100")
+                #expect(next.status == 0, "\(next)")
+            }
+        }
+    }
+
+    /// However the process ends, the kernel gives the space back.
+    @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
+    func theTemporaryFileHasNoName() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
+            try await withWorkspace { workspace in
+                try workspace.manifest(lines(origin))
+                let (command, folder) = try withTemporaryFolder(workspace)
+                let running = try command.start()
+                let descriptors = "/proc/\(running.process)/fd"
+                try await eventually("a file of the queue") {
+                    let names = try FileManager.default.contentsOfDirectory(atPath: descriptors)
+                    return names.contains { name in
+                        let target = try? FileManager.default.destinationOfSymbolicLink(
+                            atPath: "\(descriptors)/\(name)")
+                        var status = stat()
+                        return target?.hasPrefix(folder + "/") == true
+                            && target?.hasSuffix(" (deleted)") == true
+                            && stat("\(descriptors)/\(name)", &status) == 0 && status.st_size > 0
+                            && status.st_nlink == 0
+                    }
+                }
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+                running.signal(SIGKILL)
+                #expect(await running.wait().signal == SIGKILL)
+                #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+            }
+        }
+    }
+
+    /// A folder that is not there is found out before anything is asked for, or not needed at all.
+    @Test func aMissingTemporaryFolderMattersToLongListsOnly() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(300)
+            try await withWorkspace { workspace in
+                for (capacity, status) in [("1000", 0), ("100", 2)] {
+                    var command = try workspace.prefetchCommand(
+                        lines, ["--queue-capacity", capacity, "--refresh", "all"])
+                    command.environment["TMPDIR"] = workspace.folder + "/nowhere"
+                    let run = try workspace.finish(await command.run())
+                    #expect(run.result.status == Int32(status), "\(run.result)")
+                    if status == 2 {
+                        #expect(
+                            run.result.error.contains("/nowhere: creating a temporary file"),
+                            "\(run.result)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Over ten megabytes of waiting entries, most of which leave memory for the file.
+    @Test(
+        .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
+        arguments: ["fifo", "lifo"])
+    func theOrderIsExactAsFarAsTheFileGoes(order: String) async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(width: 1, height: 1)
+            origin.serve { _ in .image(picture) }
+            try await withWorkspace { workspace in
+                let padding = String(repeating: "x", count: 2000)
+                let numbers = Array(0..<5000)
+                let run = try await workspace.prefetch(
+                    numbers.map { origin.url("/\($0)?\(padding)") }, "--order", order, "-j", "1",
+                    "--queue-capacity", "100", "--encode", "original")
+                #expect(run.summary.outcomes == ["downloaded": numbers.count], "\(run.result)")
+                let expected = order == "fifo" ? numbers : numbers.reversed()
+                #expect(origin.requests.map(\.path) == expected.map { "/\($0)" })
+            }
+        }
+    }
+}
