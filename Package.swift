@@ -118,7 +118,7 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/TestSupport",
-            exclude: ["Fixtures", "judge.py"],
+            exclude: ["Fixtures", "everywhere.py", "judge.py"],
             swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
 

@@ -10,21 +10,72 @@ package enum Namespace {
         "-rm", "/bin/sh", "-c", "mount -t tmpfs tmpfs /mnt",
     ])
 
-    /// Whether the loopback device takes any address after `unshare -rn`.
+    /// Whether ``answeringEverywhere(_:log:picture:)`` works.
     package static let allowsAddresses = succeeds([
         "-rn", "/bin/sh", "-c",
-        "ip link set lo up && ip address add 203.0.113.7/32 dev lo && ip -6 route show",
+        """
+        ip link set lo up && ip -4 route add local default dev lo \
+            && ip -6 route add local default dev lo
+        """,
     ])
+
+    /// The command in a network of its own, in which one web server answers at every unicast
+    /// address, IPv4 and IPv6, at port 80.
+    ///
+    /// `/to?URL` is a redirect to that URL, all else is `picture`. What is asked goes to `log`, which
+    /// ``EverywhereLog`` reads. Both are paths.
+    package static func answeringEverywhere(
+        _ command: Command, log: String, picture: String
+    ) -> Command {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "everywhere.py")
+        var wrapped = command
+        wrapped.executable = program
+        wrapped.arguments =
+            ["-rn", "/usr/bin/python3", "-I", "-B", script.path, log, picture, command.executable]
+            + command.arguments
+        return wrapped
+    }
 
     private static func succeeds(_ arguments: [String]) -> Bool {
         let process = Process()
         process.executableURL = URL(filePath: program)
         process.arguments = arguments
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
+        process.environment = ["PATH": "/usr/bin:/bin"]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         guard (try? process.run()) != nil else { return false }
         process.waitUntilExit()
         return process.terminationStatus == 0
+    }
+}
+
+/// What the server of ``Namespace/answeringEverywhere(_:log:picture:)`` was asked.
+package struct EverywhereLog: Sendable {
+    package struct Request: Sendable {
+        /// That the client connected to.
+        package let address: String
+        package let target: String
+    }
+
+    /// The addresses that connections led to, of those without a request, too.
+    package private(set) var connections: Set<String> = []
+    package private(set) var requests: [Request] = []
+
+    /// - Throws: when there is no such file.
+    package init(contentsOfFile path: String) throws {
+        for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
+            let words = line.split(separator: " ", maxSplits: 2).map(String.init)
+            switch (words.first, words.count) {
+            case ("connection", 2): connections.insert(words[1])
+            case ("request", 3): requests.append(Request(address: words[1], target: words[2]))
+            // A failure of the server's own.
+            default: throw Unreadable(description: "\(path): \(line)")
+            }
+        }
+    }
+
+    package struct Unreadable: Error, CustomStringConvertible {
+        package let description: String
     }
 }
