@@ -54,6 +54,33 @@ extension Workspace {
         return Array(try Data(contentsOf: url))
     }
 
+    /// What the extended attributes of the files below the folder say: one `NAME=VALUE` line each,
+    /// by path relative to the folder.
+    package func extendedAttributes() async throws -> [String: String] {
+        let script = """
+            import json, os
+            found = {}
+            for parent, folders, names in os.walk("."):
+                for path in [os.path.join(parent, name) for name in names]:
+                    try:
+                        lines = [f"{name}=" + os.getxattr(path, name).decode(errors="replace") + "\\n"
+                            for name in os.listxattr(path)]
+                    except FileNotFoundError:
+                        continue
+                    found[path[2:]] = "".join(lines)
+            print(json.dumps(found))
+            """
+        let result = try await Command(
+            executable: "/usr/bin/python3", arguments: ["-I", "-c", script],
+            environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: folder
+        ).run()
+        let value = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
+        guard result.status == 0, let attributes = value as? [String: String] else {
+            throw QueryFailed(description: "\(result)")
+        }
+        return attributes
+    }
+
     /// Removes a file of the cache; the path is relative to it.
     package func removeFile(_ path: String) throws {
         try FileManager.default.removeItem(atPath: "\(cache)/\(path)")
