@@ -36,6 +36,9 @@ extension Origin {
             return authority[..<end].lowercased()
         }
 
+        /// Whether it came over HTTP/2, whose requests have pseudo-header fields (RFC 9113 §8.3).
+        package var isHTTP2: Bool { headers.contains { $0.name.hasPrefix(":") } }
+
         /// The target without its query.
         package var path: String {
             String(target.prefix { $0 != "?" })

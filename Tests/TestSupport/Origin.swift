@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import NIOTLS
 import PrefetchModel
 
 /// A server on the loopback address that answers as the test scripts it, faults included, and records what it
@@ -94,14 +95,22 @@ package final class Origin: Sendable {
                     if let context {
                         try pipeline.addHandler(NIOSSLServerHandler(context: context))
                     }
-                    if let http2 = security?.http2 {
-                        try pipeline.addHandler(OriginHTTP2Connection.makeCodec(http2))
-                        try pipeline.addHandler(
-                            OriginHTTP2Connection(origin: origin, number: number, behaviour: http2))
-                    } else {
-                        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
-                        try pipeline.addHandler(OriginConnection(origin: origin, number: number))
+                    guard let http2 = security?.http2 else {
+                        return try origin.speakHTTP1(channel, number)
                     }
+                    guard http2.alsoSpeaksHTTP1 else {
+                        return try origin.speakHTTP2(channel, number, http2)
+                    }
+                    try pipeline.addHandler(
+                        ApplicationProtocolNegotiationHandler { result, channel in
+                            channel.eventLoop.makeCompletedFuture {
+                                if result == .negotiated("h2") {
+                                    try origin.speakHTTP2(channel, number, http2)
+                                } else {
+                                    try origin.speakHTTP1(channel, number)
+                                }
+                            }
+                        })
                 }
             }
             // Connections are accepted only when the origin exists.
@@ -117,6 +126,21 @@ package final class Origin: Sendable {
             try await listener.setOption(ChannelOptions.autoRead, value: true).get()
         }
         return origin
+    }
+
+    private func speakHTTP1(_ channel: any Channel, _ number: Int) throws {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder()))
+        try pipeline.addHandler(OriginConnection(origin: self, number: number))
+    }
+
+    private func speakHTTP2(
+        _ channel: any Channel, _ number: Int, _ behaviour: OriginSecurity.HTTP2
+    ) throws {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(OriginHTTP2Connection.makeCodec(behaviour))
+        try pipeline.addHandler(
+            OriginHTTP2Connection(origin: self, number: number, behaviour: behaviour))
     }
 
     /// Begins more connections than the kernel completes without anybody accepting them.

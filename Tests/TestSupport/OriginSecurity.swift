@@ -3,16 +3,22 @@ import NIOSSL
 
 /// How an origin speaks TLS, and what inside it.
 package struct OriginSecurity: Sendable {
-    /// An origin that speaks HTTP/2 and nothing else.
+    /// An origin that speaks HTTP/2 and, unless it is told to, nothing else.
     package struct HTTP2: Sendable {
         /// SETTINGS_MAX_CONCURRENT_STREAMS of each connection.
         package var maximumConcurrentStreams = 100
         /// The connection says GOAWAY when it has taken so many requests, answers them and ends.
         package var requestsBeforeGoAway: Int?
+        /// Whether it speaks HTTP/1.1 with those who ask for it alone (ALPN, RFC 7301).
+        package var alsoSpeaksHTTP1: Bool
 
-        package init(maximumConcurrentStreams: Int = 100, requestsBeforeGoAway: Int? = nil) {
+        package init(
+            maximumConcurrentStreams: Int = 100, requestsBeforeGoAway: Int? = nil,
+            alsoSpeaksHTTP1: Bool = false
+        ) {
             self.maximumConcurrentStreams = maximumConcurrentStreams
             self.requestsBeforeGoAway = requestsBeforeGoAway
+            self.alsoSpeaksHTTP1 = alsoSpeaksHTTP1
         }
     }
 
@@ -43,7 +49,9 @@ package struct OriginSecurity: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
         // How long an end waits for the client's own notice of it.
         configuration.shutdownTimeout = .milliseconds(200)
-        configuration.applicationProtocols = [http2 == nil ? "http/1.1" : "h2"]
+        configuration.applicationProtocols = [
+            http2.map { _ in "h2" }, http2?.alsoSpeaksHTTP1 ?? true ? "http/1.1" : nil,
+        ].compactMap(\.self)
         switch version {
         case nil:
             configuration.minimumTLSVersion = .tlsv12
