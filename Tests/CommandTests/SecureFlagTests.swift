@@ -1,0 +1,92 @@
+import TestSupport
+import Testing
+
+/// The flags about TLS and versions of HTTP, on the wire.
+@Suite(.timeLimit(.minutes(15)))
+struct SecureFlagTests {
+    private typealias Certificate = TestAuthority.Certificate
+
+    private func withOrigins(
+        _ certificates: ArraySlice<Certificate>, _ open: [Origin] = [],
+        _ body: ([Origin]) async throws -> Void
+    ) async throws {
+        guard let first = certificates.first else { return try await body(open) }
+        let authority = try await TestAuthority.shared()
+        try await withOrigin(security: authority.security(first)) { origin in
+            origin.serve { .image(Fixtures.png(seed: $0.path.count)) }
+            try await withOrigins(certificates.dropFirst(), open + [origin], body)
+        }
+    }
+
+    /// Certificates that come from nobody who is trusted, or not for this name, or not today.
+    @Test func insecureBelievesEveryCertificateAndSaysSoLoudly() async throws {
+        let certificates = Certificate.allCases
+        try await withOrigins(certificates[...]) { origins in
+            try await withWorkspace { workspace in
+                let lines = origins.map { $0.url("/a.png", host: "localhost") }
+                let refused = try await workspace.prefetch(lines)
+                #expect(refused.summary.reasons == ["tls": certificates.count])
+                #expect(!refused.result.error.contains("--insecure"), "\(refused.result)")
+                #expect(origins.allSatisfy { $0.requests.isEmpty })
+
+                let run = try await workspace.prefetch(lines, "--insecure", "-q")
+                #expect(
+                    run.summary.outcomes == ["downloaded": certificates.count], "\(run.result)")
+                let warnings = run.result.error.split(separator: "\n").filter {
+                    $0.hasPrefix("prefetch: --insecure: certificates are not checked")
+                }
+                #expect(warnings.count == 1, "\(run.result)")
+                #expect(run.result.error.contains("hint: --cacert "), "\(run.result)")
+                #expect(run.result.output.isEmpty)
+            }
+        }
+    }
+
+    /// The file says whom to trust: a certificate of its own may be in it, and what another
+    /// authority says is nothing then.
+    @Test(arguments: [TestAuthority.Certificate.good, .own])
+    func namedAuthoritiesAreTrustedAndNobodyElse(
+        trusted: TestAuthority.Certificate
+    ) async throws {
+        let authority = try await TestAuthority.shared()
+        let certificates = Certificate.allCases
+        try await withOrigins(certificates[...]) { origins in
+            try await withWorkspace { workspace in
+                let file = trusted == .own ? "\(authority.folder)/own.pem" : authority.path
+                let run = try await workspace.prefetch(
+                    origins.map { $0.url("/a.png", host: "localhost") }, "--cacert", file)
+                for (certificate, verdict) in zip(certificates, run.report.verdicts) {
+                    #expect(
+                        verdict == (certificate == trusted ? "downloaded" : "failed/tls"),
+                        "\(certificate): \(run.result)")
+                }
+                for (certificate, origin) in zip(certificates, origins) {
+                    #expect(origin.requests.count == (certificate == trusted ? 1 : 0))
+                }
+            }
+        }
+    }
+
+    /// An origin that speaks both is asked over HTTP/2 unless the user wants otherwise.
+    @Test(arguments: [false, true])
+    func http11IsSpokenOnRequestOnly(isRequested: Bool) async throws {
+        let authority = try await TestAuthority.shared()
+        let security = authority.security(http2: .init(alsoSpeaksHTTP1: true))
+        try await withOrigin(security: security) { origin in
+            let count = 20
+            for index in 0..<count {
+                origin.serve("/\(index)", .image(Fixtures.png(seed: index)))
+            }
+            try await withWorkspace { workspace in
+                let command = try workspace.prefetchCommand(
+                    (0..<count).map { origin.url("/\($0)", host: "localhost") },
+                    ["--cacert", authority.path] + (isRequested ? ["--http1.1"] : []))
+                let run = try workspace.finish(await command.run(), entries: count)
+                #expect(run.summary.outcomes == ["downloaded": count], "\(run.result)")
+                #expect(origin.requests.count == count)
+                #expect(origin.requests.allSatisfy { $0.isHTTP2 != isRequested })
+                if !isRequested { #expect(origin.snapshot.connections == 1) }
+            }
+        }
+    }
+}
