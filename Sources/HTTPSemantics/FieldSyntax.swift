@@ -53,10 +53,12 @@ enum FieldSyntax {
 extension [HeaderField] {
     /// The value of a field that may come once only; nil without one, or when several differ.
     func onlyValue(of name: String) -> String? {
-        let values = values(of: name)
-        guard let first = values.first, values.allSatisfy({ $0.utf8.elementsEqual(first.utf8) })
-        else { return nil }
-        return first
+        guard let first = firstIndex(where: { $0.isNamed(name) }) else { return nil }
+        let value = self[first].value
+        let differs = self[(first + 1)...].contains {
+            $0.isNamed(name) && !$0.value.utf8.elementsEqual(value.utf8)
+        }
+        return differs ? nil : value
     }
 
     /// The field lines of that name as one value (RFC 9110 §5.3), or nil without any.

@@ -139,7 +139,7 @@ package struct Freshness: Sendable {
         // Invalid freshness information is stale, even beside valid one (§4.2.1).
         if control.hasInvalidMaxAge { return .zero }
         if let maxAge = control.maxAge { return maxAge + usableStale(control) }
-        if fields.contains(where: { $0.name.lowercased() == "expires" }) {
+        if fields.contains(where: { $0.isNamed("expires") }) {
             // An invalid date, the value 0 above all, is the past (§5.3). So are several dates that
             // differ (§4.2.1).
             guard let expires = fields.onlyValue(of: "expires"),

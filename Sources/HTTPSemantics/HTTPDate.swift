@@ -29,7 +29,7 @@ package enum HTTPDate {
                 let number = scanner.takeDigits(hasTwoDigitYear ? 2 : 4), scanner.take(" ")
             else { return nil }
             time = scanner.takeTime()
-            guard let time, scanner.take(" "), scanner.takeWord("gmt") else { return nil }
+            guard let time, scanner.take(" "), scanner.takeZone() else { return nil }
             let year =
                 hasTwoDigitYear
                 ? fullYear(number, month: month, day: day, time: time, now: now) : number
@@ -92,54 +92,65 @@ package enum HTTPDate {
     }
 }
 
-/// Takes the parts of a date off the front of a text.
+/// Takes the parts of a date off the front of a text; a run reads two dates and more for each
+/// response.
 private struct DateScanner {
-    private var rest: ArraySlice<UInt8>
+    private let bytes: [UInt8]
+    private var position = 0
+
+    private static let dayNames = [
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+    ].map { Array($0.utf8) }
+    private static let monthNames = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ].map { Array($0.utf8) }
 
     init(_ text: some StringProtocol) {
-        rest = Array(text.utf8)[...]
+        // Faster than an array of the view itself.
+        bytes = String(text).withBytes { Array($0) }
     }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    var isAtEnd: Bool { position == bytes.count }
 
     mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == UInt8(ascii: character) else { return false }
-        rest.removeFirst()
+        guard position < bytes.count, bytes[position] == UInt8(ascii: character) else {
+            return false
+        }
+        position += 1
         return true
     }
 
-    /// Takes the letters that come next if they are this word, in either case.
-    mutating func takeWord(_ word: String) -> Bool {
-        var copy = self
-        guard copy.takeLetters() == word else { return false }
-        self = copy
-        return true
+    /// Takes the zone, the only one that there is.
+    mutating func takeZone() -> Bool {
+        let letters = takeLetters()
+        return letters.count == 3 && isEqual(letters, Array("gmt".utf8))
     }
 
+    /// Takes the name of a day, of which three letters are enough.
     mutating func takeDayName() -> Bool {
-        let names = [
-            "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-        ]
-        let name = takeLetters()
-        return names.contains { $0 == name || $0.prefix(3) == name }
+        let letters = takeLetters()
+        return DateScanner.dayNames.contains {
+            (letters.count == 3 || letters.count == $0.count) && isEqual(letters, $0)
+        }
     }
 
     /// The month from 1 to 12 of its three-letter name.
     mutating func takeMonth() -> Int64? {
-        let names = [
-            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-        ]
-        return names.firstIndex(of: takeLetters()).map { Int64($0) + 1 }
+        let letters = takeLetters()
+        guard letters.count == 3 else { return nil }
+        return DateScanner.monthNames.firstIndex { isEqual(letters, $0) }.map { Int64($0) + 1 }
     }
 
     /// A number of exactly so many digits.
     mutating func takeDigits(_ count: Int) -> Int64? {
-        let digits = rest.prefix(count)
-        guard digits.count == count, digits.allSatisfy({ (48...57).contains($0) }) else {
-            return nil
+        guard count <= bytes.count - position else { return nil }
+        var number: Int64 = 0
+        for digit in bytes[position..<position + count] {
+            guard (48...57).contains(digit) else { return nil }
+            number = number * 10 + Int64(digit - 48)
         }
-        rest.removeFirst(count)
-        return digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
+        position += count
+        return number
     }
 
     /// The second of the day of `hh:mm:ss`; a leap second counts as the one after it.
@@ -150,9 +161,15 @@ private struct DateScanner {
         return hour * 3600 + minute * 60 + second
     }
 
-    private mutating func takeLetters() -> String {
-        let lowerCase = rest.prefix { (97...122).contains($0 | 0x20) }.map { $0 | 0x20 }
-        rest.removeFirst(lowerCase.count)
-        return FieldSyntax.text(lowerCase)
+    /// Where the letters that come next are.
+    private mutating func takeLetters() -> Range<Int> {
+        let start = position
+        while position < bytes.count, (97...122).contains(bytes[position] | 0x20) { position += 1 }
+        return start..<position
+    }
+
+    /// Whether the letters are, in either case, those that the name begins with.
+    private func isEqual(_ letters: Range<Int>, _ name: [UInt8]) -> Bool {
+        zip(bytes[letters], name).allSatisfy { $0 | 0x20 == $1 }
     }
 }

@@ -91,13 +91,13 @@ extension StoredResponse {
     ) -> (response: StoredResponse, fields: [HeaderField]) {
         let new = StoredResponse(fields: fields, varyingOn: request, receivedAt: receivedAt)
         let varyValues =
-            fields.contains { $0.name.lowercased() == "vary" }
+            fields.contains { $0.isNamed("vary") }
             ? fields.values(of: "vary") : vary.map { [Vary.fieldValue(of: $0)] } ?? []
         let response = StoredResponse(
             entityTag: new.entityTag ?? entityTag, lastModified: new.lastModified ?? lastModified,
             cacheControl: new.cacheControl ?? cacheControl, expires: new.expires ?? expires,
             vary: Vary.text(varyValues, request: request), date: new.date)
-        var merged = fields.filter { ["age", "date"].contains($0.name.lowercased()) }
+        var merged = fields.filter { $0.isNamed("age") || $0.isNamed("date") }
         let stored = [
             ("Cache-Control", response.cacheControl), ("ETag", response.entityTag),
             ("Expires", response.expires), ("Last-Modified", response.lastModified),

@@ -53,7 +53,8 @@ enum RequestTarget {
     }
 
     static func withoutUserInformation(_ url: String) -> String {
-        guard let authority = authority(of: url),
+        // Few URLs have any, and every entry's is looked at several times.
+        guard url.withBytes({ $0.contains(UInt8(ascii: "@")) }), let authority = authority(of: url),
             let at = url.utf8[authority].lastIndex(of: UInt8(ascii: "@"))
         else { return url }
         return String(url[..<authority.lowerBound] + url[url.utf8.index(after: at)...])
@@ -84,8 +85,10 @@ enum RequestTarget {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")),
             let start = url.utf8.index(colon, offsetBy: 3, limitedBy: url.utf8.endIndex)
         else { return nil }
-        let delimiters = [UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#")]
-        let end = url.utf8[start...].firstIndex(where: delimiters.contains) ?? url.endIndex
+        let end =
+            url.utf8[start...].firstIndex {
+                $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#")
+            } ?? url.endIndex
         return start..<end
     }
 }
