@@ -149,7 +149,7 @@ final class CodecStage: Sendable {
             case .none: break
             case .ended: return
             }
-            for completion in done { mailbox.put(.processed(completion)) }
+            mailbox.put(done.map(Mailbox.Event.processed))
             done.removeAll(keepingCapacity: true)
         }
     }

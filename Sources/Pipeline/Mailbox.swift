@@ -43,7 +43,14 @@ final class Mailbox: Sendable {
     private let state = Monitor(State())
 
     func put(_ event: Event) {
-        state.update { $0.events.append(event) }
+        put(CollectionOfOne(event))
+    }
+
+    /// Adds events that came together. The coordinator, which takes all that there are, sleeps only
+    /// while there are none.
+    func put(_ events: some Collection<Event>) {
+        let count = events.count
+        state.update(wakes: { $0.events.count == count }) { $0.events += events }
     }
 
     /// Waits for room and adds the input of a number; numbers begin at 0 and have no gaps.

@@ -65,7 +65,7 @@ extension RunCoordinator {
             loop: loop,
             thread: OwnedThread(name: "transfers") { [mailbox] in
                 do throws(TransferLoopError) {
-                    try loop.run { mailbox.put(.transferred($0)) }
+                    try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
                 } catch {
                     mailbox.put(
                         .transfersFailed(

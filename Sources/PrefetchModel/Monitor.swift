@@ -57,9 +57,11 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         wakes: (borrowing Value) -> Bool = { _ in true }, _ change: (inout Value) -> Result
     ) -> Result {
         pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
         let result = change(&value)
-        if wakes(value) { pthread_cond_broadcast(changed) }
+        let isOfUse = wakes(value)
+        pthread_mutex_unlock(mutex)
+        // Who is woken wants the mutex at once.
+        if isOfUse { pthread_cond_broadcast(changed) }
         return result
     }
 
@@ -67,17 +69,18 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     /// wait for the same. The others sleep on.
     package func updateForOne<Result>(_ change: (inout Value) -> Result) -> Result {
         pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
         let result = change(&value)
+        pthread_mutex_unlock(mutex)
         pthread_cond_signal(changed)
         return result
     }
 
     /// Lets everybody who waits look again, after a change that ``wait(_:)`` made itself.
     package func wakeAll() {
+        // With the mutex, so that nobody is between a look and the wait for the next one.
         pthread_mutex_lock(mutex)
-        pthread_cond_broadcast(changed)
         pthread_mutex_unlock(mutex)
+        pthread_cond_broadcast(changed)
     }
 
     /// Asks `decide` at once, after every change and at every deadline it gives, until it is ready.

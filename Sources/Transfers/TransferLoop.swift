@@ -59,11 +59,12 @@ package final class TransferLoop: Sendable {
 
     /// Carries transfers out until ``stop()``.
     ///
-    /// - Parameter deliver: called on this thread, once for every request that was started.
+    /// - Parameter deliver: called on this thread with what has ended since the last call, never
+    ///   with nothing; every request that was started comes once.
     /// - Throws: when the multi handle fails, which no single transfer can cause, and at the end,
     ///   when the cookie jar cannot be written. What was in flight has been delivered as cancelled
     ///   then.
-    package func run(deliver: (TransferCompletion) -> Void) throws(TransferLoopError) {
+    package func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
         // For redirects to international names; those of manifests are converted already.
         try InternationalLocale().run { () throws(TransferLoopError) in
             try carryOut(deliver: deliver)
@@ -71,12 +72,14 @@ package final class TransferLoop: Sendable {
     }
 
     private func carryOut(
-        deliver: (TransferCompletion) -> Void
+        deliver: ([TransferCompletion]) -> Void
     ) throws(TransferLoopError) {
         let multi = self.multi.pointer
         let cookies = try cookieJar()
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
         var idle: [ActiveTransfer] = []
+        // Delivered together: many end in one turn, and each delivery may wake its receiver.
+        var ended: [TransferCompletion] = []
         // A time-out is seen a tenth of it late at most.
         let shortest = min(configuration.stallTimeout, configuration.totalTimeout)
         let checkInterval = min(max(shortest / 10, .milliseconds(10)), .seconds(1))
@@ -85,20 +88,28 @@ package final class TransferLoop: Sendable {
         func cancelActive() {
             for transfer in active.values {
                 curl_multi_remove_handle(multi, transfer.handle)
-                deliver(transfer.cancelled(at: wallClock()))
+                ended.append(transfer.cancelled(at: wallClock()))
                 transfer.reset()
                 idle.append(transfer)
             }
             active.removeAll(keepingCapacity: true)
         }
-        defer { cancelActive() }
+        func deliverEnded() {
+            guard !ended.isEmpty else { return }
+            deliver(ended)
+            ended.removeAll(keepingCapacity: true)
+        }
+        defer {
+            cancelActive()
+            deliverEnded()
+        }
 
         while true {
             let received = inbox.takeAll()
             if received.cancels || received.stops {
                 cancelActive()
                 for request in received.requests {
-                    deliver(
+                    ended.append(
                         TransferCompletion(
                             id: request.id, result: .cancelled, bytesReceived: 0, elapsed: .zero,
                             address: nil, brokenBody: nil))
@@ -132,11 +143,10 @@ package final class TransferLoop: Sendable {
                 else { continue }
                 // The message does not outlive the removal of its handle.
                 let code = ccurl_message_result(message)
-                let completion = transfer.complete(code, at: wallClock())
+                ended.append(transfer.complete(code, at: wallClock()))
                 curl_multi_remove_handle(multi, handle)
                 transfer.reset()
                 idle.append(transfer)
-                deliver(completion)
             }
             let now = ContinuousClock.now
             if nextCheck <= now {
@@ -149,9 +159,10 @@ package final class TransferLoop: Sendable {
                     active[transfer.handle] = nil
                     transfer.reset()
                     idle.append(transfer)
-                    deliver(completion)
+                    ended.append(completion)
                 }
             }
+            deliverEnded()
             resumePaused(active.values, isBudgetReleased: received.resumes)
             // A wake-up, a socket or libcurl's own timers end the wait.
             let untilCheck = max(.milliseconds(1), nextCheck - .now).wholeMilliseconds

@@ -35,9 +35,11 @@ final class RunningLoop: Sendable {
     }
 
     fileprivate func run() throws {
-        try loop.run { completion in
-            waiting.withLock { $0.removeValue(forKey: completion.id) }?.resume(
-                returning: completion)
+        try loop.run { completions in
+            for completion in completions {
+                waiting.withLock { $0.removeValue(forKey: completion.id) }?.resume(
+                    returning: completion)
+            }
         }
     }
 

@@ -25,9 +25,11 @@ struct TransferLoopTests {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let thread = Thread {
             do {
-                try loop.run { completion in
+                try loop.run { completions in
                     let isDone = received.withLock {
-                        #expect($0.updateValue(completion, forKey: completion.id) == nil)
+                        for completion in completions {
+                            #expect($0.updateValue(completion, forKey: completion.id) == nil)
+                        }
                         return $0.count == urls.count
                     }
                     if isDone { loop.stop() }
@@ -114,12 +116,14 @@ struct TransferLoopTests {
             let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
             let thread = Thread {
                 do {
-                    try loop.run { completion in
-                        continuation.yield(completion.id)
-                        if completion.id + 1 < count {
-                            loop.start([TransferRequest(id: completion.id + 1, url: url)])
-                        } else {
-                            loop.stop()
+                    try loop.run { completions in
+                        for completion in completions {
+                            continuation.yield(completion.id)
+                            if completion.id + 1 < count {
+                                loop.start([TransferRequest(id: completion.id + 1, url: url)])
+                            } else {
+                                loop.stop()
+                            }
                         }
                     }
                 } catch {
@@ -155,7 +159,7 @@ struct TransferLoopTests {
             let (stream, continuation) = AsyncStream.makeStream(of: TransferCompletion.self)
             let thread = Thread {
                 do {
-                    try loop.run { continuation.yield($0) }
+                    try loop.run { for completion in $0 { continuation.yield(completion) } }
                 } catch {
                     Issue.record(error)
                 }
