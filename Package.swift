@@ -35,6 +35,10 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
+        // Measured by Scripts/bench; no product.
+        .executableTarget(
+            name: "scheduler-bench", dependencies: ["Pipeline", "PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [

@@ -7,7 +7,9 @@ import Glibc
 /// is gathered in memory and written in blocks; reading goes by blocks, too, and keeps a few of
 /// them, so that records that are asked for in about the order of their writing cost no call into
 /// the kernel each. Space of blocks that hold nothing any more is given back.
-final class SpillFile {
+///
+/// `package` for the bench of the scheduler, which spills as a run does.
+package final class SpillFile {
     private let descriptor: Int32
     /// For messages.
     let folder: String
@@ -32,7 +34,7 @@ final class SpillFile {
     /// Creates the file in `folder`.
     ///
     /// - Throws: when no file can be made there.
-    init(folder: String) throws(SpillError) {
+    package init(folder: String) throws(SpillError) {
         self.folder = folder
         // An unnamed file from the start, where the file system can do that.
         var descriptor = open(folder, clinux_o_tmpfile | O_RDWR | O_CLOEXEC, 0o600)
@@ -57,7 +59,7 @@ final class SpillFile {
     /// Adds a record at the next multiple of `alignment`, a power of two, and returns its offset.
     ///
     /// - Throws: when what has gathered cannot be written; the record is not added then.
-    func append(_ record: [UInt8], alignment: Int) throws(SpillError) -> Int {
+    package func append(_ record: [UInt8], alignment: Int) throws(SpillError) -> Int {
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
         while tail.count & (alignment - 1) != 0 { tail.append(0) }
         let offset = end
@@ -70,7 +72,7 @@ final class SpillFile {
     }
 
     /// Writes `bytes` over those of a record.
-    func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
+    package func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
         for (index, byte) in bytes.enumerated() where offset + index >= flushed {
             tail[offset + index - flushed] = byte
         }
@@ -85,7 +87,7 @@ final class SpillFile {
     }
 
     /// Reads `count` bytes of a record.
-    func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
+    package func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         var position = offset
@@ -107,7 +109,7 @@ final class SpillFile {
     }
 
     /// Tells that a record of `count` bytes is not needed any more.
-    func forget(_ count: Int, at offset: Int) {
+    package func forget(_ count: Int, at offset: Int) {
         for block in blocks(of: count, at: offset) {
             living[block] -= 1
             let start = block * SpillFile.blockBytes
@@ -182,12 +184,12 @@ final class SpillFile {
 }
 
 /// The temporary file of waiting entries cannot be made, written or read.
-struct SpillError: Error, CustomStringConvertible {
+package struct SpillError: Error, CustomStringConvertible {
     let folder: String
     let operation: String
     let code: Int32
 
-    var description: String {
+    package var description: String {
         "\(folder): \(operation): \(String(cString: strerror(code)))"
     }
 

@@ -1,0 +1,108 @@
+import Glibc
+import Pipeline
+import PrefetchModel
+import Scheduling
+
+/// Pushes entries to the scheduler and pops them all, on one thread: what `Scripts/bench --only
+/// scheduler` measures. Not installed with the command.
+///
+/// Usage: `scheduler-bench ENTRIES HOSTS CAPACITY`. Entries come in turn from every host, in FIFO
+/// order; those beyond `CAPACITY` go to a temporary file in `$TMPDIR`, else `/tmp`, as in a run. As
+/// many are started at a time as a run starts by default, each host answers, and the clock is read
+/// for every entry.
+///
+/// Ends with status 1 and a message when an entry is lost or comes out of turn.
+@main
+struct SchedulerBench {
+    /// Transfers at once, and at one host.
+    private static let (jobs, concurrency) = (32, 6)
+
+    static func main() throws {
+        let numbers = CommandLine.arguments.dropFirst().compactMap { Int($0) }
+        guard numbers.count == 3, numbers.allSatisfy({ $0 > 0 }) else {
+            fail("usage: scheduler-bench ENTRIES HOSTS CAPACITY")
+        }
+        let (entries, hosts) = (numbers[0], numbers[1])
+        let names = (0..<hosts).map { "https://host-\($0).example:8443" }
+        let storage = FileStorage(capacity: numbers[2])
+        var scheduler = Scheduler(
+            order: .fifo, rules: HostPacing.Rules(concurrency: concurrency), storage: storage)
+        for entry in 0..<entries {
+            try scheduler.push(entry, priority: .normal, host: names[entry % hosts], at: .now)
+        }
+        var running: [Scheduler.HostUse] = []
+        running.reserveCapacity(jobs)
+        for expected in 0..<entries {
+            guard let start = try scheduler.popReady(at: .now), start.entry == expected else {
+                fail("entry \(expected) does not come in its turn")
+            }
+            let slot = expected % jobs
+            if running.count == jobs {
+                scheduler.finished(running[slot], .answered, at: .now)
+                running[slot] = start.host
+            } else {
+                running.append(start.host)
+            }
+        }
+        guard scheduler.isEmpty else { fail("\(scheduler.count) entries are left") }
+    }
+
+    private static func fail(_ message: String) -> Never {
+        // Whether it can be written or not, the status says that something is wrong.
+        _ = "scheduler-bench: \(message)\n".withBytes {
+            write(STDERR_FILENO, $0.baseAddress, $0.count)
+        }
+        exit(1)
+    }
+}
+
+/// Entries of the size of a run's, with nothing in them that anybody wants to know.
+private final class FileStorage: QueueSpilling {
+    private let capacity: Int
+    private var file: SpillFile?
+    /// What a record takes beside the link: about an entry's numbers and its URL.
+    private static let payload = [UInt8](repeating: 0x2F, count: 144)
+    private static let linkBytes = 16
+    private static let headBytes = 24
+
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    func hasRoom(beside waiting: Int) -> Bool { waiting < capacity }
+
+    func spill(_ entry: Int, next: SpillLink) throws -> SpillPlace {
+        let record = link(next) + bytes(of: entry) + FileStorage.payload
+        return SpillPlace(offset: try openFile().append(record, alignment: 1))
+    }
+
+    func setNext(_ next: SpillLink, of place: SpillPlace) throws {
+        try openFile().change(link(next), at: place.offset)
+    }
+
+    func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
+        let file = try openFile()
+        let count = FileStorage.headBytes + FileStorage.payload.count
+        let record = try file.read(count, at: place.offset)
+        file.forget(count, at: place.offset)
+        let numbers = record.withUnsafeBytes { bytes in
+            (0..<3).map { bytes.loadUnaligned(fromByteOffset: 8 * $0, as: Int.self) }
+        }
+        let next = SpillLink(
+            place: numbers[0] < 0 ? nil : SpillPlace(offset: numbers[0]), position: numbers[1])
+        return (numbers[2], next)
+    }
+
+    private func link(_ next: SpillLink) -> [UInt8] {
+        bytes(of: next.place?.offset ?? -1) + bytes(of: next.position)
+    }
+
+    private func bytes(of number: Int) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }
+
+    private func openFile() throws -> SpillFile {
+        if let file { return file }
+        let opened = try SpillFile(folder: getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp")
+        file = opened
+        return opened
+    }
+}
