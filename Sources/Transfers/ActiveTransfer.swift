@@ -454,6 +454,7 @@ final class ActiveTransfer {
 
     private func receivedFields() -> [HeaderField] {
         var fields: [HeaderField] = []
+        fields.reserveCapacity(16)
         var previous: UnsafeMutablePointer<curl_header>?
         while let next = curl_easy_nextheader(handle, UInt32(CURLH_HEADER), -1, previous) {
             fields.append(
@@ -485,9 +486,9 @@ final class ActiveTransfer {
     /// Refuses a response whose length is told in two ways that may differ, which libcurl accepts:
     /// what one reader takes for the body is not what another does (RFC 9112 §6.3).
     private func framingFailure(_ head: Response) -> TransferFailure? {
-        let lengths = Set(head.fields.values(of: "content-length"))
+        let lengths = head.fields.values(of: "content-length")
         let message: String
-        if lengths.count > 1 {
+        if lengths.contains(where: { $0 != lengths[0] }) {
             message = "the response announces different lengths"
         } else if !lengths.isEmpty, head.fields.first("transfer-encoding") != nil {
             message = "the response has both a length and a transfer encoding"
@@ -553,9 +554,9 @@ private func receiveHeaderLine(
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     let line = UnsafeRawBufferPointer(start: data, count: size * count)
     transfer.lastByteAt = .now
-    if line.starts(with: "HTTP/".utf8) {
+    if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
         transfer.isHeadComplete = false
-    } else if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
+    } else if line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {
         transfer.isHeadComplete = true
     }
     return line.count
