@@ -8,9 +8,17 @@ struct MetadataStatements: ~Copyable {
     private var recipes: [String: RecipeFingerprint] = [:]
     /// The run that failures are noted with.
     private let run: Int64
+    /// Whether there may be failures, which most caches never have; nil before it is looked up in a
+    /// transaction.
+    private var hasFailures: Bool?
 
     init(run: Int64) {
         self.run = run
+    }
+
+    /// Forgets what held in the last transaction: commands write to the table of failures, too.
+    mutating func beginTransaction() {
+        hasFailures = nil
     }
 
     /// Carries out one change and returns the images of variants that it replaced or made
@@ -25,6 +33,7 @@ struct MetadataStatements: ~Copyable {
             return try apply(change, in: database)
         case .failure(let record):
             try record.note(in: database, run: run)
+            hasFailures = true
             return []
         case .lost(let image):
             try forget(image, in: database)
@@ -300,7 +309,14 @@ struct MetadataStatements: ~Copyable {
         }
     }
 
-    private func removeFailure(key: String, in database: Database) throws {
+    private mutating func removeFailure(key: String, in database: Database) throws {
+        if hasFailures == nil {
+            let statement = try PreparedStatement(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM failure)")
+            defer { statement.reset() }
+            hasFailures = try statement.step() && statement.integer(0) != 0
+        }
+        guard hasFailures == true else { return }
         try PreparedStatement(database, sql: "DELETE FROM failure WHERE key = ?")
             .execute(.text(key))
     }

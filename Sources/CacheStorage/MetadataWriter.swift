@@ -172,6 +172,7 @@ package final class MetadataWriter: Sendable {
     ) throws(StorageError) -> [StoredImage] {
         let replaced = try database.write("committing") { database in
             var replaced: [StoredImage] = []
+            statements.beginTransaction()
             for item in items { replaced += try statements.apply(item.change, in: database) }
             return replaced
         }
