@@ -48,7 +48,6 @@ package final class ContentStore: Sendable {
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
         let hexadecimal = image.digest.description
-        let path = directory.path(of: image)
         let name = "\(hexadecimal).\(image.format.fileExtension)"
         let shard = try shard(of: image.digest, hexadecimal: hexadecimal)
         var status = stat()
@@ -67,7 +66,7 @@ package final class ContentStore: Sendable {
         do throws(StorageError) {
             try write(bytes, to: number, originURL: originURL, mediaType: image.format.mediaType)
             guard renameat(temporary.number, temporaryName, shard.number, name) == 0 else {
-                throw StorageError.system("rename", path)
+                throw StorageError.system("rename", directory.path(of: image))
             }
             distrusted.withLock { _ = $0.remove(image.digest) }
         } catch {

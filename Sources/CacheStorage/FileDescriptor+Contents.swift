@@ -1,3 +1,4 @@
+internal import CLinux
 import Glibc
 
 // Whole files through descriptors.
@@ -5,7 +6,7 @@ import Glibc
 extension FileDescriptor {
     /// Writes all bytes; the path is for messages.
     static func write(
-        _ bytes: UnsafeRawBufferPointer, to number: Int32, path: String
+        _ bytes: UnsafeRawBufferPointer, to number: Int32, path: @autoclosure () -> String
     ) throws(StorageError) {
         var offset = 0
         while offset < bytes.count {
@@ -14,7 +15,7 @@ extension FileDescriptor {
             if count > 0 {
                 offset += count
             } else if errno != EINTR {
-                throw .system("write", path)
+                throw .system("write", path())
             }
         }
     }

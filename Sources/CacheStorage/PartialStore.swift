@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Foundation
 internal import GRDB
 import Glibc
