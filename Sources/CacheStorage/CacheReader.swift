@@ -82,8 +82,12 @@ package final class CacheReader {
 
     /// Whether a request selects the stored response (RFC 9111 §4.1).
     ///
-    /// - Parameter isSelected: judges what the response varies on for a request with fields of its
-    ///   own; nil for this run's usual ones.
+    /// - Parameters:
+    ///   - record: of the stored response.
+    ///   - isSelected: judges what the response varies on for a request with fields of its own; nil
+    ///     for this run's usual ones.
+    /// - Returns: false also when the row has changed since.
+    /// - Throws: when the database cannot be read.
     package func matchesVary(
         _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
     ) throws(StorageError) -> Bool {

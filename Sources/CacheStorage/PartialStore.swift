@@ -326,7 +326,8 @@ private struct Entry: Sendable {
         case .lastModified(let text): date = text
         }
         try database.execute(
-            sql: "INSERT INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            sql:
+                "INSERT OR REPLACE INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             arguments: [
                 key, url, tag, date, size.bytes, Data(digest.bytes), total, createdAt.milliseconds,
             ])

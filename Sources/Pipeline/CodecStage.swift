@@ -52,6 +52,14 @@ struct CodecJob: Sendable {
     fileprivate var isOfBrokenBody: Bool {
         if case .broken = input { true } else { false }
     }
+
+    /// Whether it may take much longer than waking the coordinator, or has to wait for memory.
+    fileprivate var isLong: Bool {
+        switch input {
+        case .body(let download): download.body.count > 64 << 10
+        case .original, .broken: true
+        }
+    }
 }
 
 /// What the coordinator hears of a job.
@@ -139,6 +147,7 @@ final class CodecStage: Sendable {
         while true {
             switch nextJob(waits: done.isEmpty) {
             case .job(let job):
+                if job.isLong { deliver(&done) }
                 let completion = process(job, hasher: hasher)
                 let now = ContinuousClock.now
                 if done.isEmpty { firstDone = now }
@@ -149,13 +158,18 @@ final class CodecStage: Sendable {
             case .none: break
             case .ended: return
             }
-            mailbox.put(done.map(Mailbox.Event.processed))
-            done.removeAll(keepingCapacity: true)
+            deliver(&done)
         }
     }
 
+    private func deliver(_ done: inout [CodecCompletion]) {
+        guard !done.isEmpty else { return }
+        mailbox.put(done.map(Mailbox.Event.processed))
+        done.removeAll(keepingCapacity: true)
+    }
+
     /// The longest time between two completions that the coordinator hears of together; the last
-    /// of them may come a job's time later.
+    /// of them may come the time of a short job later.
     private static let deliveryDelay: Duration = .milliseconds(1)
 
     private enum NextJob {

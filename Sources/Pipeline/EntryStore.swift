@@ -143,6 +143,7 @@ final class EntryStore: QueueSpilling {
             var head = SpillReader(try file.read(16, at: offset))
             let next = head.number()
             let count = head.number()
+            guard count >= 3 * 8 else { throw file.damage() }
             var reader = SpillReader(try file.read(count, at: offset + 16))
             let line = reader.number()
             let manifest = manifests[reader.number()]
@@ -159,7 +160,9 @@ final class EntryStore: QueueSpilling {
         waiting < capacity && extrasBytes < EntryStore.mostExtrasBytes
     }
 
-    func spill(_ identifier: Int, next: SpillLink) throws -> SpillPlace {
+    func spill(
+        _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
+    ) throws -> SpillLink {
         guard let entry = entries[identifier] else {
             preconditionFailure("an entry that waits in memory is there")
         }
@@ -170,18 +173,25 @@ final class EntryStore: QueueSpilling {
         var payload = SpillWriter(reservingCapacity: 128 + entry.url.utf8.count)
         payload.put(identifier)
         entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
+        payload.put(~identifier)
         record.put(payload.bytes)
-        let offset = try openFile().append(record.bytes, alignment: 1)
+        let file = try openFile()
+        let offset = try file.append(record.bytes, alignment: 1)
+        if let last {
+            var link = SpillWriter(reservingCapacity: 16)
+            link.put(offset)
+            link.put(position)
+            do throws(SpillError) {
+                try file.change(link.bytes, at: last.offset)
+            } catch {
+                // Nobody will ask for the record.
+                file.forget(record.bytes.count, at: offset)
+                throw error
+            }
+        }
         extrasBytes -= entry.extrasBytes
         entries[identifier] = nil
-        return SpillPlace(offset: offset)
-    }
-
-    func setNext(_ next: SpillLink, of place: SpillPlace) throws {
-        var link = SpillWriter(reservingCapacity: 16)
-        link.put(next.place?.offset ?? -1)
-        link.put(next.position)
-        try openFile().change(link.bytes, at: place.offset)
+        return SpillLink(place: SpillPlace(offset: offset), position: position)
     }
 
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
@@ -191,9 +201,13 @@ final class EntryStore: QueueSpilling {
         let link = SpillLink(
             place: offset < 0 ? nil : SpillPlace(offset: offset), position: head.number())
         let count = head.number()
-        var reader = SpillReader(
-            try file.read(count, at: place.offset + EntryStore.headBytes))
+        guard count >= 2 * 8 else { throw file.damage() }
+        let payload = try file.read(count, at: place.offset + EntryStore.headBytes)
+        var reader = SpillReader(payload)
+        var check = SpillReader(Array(payload.suffix(8)))
         let identifier = reader.number()
+        // A disk that gives back zeros must not make an entry of them.
+        guard check.number() == ~identifier else { throw file.damage() }
         let entry = PendingEntry(from: &reader, manifests: manifests, epoch: epoch)
         file.forget(EntryStore.headBytes + count, at: place.offset)
         add(entry, as: identifier)

@@ -23,6 +23,8 @@ package struct RunConfiguration: Sendable {
     package var retryDelay: Duration = .seconds(1)
     /// A host that asks to be left alone for longer is given up in this run.
     package var longestRetryAfter: Duration = .seconds(300)
+    /// A host that gives no answer for so long, or only answers of overload, is given up in this run.
+    package var hostTimeout: Duration = .seconds(60)
     /// Threads that decode and encode.
     package var codecWorkers: Int
     package var recipe = Recipe()
@@ -81,7 +83,7 @@ package struct RunConfiguration: Sendable {
     var hostRules: HostPacing.Rules {
         HostPacing.Rules(
             concurrency: hostConcurrency, interval: hostInterval,
-            longestCoolDown: longestRetryAfter, backoff: backoff, maximumProbes: maximumRetries)
+            longestCoolDown: longestRetryAfter, backoff: backoff, patience: hostTimeout)
     }
 
     /// The limits of each transfer.

@@ -33,6 +33,8 @@ extension RunCoordinator {
     private func read(_ entry: RawEntry, _ state: EntryState, blocks: [FailureRecord]) {
         // A run over a warm list has seen no other entries, and need not hash for them.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
+            // What was cancelled has no fate to share.
+            if isStopping { return finish(.cancelled) { entry.result(.cancelled) } }
             readDuplicate(entry, of: first)
             return
         }

@@ -7,14 +7,18 @@ extension RunCoordinator {
     /// A host of which nothing has been heard for so long is like any other.
     private static let hostMemory = Duration.seconds(30 * 86400)
 
-    /// Lets the scheduler go on from what earlier runs have found out.
+    /// Lets the scheduler go on from what earlier runs have found out; with `--retry-failed` from how
+    /// much a host bears only.
     func recallHosts() throws(StorageError) {
         let (wall, now) = (wallClock(), ContinuousClock.now)
         var memories: [String: HostPacing.Memory] = [:]
         for state in try cache.hosts.all(at: wall) {
+            let forgives = configuration.retriesFailed
             memories[state.host] = HostPacing.Memory(
-                concurrency: state.concurrency, failuresInARow: state.failuresInARow,
-                coolingUntil: state.coolingUntil.map { now + $0.timeSince(wall) })
+                concurrency: state.concurrency,
+                failuresInARow: forgives ? 0 : state.failuresInARow,
+                coolingUntil: forgives
+                    ? nil : state.coolingUntil.map { now + $0.timeSince(wall) })
         }
         scheduler.recall(memories)
     }

@@ -8,6 +8,12 @@ import Transfers
 extension RunCoordinator {
     /// Entries of given-up hosts that are dealt with before something else has its turn.
     private static let givenUpAtOnce = 4096
+    /// Entries that may wait for their retries, in memory, however little else is to be there.
+    private static let leastSleeping = 10_000
+
+    private var sleepingCapacity: Int {
+        max(configuration.queueCapacity, RunCoordinator.leastSleeping)
+    }
 
     // MARK: Entries
 
@@ -30,7 +36,7 @@ extension RunCoordinator {
             finish(
                 identifier, .failed, reason: reason,
                 message: "\(message); the run has no retries left")
-        case .retry(after: _) where scheduler.sleepingCount >= configuration.queueCapacity:
+        case .retry(after: _) where scheduler.sleepingCount >= sleepingCapacity:
             finish(
                 identifier, .failed, reason: reason,
                 message: "\(message); too many entries wait for their retries")
@@ -83,7 +89,7 @@ extension RunCoordinator {
                     of: response.fields, receivedAt: response.receivedAt))
         case .failure(let failure):
             // What began to answer is there, however it ended.
-            guard failure.httpStatus == nil else { return .nothing }
+            guard failure.httpStatus == nil else { return .brokeOff }
             switch failure.reason {
             case .dns, .connect, .tls, .timeout, .stalled, .interrupted: return .unreachable
             default: return .nothing
@@ -122,6 +128,8 @@ extension RunCoordinator {
     ) {
         let (reason, text) = explanation(cause, host: host, at: now)
         guard let entry = pending[identifier], let progress = entry.progress else { return }
+        // That of a redirect, or of an earlier attempt.
+        if progress.failure == nil { progress.httpStatus = nil }
         if progress.followsMemory, !isStopping {
             return restart(identifier, progress, at: entry)
         }
@@ -162,6 +170,8 @@ extension RunCoordinator {
     var nextStartTime: ContinuousClock.Instant? {
         if scheduler.hasGivenUp { return .now }
         guard hasRoomForTransfer else { return nil }
+        // Starting may have sent entries on to other hosts.
+        if scheduler.hasReady(at: .now) { return .now }
         return scheduler.nextWakeTime
     }
 }

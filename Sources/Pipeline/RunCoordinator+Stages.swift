@@ -262,10 +262,7 @@ extension RunCoordinator {
         guard scheme == "http" || scheme == "https" else {
             return refuse("a redirect to the scheme of \(shown), which is not followed")
         }
-        guard
-            scheme == "https" || configuration.allowsDowngrade
-                || RequestTarget.scheme(of: progress.target) == "http"
-        else {
+        guard mayLead(from: progress.target, to: target) else {
             return refuse(
                 "a redirect from https to \(shown), which is followed with --allow-downgrade only")
         }
@@ -278,15 +275,24 @@ extension RunCoordinator {
         guard !isStopping, let entry = pending[identifier] else {
             return finish(identifier, .cancelled)
         }
+        // Not what an unprotected answer says, for a run that asks for protection.
+        let isDowngraded = RequestTarget.scheme(of: entry.url) == "https" && scheme == "http"
         progress.target = target
         progress.isPermanentSoFar =
-            progress.isPermanentSoFar && (response.status == 301 || response.status == 308)
+            progress.isPermanentSoFar && !isDowngraded
+            && (response.status == 301 || response.status == 308)
         if progress.isPermanentSoFar { progress.permanentURL = target }
         // Once the public has sent us somewhere, nothing on the way is the user's choice.
         if progress.addressRule != .redirectedFromPublic {
             progress.addressRule = transferSettings.addressRule(afterRedirectFrom: address)
         }
         queue(identifier, entry, standing: .next, at: .now)
+    }
+
+    /// Whether a redirect gives up no encryption that the user wants to be kept.
+    func mayLead(from url: String, to target: String) -> Bool {
+        configuration.allowsDowngrade || RequestTarget.scheme(of: target) == "https"
+            || RequestTarget.scheme(of: url) == "http"
     }
 
     func processed(_ completion: CodecCompletion) {
@@ -315,6 +321,7 @@ extension RunCoordinator {
         case .partDamaged:
             fetchWhole(completion.id, progress)
         case .kept:
+            progress.ignoresParts = false
             if let breakage = progress.breakage {
                 failed(completion.id, breakage.reason, breakage.message)
             } else {

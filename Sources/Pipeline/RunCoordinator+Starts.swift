@@ -97,9 +97,10 @@ extension RunCoordinator {
         at now: ContinuousClock.Instant
     ) -> Bool {
         guard progress.visited.isEmpty, !progress.ignoresMemory, !progress.followsMemory,
-            configuration.refresh != .all, let target = progress.copy?.permanentURL,
+            configuration.refresh != .all, configuration.maximumRedirects > 0,
+            let target = progress.copy?.permanentURL,
             progress.copy?.url == RequestTarget.withoutUserInformation(entry.url),
-            target != progress.target, !isStopping
+            target != progress.target, mayLead(from: entry.url, to: target), !isStopping
         else { return false }
         progress.target = target
         progress.permanentURL = target
@@ -110,7 +111,7 @@ extension RunCoordinator {
         else { return false }
         // Who has sent us there is not asked this time, and may have been anybody.
         progress.addressRule = .redirectedFromPublic
-        scheduler.finished(host, .nothing, at: now)
+        scheduler.withdrew(host, at: now)
         progress.host = nil
         inFlight -= 1
         queue(identifier, entry, standing: .next, at: now)

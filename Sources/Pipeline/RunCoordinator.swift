@@ -54,6 +54,8 @@ package final class RunCoordinator {
     var outageRule = OutageRule()
     var hasReadAll = false
     var fatal: FatalError?
+    /// Whether some entries could not be read back from the temporary file.
+    private var losesEntries = false
     /// Set when rows can no longer be committed.
     var writerError: FatalError?
     var stopSignal: Int32?
@@ -134,6 +136,11 @@ package final class RunCoordinator {
         }
 
         if fatal?.isDiskFull == true { makeRoom() }
+        if losesEntries {
+            // What could not be read back from the temporary file has its outcome all the same.
+            counters.count(
+                .cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
+        }
 
         var summary = RunSummary(
             counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
@@ -284,6 +291,8 @@ package final class RunCoordinator {
                 finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
             }
         } catch {
+            // What cannot be read back is counted at the end.
+            losesEntries = true
             fail(FatalError(error))
         }
     }
@@ -308,18 +317,23 @@ package final class RunCoordinator {
         let time = ContinuousClock.now + RunCoordinator.finishingTime
         cancelTime = min(cancelTime ?? time, time)
         mailbox.endReading()
-        cancelWaiting(&scheduler)
-        cancelWaiting(&derivations)
+        cancelWaiting(\.scheduler)
+        cancelWaiting(\.derivations)
     }
 
-    private func cancelWaiting(_ scheduler: inout Scheduler) {
-        do {
-            try scheduler.removeAll { finish($0, .cancelled) }
-        } catch {
-            // What cannot be read back has its outcome all the same.
-            counters.count(.cancelled, reason: nil, times: scheduler.count)
-            scheduler.forgetAll()
-            fail(FatalError(spilling: error))
+    /// Cancels what waits.
+    ///
+    /// The outcome of an entry may fail to be reported, which leads here again: so nothing of the
+    /// scheduler is in use meanwhile, and each call goes on with what is left.
+    private func cancelWaiting(_ queue: ReferenceWritableKeyPath<RunCoordinator, Scheduler>) {
+        while true {
+            do {
+                guard let identifier = try self[keyPath: queue].removeNext() else { return }
+                finish(identifier, .cancelled)
+            } catch {
+                losesEntries = true
+                fail(FatalError(spilling: error))
+            }
         }
     }
 

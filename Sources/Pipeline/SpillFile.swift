@@ -73,12 +73,12 @@ package final class SpillFile {
 
     /// Writes `bytes` over those of a record.
     package func change(_ bytes: [UInt8], at offset: Int) throws(SpillError) {
-        for (index, byte) in bytes.enumerated() where offset + index >= flushed {
+        let count = min(bytes.count, max(0, flushed - offset))
+        // First what may fail, so that it changes all or nothing.
+        if count > 0 { try write(bytes[..<count], at: offset) }
+        for (index, byte) in bytes.enumerated().dropFirst(count) {
             tail[offset + index - flushed] = byte
         }
-        guard offset < flushed else { return }
-        let count = min(bytes.count, flushed - offset)
-        try write(bytes[..<count], at: offset)
         for index in 0..<count {
             let slot = cacheSlot(of: (offset + index) / SpillFile.blockBytes)
             guard cache[slot]?.number == (offset + index) / SpillFile.blockBytes else { continue }
@@ -106,6 +106,11 @@ package final class SpillFile {
             position += here
         }
         return bytes
+    }
+
+    /// The error of bytes that are not what was written.
+    func damage() -> SpillError {
+        SpillError(folder: folder, operation: "reading the waiting entries back", code: EIO)
     }
 
     /// Tells that a record of `count` bytes is not needed any more.
@@ -146,9 +151,9 @@ package final class SpillFile {
             }
             if result < 0, errno == EINTR { continue }
             guard result > 0 else {
+                guard result < 0 else { throw damage() }
                 throw SpillError(
-                    folder: folder, operation: "reading the waiting entries back",
-                    code: result == 0 ? EIO : errno)
+                    folder: folder, operation: "reading the waiting entries back", code: errno)
             }
             done += result
         }

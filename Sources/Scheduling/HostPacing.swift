@@ -7,7 +7,7 @@
 /// - Cool-down: nothing starts before a time that the host has asked for.
 /// - Circuit breaker: after ``failuresToOpen`` connections that failed in a row, or as many answers
 ///   of overload down to a concurrency of one, nothing is asked for a while that doubles; then one
-///   transfer is the probe. When as many probes have failed as an entry has retries, the host is
+///   transfer is the probe. When a probe fails after the caller's patience is over, the host is
 ///   given up: its entries fail without being asked for.
 package struct HostPacing: Sendable {
     package typealias Instant = ContinuousClock.Instant
@@ -22,20 +22,20 @@ package struct HostPacing: Sendable {
         package var longestCoolDown: Duration
         /// Between an opening of the breaker and its probe.
         package var backoff: Backoff
-        /// Probes that may fail before a host is given up.
-        package var maximumProbes: Int
+        /// How long a host may give no answer, or only answers of overload, before it is given up.
+        package var patience: Duration
 
         package init(
             concurrency: Int, interval: Duration = .zero,
             longestCoolDown: Duration = .seconds(300), backoff: Backoff = Backoff(),
-            maximumProbes: Int = 3
+            patience: Duration = .seconds(60)
         ) {
             precondition(concurrency >= 1, "a host needs room for one transfer")
             self.concurrency = concurrency
             self.interval = interval
             self.longestCoolDown = longestCoolDown
             self.backoff = backoff
-            self.maximumProbes = maximumProbes
+            self.patience = patience
         }
     }
 
@@ -45,9 +45,12 @@ package struct HostPacing: Sendable {
         case answered
         /// It answered that it has too much to do, and perhaps how long it wants to be left alone.
         case overloaded(retryAfter: Duration?)
-        /// There was no connection: name, connect or TLS failed.
+        /// It began to answer, and the answer broke off.
+        case brokeOff
+        /// No byte of an answer came: name, connect or TLS failed, the time was over, or the
+        /// connection broke before.
         case unreachable
-        /// Nothing: the transfer broke off, or was cancelled.
+        /// Nothing: the transfer was cancelled, or failed by our own doing.
         case nothing
     }
 
@@ -90,10 +93,14 @@ package struct HostPacing: Sendable {
     private var failuresInARow = 0
     private var overloadsInARow = 0
     private var failedProbes = 0
+    /// When the first of the failures in a row came; nil without any.
+    private var failingSince: Instant?
     /// Whether what starts next is a probe.
     private var isHalfOpen = false
     private var coolingUntil: Instant?
     private var nextStart: Instant?
+    /// ``nextStart`` before the last start.
+    private var formerNextStart: Instant?
     package private(set) var surrender: Surrender?
 
     package init(_ rules: Rules) {
@@ -102,13 +109,15 @@ package struct HostPacing: Sendable {
 
     /// Goes on from what an earlier run has found out.
     ///
-    /// A host that was unreachable is asked with one probe first.
+    /// A host that was unreachable is asked with one probe first, and given up when that fails: there
+    /// was patience with it before.
     package init(_ rules: Rules, remembered: Memory, now: Instant) {
         concurrency = min(rules.concurrency, max(1, remembered.concurrency ?? rules.concurrency))
         if let until = remembered.coolingUntil, until > now { coolDown(until: until, now, rules) }
         if remembered.failuresInARow >= HostPacing.failuresToOpen {
             failuresInARow = HostPacing.failuresToOpen - 1
             isHalfOpen = true
+            failingSince = now - rules.patience
         }
     }
 
@@ -150,8 +159,15 @@ package struct HostPacing: Sendable {
     /// - Returns: its number, for ``finished(_:start:at:_:)``.
     package mutating func started(at now: Instant, _ rules: Rules) -> Int {
         starts += 1
+        formerNextStart = nextStart
         if rules.interval > .zero { nextStart = now + rules.interval }
         return starts
+    }
+
+    /// Takes a start back that led to no request.
+    package mutating func withdrew(start: Int) {
+        // A later one has set the time anew.
+        if start == starts { nextStart = formerNextStart }
     }
 
     /// Takes what a transfer tells, the `start`-th of the host.
@@ -161,15 +177,19 @@ package struct HostPacing: Sendable {
         switch signal {
         case .nothing:
             break
+        case .brokeOff:
+            connected()
         case .answered:
             overloadsInARow = 0
             connected()
             recover(rules)
         case .overloaded(let retryAfter):
+            if overloadsInARow == 0 { failingSince = now }
             failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             slowDown(start: start, at: now, rules)
         case .unreachable:
+            if failuresInARow == 0, overloadsInARow == 0 { failingSince = now }
             failuresInARow += 1
             refused(
                 start: start, at: now, isOften: failuresInARow >= HostPacing.failuresToOpen,
@@ -227,10 +247,12 @@ package struct HostPacing: Sendable {
             isHalfOpen = true
         }
         startsAtOpening = starts
-        if failedProbes >= rules.maximumProbes {
+        let end = (failingSince ?? now) + rules.patience
+        if now >= end {
             if surrender == nil { surrender = cause }
         } else {
-            let time = now + rules.backoff.limit(retry: failedProbes + 1)
+            // The last probe comes when the patience ends.
+            let time = min(end, now + rules.backoff.limit(retry: failedProbes + 1))
             coolingUntil = max(coolingUntil ?? time, time)
         }
     }

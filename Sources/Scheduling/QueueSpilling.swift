@@ -6,15 +6,19 @@ package protocol QueueSpilling: AnyObject {
     /// Whether one more entry may wait in memory beside the `waiting` that do.
     func hasRoom(beside waiting: Int) -> Bool
 
-    /// Takes an entry out of memory.
+    /// Takes an entry out of memory, and makes it the one that starts after `last`, if one is given.
     ///
-    /// - Throws: when there is no space for it; the entry is in memory as before then.
-    func spill(_ entry: Int, next: SpillLink) throws -> SpillPlace
-
-    /// Changes the link of a spilled entry, whose next one came after it was spilled.
-    ///
-    /// - Throws: when it cannot be written.
-    func setNext(_ next: SpillLink, of place: SpillPlace) throws
+    /// - Parameters:
+    ///   - entry: that is in memory.
+    ///   - position: of the entry in the start order of its queue.
+    ///   - next: leads to the entry that starts after it.
+    ///   - last: an entry that was spilled before, and had none after it.
+    /// - Returns: the link to it.
+    /// - Throws: when there is no space for it, or the link of `last` cannot be written; the entry
+    ///   is in memory as before then.
+    func spill(
+        _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
+    ) throws -> SpillLink
 
     /// Brings an entry back into memory; its record is not asked for again.
     ///

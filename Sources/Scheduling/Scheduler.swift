@@ -57,6 +57,7 @@ package struct Scheduler {
         /// The far end, which starts after everything in memory.
         var spilled = SpillLink.end
         var lastSpilled: SpillPlace?
+        var spilledCount = 0
 
         var isEmpty: Bool { memory.isEmpty && spilled.place == nil }
         var front: Int? {
@@ -121,6 +122,8 @@ package struct Scheduler {
     private var waitingForTime = IndexedHeap<Instant>()
     /// Hosts that are given up while something of them waits, by what they would start.
     private var givenUp = IndexedHeap<Rank>()
+    /// What ``removeNext()`` goes through, by what each host would start; nil before it is called.
+    private var removal: IndexedHeap<Rank>?
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
 
@@ -132,6 +135,8 @@ package struct Scheduler {
     package private(set) var running = 0
     /// Entries that wait for a time of their own.
     package var sleepingCount: Int { sleepers.count }
+    /// Hosts of which something is known or waited for.
+    package var hostCount: Int { indices.count }
 
     package init(
         order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling
@@ -222,10 +227,19 @@ package struct Scheduler {
     /// The earliest time at which something may become ready that is not now, unless something
     /// finishes before; nil when nothing waits for a time.
     package var nextWakeTime: Instant? {
-        switch (sleepers.min?.wakeTime, waitingForTime.first?.key) {
+        guard !isEmpty else { return nil }
+        return switch (sleepers.min?.wakeTime, waitingForTime.first?.key) {
         case (let first?, let second?): min(first, second)
         case (let time, nil), (nil, let time): time
         }
+    }
+
+    /// Tells that a started entry has not asked its host for anything after all.
+    package mutating func withdrew(_ use: HostUse, at now: Instant) {
+        hosts[use.host].running -= 1
+        running -= 1
+        hosts[use.host].pacing.withdrew(start: use.start)
+        update(use.host, at: now)
     }
 
     /// Tells that a started entry no longer uses its host, and what it has found out about it.
@@ -238,35 +252,43 @@ package struct Scheduler {
         update(use.host, at: now)
     }
 
-    /// Removes everything that waits, in no particular order.
+    /// Takes an entry whatever its host and its time, to end everything that waits; nil when nothing
+    /// does. From the first call on nothing gets ready any more.
     ///
-    /// - Throws: what the storage throws, or `body`; what has been removed by then is gone.
-    package mutating func removeAll(_ body: (Int) throws -> Void) throws {
-        while let sleeper = sleepers.popMin() {
+    /// Entries come about in the order in which they were spilled, so that each block is read once.
+    ///
+    /// - Throws: what the storage throws; the rest of that queue, which nobody can find any more,
+    ///   waits no longer then.
+    package mutating func removeNext() throws -> Int? {
+        if let sleeper = sleepers.popMin() {
             hosts[sleeper.host].sleeping -= 1
             count -= 1
-            try body(sleeper.entry)
+            return sleeper.entry
         }
-        ready.removeAll()
-        waitingForTime.removeAll()
-        givenUp.removeAll()
-        for host in hosts.indices {
-            while !hosts[host].queues.isEmpty { try body(try removeFirst(of: host)) }
+        if removal == nil {
+            removal = IndexedHeap()
+            ready.removeAll()
+            waitingForTime.removeAll()
+            givenUp.removeAll()
+            for host in hosts.indices where !hosts[host].queues.isEmpty { updateRemoval(host) }
+        }
+        guard let host = removal?.first?.host else { return nil }
+        defer { updateRemoval(host) }
+        do {
+            return try removeFirst(of: host)
+        } catch {
+            count -= hosts[host].queues[0].spilledCount
+            hosts[host].queues.removeFirst()
+            throw error
         }
     }
 
-    /// Forgets everything that waits, when it cannot be read back.
-    package mutating func forgetAll() {
-        sleepers = Heap()
-        ready.removeAll()
-        waitingForTime.removeAll()
-        givenUp.removeAll()
-        for host in hosts.indices {
-            hosts[host].queues = []
-            hosts[host].sleeping = 0
+    private mutating func updateRemoval(_ host: Int) {
+        if let front = hosts[host].front {
+            removal?.set(host, to: front)
+        } else {
+            removal?.remove(host)
         }
-        count = 0
-        countInMemory = 0
     }
 
     /// What the next run should know of the hosts, and which have nothing left to be known.
@@ -321,14 +343,11 @@ package struct Scheduler {
             return
         }
         do {
-            let place = try storage.spill(entry, next: .end)
-            let link = SpillLink(place: place, position: pushes)
-            if let last = hosts[host].queues[queue].lastSpilled {
-                try storage.setNext(link, of: last)
-            } else {
-                hosts[host].queues[queue].spilled = link
-            }
-            hosts[host].queues[queue].lastSpilled = place
+            let last = hosts[host].queues[queue].lastSpilled
+            let link = try storage.spill(entry, position: pushes, next: .end, behind: last)
+            if last == nil { hosts[host].queues[queue].spilled = link }
+            hosts[host].queues[queue].lastSpilled = link.place
+            hosts[host].queues[queue].spilledCount += 1
         } catch {
             // The order is lost with the disk, the entry is not.
             hosts[host].queues[queue].memory.append(waiting)
@@ -341,8 +360,7 @@ package struct Scheduler {
     private mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
         if !storage.hasRoom(beside: countInMemory) {
             while let oldest = hosts[host].queues[queue].memory.last {
-                let place = try spillFirst(oldest, to: queue, of: host, isNew: entry)
-                hosts[host].queues[queue].spilled = place
+                try spillFirst(oldest, to: queue, of: host, isNew: entry)
                 hosts[host].queues[queue].memory.removeLast()
                 countInMemory -= 1
             }
@@ -352,8 +370,7 @@ package struct Scheduler {
             hosts[host].queues[queue].memory.prepend(waiting)
             countInMemory += 1
         } else {
-            let link = try spillFirst(waiting, to: queue, of: host, isNew: entry)
-            hosts[host].queues[queue].spilled = link
+            try spillFirst(waiting, to: queue, of: host, isNew: entry)
         }
     }
 
@@ -361,11 +378,12 @@ package struct Scheduler {
     /// goes where it does no harm.
     private mutating func spillFirst(
         _ waiting: Waiting, to queue: Int, of host: Int, isNew entry: Int
-    ) throws -> SpillLink {
+    ) throws {
         do {
-            let place = try storage.spill(
-                waiting.entry, next: hosts[host].queues[queue].spilled)
-            return SpillLink(place: place, position: waiting.position)
+            hosts[host].queues[queue].spilled = try storage.spill(
+                waiting.entry, position: waiting.position,
+                next: hosts[host].queues[queue].spilled, behind: nil)
+            hosts[host].queues[queue].spilledCount += 1
         } catch {
             hosts[host].queues[queue].memory.prepend(Waiting(entry: entry, position: -pushes))
             countInMemory += 1
@@ -386,6 +404,7 @@ package struct Scheduler {
             let (loaded, next) = try storage.load(place)
             entry = loaded
             hosts[host].queues[0].spilled = next
+            hosts[host].queues[0].spilledCount -= 1
             if next.place == nil { hosts[host].queues[0].lastSpilled = nil }
         }
         if hosts[host].queues[0].isEmpty { hosts[host].queues.removeFirst() }
@@ -428,11 +447,19 @@ package struct Scheduler {
 
     /// Puts a host where it belongs after its front, its running entries or its pacing changed.
     private mutating func update(_ host: Int, at now: Instant) {
+        guard removal == nil else { return updateRemoval(host) }
         guard let front = hosts[host].front else {
             ready.remove(host)
-            waitingForTime.remove(host)
             givenUp.remove(host)
-            recycle(host, at: now)
+            // One that may not be asked yet is forgotten when its time has come.
+            if let time = hosts[host].pacing.wakeTime, time > now,
+                hosts[host].pacing.isAsNew(rules, at: time)
+            {
+                waitingForTime.set(host, to: time)
+            } else {
+                waitingForTime.remove(host)
+                recycle(host, at: now)
+            }
             return
         }
         if hosts[host].pacing.surrender != nil {

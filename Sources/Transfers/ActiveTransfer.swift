@@ -402,9 +402,7 @@ final class ActiveTransfer {
         return completion(
             .failure(
                 TransferFailure(
-                    reason: reason, curlCode: nil, httpStatus: head?.status, message: message,
-                    isBeforeRequest: TransferFailure.isBeforeRequest(
-                        reason, isConnected: hasSentRequest))),
+                    reason: reason, curlCode: nil, httpStatus: head?.status, message: message)),
             brokenBody(head))
     }
 
@@ -505,12 +503,24 @@ final class ActiveTransfer {
                 reason: refusal.reason, curlCode: Int32(code.rawValue), httpStatus: status,
                 message: refusal.message)
         }
-        if let refused = addresses.failure(code) { return refused }
-        let reason = TransferFailure.reason(curlCode: code, isConnected: hasSentRequest)
+        if let refused = addresses.failure(code) ?? proxyFailure(code) { return refused }
         return TransferFailure(
-            reason: reason, curlCode: Int32(code.rawValue), httpStatus: status,
-            message: message(code),
-            isBeforeRequest: TransferFailure.isBeforeRequest(reason, isConnected: hasSentRequest))
+            reason: TransferFailure.reason(curlCode: code, isConnected: hasSentRequest),
+            curlCode: Int32(code.rawValue), httpStatus: status, message: message(code))
+    }
+
+    /// What a proxy said in place of opening a tunnel, for which libcurl has no code of its own.
+    private func proxyFailure(_ code: CURLcode) -> TransferFailure? {
+        guard code == CURLE_RECV_ERROR else { return nil }
+        var status = 0
+        ccurl_easy_get_long(handle, CURLINFO_HTTP_CONNECTCODE, &status)
+        guard status >= 300 else { return nil }
+        // Its credentials are the user's to mend; anything else keeps from the origin for now.
+        let asksForCredentials = status == 407
+        return TransferFailure(
+            reason: asksForCredentials ? .httpStatus : .connect, curlCode: Int32(code.rawValue),
+            httpStatus: asksForCredentials ? status : nil,
+            message: "the proxy answered \(status) to CONNECT")
     }
 
     /// What libcurl says, or its general words for the code where what it says holds a secret: some

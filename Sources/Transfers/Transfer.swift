@@ -84,14 +84,6 @@ package struct TransferCompletion: Sendable {
     /// What came of a body that could not be received to its end, for a failure in mid-body and for
     /// a cancelled transfer.
     package let brokenBody: BrokenBody?
-
-    /// Whether the transfer failed before its request could be sent: its host, or the proxy, had no
-    /// address, did not answer, or failed at TLS. Says something about the host and nothing about
-    /// the URL.
-    package var failedConnecting: Bool {
-        guard case .failure(let failure) = result else { return false }
-        return failure.isBeforeRequest
-    }
 }
 
 /// A body that broke off.
@@ -122,8 +114,6 @@ package struct TransferFailure: Error, Sendable {
     /// The status of the response that broke off or was refused, when its head had arrived.
     package let httpStatus: Int?
     package let message: String
-    /// Whether it failed on the way to a connection that the request could be sent on.
-    var isBeforeRequest = false
 }
 
 /// libcurl cannot be used at all, or broke its own promises.

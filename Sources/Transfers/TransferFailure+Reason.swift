@@ -13,7 +13,8 @@ extension TransferFailure {
             .invalidEntry
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             .dns
-        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED:
+        // SOCKS proxies say in one code whatever kept them from connecting.
+        case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED, CURLE_PROXY:
             .connect
         case CURLE_OPERATION_TIMEDOUT:
             // Only the time-out for connecting is libcurl's.
@@ -35,18 +36,6 @@ extension TransferFailure {
             .tooLarge
         default:
             .internal
-        }
-    }
-
-    /// Whether a failure of libcurl's with this reason came before the request could be sent.
-    ///
-    /// A connection that was reused and turned out to be closed may have been replaced by one that
-    /// failed, so that these reasons say it whatever was sent before.
-    static func isBeforeRequest(_ reason: FailureReason, isConnected: Bool) -> Bool {
-        switch reason {
-        case .dns, .connect, .tls: true
-        case .timeout, .interrupted: !isConnected
-        default: false
         }
     }
 }

@@ -38,6 +38,13 @@ struct HostOptions: ParsableArguments {
     var longestRetryAfter = DurationArgument(.seconds(300))
 
     @Option(
+        name: .customLong("host-timeout"),
+        help: ArgumentHelp(
+            "A host that gives no answer for so long, however often it is tried, is given up.",
+            valueName: "duration"))
+    var hostTimeout = DurationArgument(.seconds(60))
+
+    @Option(
         name: .customLong("max-redirects"),
         help: ArgumentHelp("Redirects of one entry.", valueName: "n"))
     var maximumRedirects = 10
@@ -63,6 +70,7 @@ struct HostOptions: ParsableArguments {
         configuration.maximumRetries = retry
         configuration.retryDelay = retryDelay.duration
         configuration.longestRetryAfter = longestRetryAfter.duration
+        configuration.hostTimeout = hostTimeout.duration
         configuration.maximumRedirects = maximumRedirects
         configuration.allowsDowngrade = allowsDowngrade
     }

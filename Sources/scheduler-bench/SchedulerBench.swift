@@ -62,7 +62,6 @@ private final class FileStorage: QueueSpilling {
     private var file: SpillFile?
     /// What a record takes beside the link: about an entry's numbers and its URL.
     private static let payload = [UInt8](repeating: 0x2F, count: 144)
-    private static let linkBytes = 16
     private static let headBytes = 24
 
     init(capacity: Int) {
@@ -71,13 +70,15 @@ private final class FileStorage: QueueSpilling {
 
     func hasRoom(beside waiting: Int) -> Bool { waiting < capacity }
 
-    func spill(_ entry: Int, next: SpillLink) throws -> SpillPlace {
-        let record = link(next) + bytes(of: entry) + FileStorage.payload
-        return SpillPlace(offset: try openFile().append(record, alignment: 1))
-    }
-
-    func setNext(_ next: SpillLink, of place: SpillPlace) throws {
-        try openFile().change(link(next), at: place.offset)
+    func spill(
+        _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
+    ) throws -> SpillLink {
+        let file = try openFile()
+        let record = bytes(of: next) + bytes(of: entry) + FileStorage.payload
+        let place = SpillPlace(offset: try file.append(record, alignment: 1))
+        let link = SpillLink(place: place, position: position)
+        if let last { try file.change(bytes(of: link), at: last.offset) }
+        return link
     }
 
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
@@ -93,8 +94,8 @@ private final class FileStorage: QueueSpilling {
         return (numbers[2], next)
     }
 
-    private func link(_ next: SpillLink) -> [UInt8] {
-        bytes(of: next.place?.offset ?? -1) + bytes(of: next.position)
+    private func bytes(of link: SpillLink) -> [UInt8] {
+        bytes(of: link.place?.offset ?? -1) + bytes(of: link.position)
     }
 
     private func bytes(of number: Int) -> [UInt8] { withUnsafeBytes(of: number) { Array($0) } }

@@ -154,7 +154,7 @@ struct HostLimitTests {
         try await withOrigin { origin in
             origin.serve { request in
                 request.host == "a.localhost"
-                    ? .unavailable(429, retryAfter: "20") : HostLimitTests.picture(request)
+                    ? .unavailable(429, retryAfter: "280") : HostLimitTests.picture(request)
             }
             try await withWorkspace { workspace in
                 let count = 200_000

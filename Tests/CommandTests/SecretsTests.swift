@@ -183,7 +183,7 @@ struct SecretsTests {
                     lines,
                     [
                         "--header", "@headers", "--user", "@user", "--cookie-jar", "jar", "-v",
-                        "-j", "1", "--progress", "always",
+                        "-j", "1", "--progress", "always", "--stall-timeout", "5m",
                     ]
                 ).start()
                 try await origin.wait(for: "the last entry") { $0.count(of: "/gate") == 1 }

@@ -67,6 +67,29 @@ struct SecureFlagTests {
         }
     }
 
+    /// What an earlier run was allowed to be told, a later one does not believe.
+    @Test func aPermanentRedirectFromTLSIsNotRememberedBeyondTheFlag() async throws {
+        let authority = try await TestAuthority.shared()
+        try await withOrigin { plain in
+            try await withOrigin(security: authority.security(.good)) { secure in
+                var image = Response.image(Fixtures.png(seed: 1))
+                image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
+                plain.serve("/b.png", image)
+                secure.serve("/a.png", .redirect(301, to: plain.url("/b.png")))
+                try await withWorkspace { workspace in
+                    let lines = [secure.url("/a.png", host: "localhost")]
+                    let first = try await workspace.prefetch(
+                        lines, "--cacert", authority.path, "--allow-downgrade")
+                    #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
+                    let second = try await workspace.prefetch(lines, "--cacert", authority.path)
+                    #expect(second.report.verdicts == ["failed/redirect"], "\(second.result)")
+                    #expect(plain.requests.count == 1)
+                    #expect(secure.requests.count == 2)
+                }
+            }
+        }
+    }
+
     /// An origin that speaks both is asked over HTTP/2 unless the user wants otherwise.
     @Test(arguments: [false, true])
     func http11IsSpokenOnRequestOnly(isRequested: Bool) async throws {

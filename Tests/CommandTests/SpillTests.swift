@@ -23,6 +23,91 @@ struct SpillTests {
         return (command, folder)
     }
 
+    /// The path by which the process's file of the queue can be opened, once something is in it.
+    private func spillFile(of running: RunningCommand, in folder: String) async throws -> String {
+        let descriptors = "/proc/\(running.process)/fd"
+        var found: String?
+        try await eventually("a file of the queue") {
+            let names = try FileManager.default.contentsOfDirectory(atPath: descriptors)
+            found = names.map { "\(descriptors)/\($0)" }.first { path in
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+                var status = stat()
+                return target?.hasPrefix(folder + "/") == true
+                    && target?.hasSuffix(" (deleted)") == true
+                    && stat(path, &status) == 0 && status.st_size > 0 && status.st_nlink == 0
+            }
+            return found != nil
+        }
+        return try #require(found)
+    }
+
+    /// Neither lost in an endless wait nor uncounted, though nobody can say what they were.
+    @Test(
+        .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
+        arguments: ["fifo", "lifo"])
+    func whatCannotBeReadBackEndsTheRunAndIsCounted(order: String) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
+            try await withWorkspace { workspace in
+                let lines = lines(origin)
+                try workspace.manifest(lines)
+                let (command, folder) = try withTemporaryFolder(
+                    workspace, "--order", order, "--summary", "json")
+                let running = try command.start()
+                let file = try await spillFile(of: running, in: folder)
+                try await origin.wait(for: "starts") { $0.inFlight == 4 }
+                #expect(truncate(file, 0) == 0)
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 2, "\(result)")
+                #expect(
+                    result.output.contains("reading the waiting entries back"), "\(result)")
+                let summary = try Report.Summary(json: result.output)
+                #expect(summary.entries == lines.count || order == "fifo")
+                #expect(summary["cancelled"] > 0)
+            }
+        }
+    }
+
+    /// The report fails in the midst of what a signal ends.
+    @Test(
+        .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
+        arguments: ["/dev/full", "-"])
+    func aReportThatCannotBeWrittenDoesNotDisturbTheEnd(report: String) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
+            try await withWorkspace { workspace in
+                try workspace.manifest(lines(origin))
+                var (command, _) = try withTemporaryFolder(workspace, "--report", report)
+                if report == "-" {
+                    command.arguments =
+                        [
+                            "-c", #""$0" "$@" | head -c 1000 >/dev/null; exit "${PIPESTATUS[0]}""#,
+                            command.executable,
+                        ]
+                        + command.arguments
+                    command.executable = "/bin/bash"
+                }
+                let running = try command.start()
+                try await origin.wait(for: "starts") { $0.inFlight == 4 }
+                if report == "-" {
+                    // Enough lines to fill a pipe that nobody reads.
+                    gate.open()
+                } else {
+                    try await running.waitUntilTaken(SIGTERM)
+                    running.signal(SIGTERM)
+                }
+                let result = await running.wait()
+                #expect(result.status == 2, "\(result)")
+                if report != "-" {
+                    #expect(result.error.contains(report), "\(result)")
+                }
+            }
+        }
+    }
+
     @Test(
         .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
         .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
@@ -76,19 +161,7 @@ struct SpillTests {
                 try workspace.manifest(lines(origin))
                 let (command, folder) = try withTemporaryFolder(workspace)
                 let running = try command.start()
-                let descriptors = "/proc/\(running.process)/fd"
-                try await eventually("a file of the queue") {
-                    let names = try FileManager.default.contentsOfDirectory(atPath: descriptors)
-                    return names.contains { name in
-                        let target = try? FileManager.default.destinationOfSymbolicLink(
-                            atPath: "\(descriptors)/\(name)")
-                        var status = stat()
-                        return target?.hasPrefix(folder + "/") == true
-                            && target?.hasSuffix(" (deleted)") == true
-                            && stat("\(descriptors)/\(name)", &status) == 0 && status.st_size > 0
-                            && status.st_nlink == 0
-                    }
-                }
+                _ = try await spillFile(of: running, in: folder)
                 #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
                 running.signal(SIGKILL)
                 #expect(await running.wait().signal == SIGKILL)

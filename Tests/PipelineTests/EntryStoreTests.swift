@@ -54,7 +54,10 @@ struct EntryStoreTests {
         for (number, entry) in entries.enumerated() {
             store.add(entry, as: number)
             let link = SpillLink(place: places.last, position: -number)
-            places.append(try store.spill(number, next: number == 0 ? .end : link))
+            let spilled = try store.spill(
+                number, position: 5, next: number == 0 ? .end : link, behind: nil)
+            #expect(spilled.position == 5)
+            places.append(try #require(spilled.place))
             #expect(store.isEmpty)
         }
         // In an order that jumps over the blocks of the file.
@@ -74,16 +77,19 @@ struct EntryStoreTests {
         var places: [SpillPlace] = []
         for number in 0..<60_000 {
             store.add(Self.entry(number), as: number)
-            places.append(try store.spill(number, next: .end))
+            let link = try store.spill(number, position: 0, next: .end, behind: nil)
+            places.append(try #require(link.place))
         }
         for number in stride(from: 0, to: 60_000, by: 97) {
             // Reads before the change, so that a block that is kept must change, too.
             if number > 97 { #expect(try store.load(places[number - 1]).entry == number - 1) }
-            try store.setNext(
-                SpillLink(place: places[59_999], position: number), of: places[number])
+            store.add(Self.entry(number), as: 60_000 + number)
+            let link = try store.spill(
+                60_000 + number, position: number, next: .end, behind: places[number])
             let (identifier, next) = try store.load(places[number])
             #expect(identifier == number)
-            #expect(next == SpillLink(place: places[59_999], position: number))
+            #expect(next == link)
+            #expect(next.position == number)
         }
     }
 
@@ -146,7 +152,7 @@ struct EntryStoreTests {
         let entry = Self.entry(1)
         store.add(entry, as: 1)
         #expect {
-            _ = try store.spill(1, next: .end)
+            _ = try store.spill(1, position: 0, next: .end, behind: nil)
         } throws: { error in
             (error as? SpillError)?.description.hasPrefix("\(folder): creating") == true
         }
@@ -154,7 +160,8 @@ struct EntryStoreTests {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        let place = try store.spill(1, next: .end)
+        let place = try #require(
+            try store.spill(1, position: 0, next: .end, behind: nil).place)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
         #expect(try store.load(place).entry == 1)
     }

@@ -52,7 +52,6 @@ struct HostPacingTests {
         finish(&pacing, .unreachable, times: 9)
         finish(&pacing, .answered)
         finish(&pacing, .unreachable, times: 9)
-        // A body that breaks off says nothing either way.
         finish(&pacing, .nothing)
         #expect(pacing.wakeTime == nil)
         #expect(pacing.hasRoom(running: 7))
@@ -60,6 +59,21 @@ struct HostPacingTests {
         #expect(pacing.wakeTime == at(1))
         #expect(pacing.hasRoom(running: 0))
         #expect(!pacing.hasRoom(running: 1))
+    }
+
+    /// It is there, though it says nothing of how much it bears.
+    @Test func anAnswerThatBreaksOffIsASignOfLife() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .brokeOff)
+        finish(&pacing, .unreachable, times: 9)
+        #expect(pacing.wakeTime == nil)
+        finish(&pacing, .unreachable)
+        finish(&pacing, .brokeOff, at: 1)
+        #expect(pacing.concurrency == 1)
+        finish(&pacing, .brokeOff, at: 1, times: 100)
+        #expect(pacing.concurrency == 1)
+        #expect(pacing.memory(rules, at: at(2))?.failuresInARow == 0)
     }
 
     @Test func oneProbeClosesTheBreakerAndTheHostBeginsSlowly() {
@@ -75,19 +89,43 @@ struct HostPacingTests {
         #expect(pacing.hasRoom(running: 7))
     }
 
-    @Test func threeFailedProbesGiveTheHostUp() {
+    @Test func theHostIsProbedUntilThePatienceIsOver() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, times: 10)
+        finish(&pacing, .unreachable, at: 1, times: 10)
         var times: [ContinuousClock.Instant?] = [pacing.wakeTime]
-        for now in [1.0, 3.0] {
+        for now in [2.0, 4, 8, 16, 32] {
             finish(&pacing, .unreachable, at: now)
             times.append(pacing.wakeTime)
             #expect(pacing.surrender == nil)
         }
-        #expect(times == [at(1), at(3), at(7)])
-        finish(&pacing, .unreachable, at: 7)
-        #expect(pacing.surrender == .unreachable(failures: 13))
-        #expect(pacing.memory(rules, at: at(8))?.failuresInARow == 13)
+        // The last one comes at its end.
+        #expect(times == [at(2), at(4), at(8), at(16), at(32), at(61)])
+        finish(&pacing, .unreachable, at: 61)
+        #expect(pacing.surrender == .unreachable(failures: 16))
+        #expect(pacing.memory(rules, at: at(62))?.failuresInARow == 16)
+    }
+
+    @Test func patienceBeginsAnewWithEachAnswer() {
+        var pacing = HostPacing(rules)
+        finish(&pacing, .unreachable, times: 10)
+        finish(&pacing, .answered, at: 50)
+        finish(&pacing, .unreachable, at: 51, times: 10)
+        finish(&pacing, .unreachable, at: 61)
+        #expect(pacing.surrender == nil)
+        finish(&pacing, .unreachable, at: 111)
+        #expect(pacing.surrender != nil)
+    }
+
+    @Test func aStartThatLedToNoRequestTakesNoTime() {
+        let rules = HostPacing.Rules(concurrency: 8, interval: .seconds(5))
+        var pacing = HostPacing(rules)
+        let first = pacing.started(at: at(0), rules)
+        pacing.withdrew(start: first)
+        #expect(pacing.wakeTime == nil)
+        _ = pacing.started(at: at(1), rules)
+        let third = pacing.started(at: at(7), rules)
+        pacing.withdrew(start: third)
+        #expect(pacing.wakeTime == at(6))
     }
 
     @Test func whatWasUnderWayWhenTheBreakerOpenedIsNoProbe() {
@@ -101,8 +139,8 @@ struct HostPacingTests {
         #expect(pacing.memory(rules, at: at(10))?.failuresInARow != 10)
     }
 
-    @Test func withoutRetriesThereAreNoProbes() {
-        let rules = HostPacing.Rules(concurrency: 8, maximumProbes: 0)
+    @Test func withoutPatienceThereAreNoProbes() {
+        let rules = HostPacing.Rules(concurrency: 8, patience: .zero)
         var pacing = HostPacing(rules)
         for _ in 0..<10 {
             let start = pacing.started(at: at(0), rules)
@@ -125,9 +163,10 @@ struct HostPacingTests {
     @Test func aHostThatNeverStopsToComplainIsGivenUp() {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), times: 12)
+        finish(&pacing, .overloaded(retryAfter: .seconds(1)), at: 59)
         #expect(pacing.surrender == nil)
-        finish(&pacing, .overloaded(retryAfter: .seconds(1)))
-        #expect(pacing.surrender == .overloaded(answers: 13))
+        finish(&pacing, .overloaded(retryAfter: .seconds(1)), at: 60)
+        #expect(pacing.surrender == .overloaded(answers: 14))
     }
 
     @Test func afterTenAnswersOfOverloadAHostThatNamesNoTimeIsProbed() {
@@ -149,9 +188,9 @@ struct HostPacingTests {
         var pacing = HostPacing(rules, remembered: memory, now: at(0))
         #expect(pacing.hasRoom(running: 0))
         #expect(!pacing.hasRoom(running: 1))
+        // There was patience with it before.
         finish(&pacing, .unreachable)
-        #expect(pacing.surrender == nil)
-        #expect(pacing.wakeTime != nil)
+        #expect(pacing.surrender == .unreachable(failures: 10))
         var good = HostPacing(rules, remembered: memory, now: at(0))
         finish(&good, .answered, times: 100)
         #expect(good.isAsNew(rules, at: at(100)))

@@ -3,12 +3,19 @@ import Scheduling
 /// Spilled entries in an array, for tests; it counts what is asked of it.
 final class MemorySpill: QueueSpilling {
     struct Full: Error {}
+    struct Damaged: Error {}
 
     private var records: [(entry: Int, next: SpillLink)?] = []
     private let capacity: Int
-    /// Records that may be made before ``spill(_:next:)`` fails.
+    /// Records that may be made before ``spill(_:position:next:behind:)`` fails.
     var space = Int.max
+    /// Records that may be made before links of others can no longer be written.
+    var linkSpace = Int.max
+    /// Entries whose records cannot be read.
+    var unreadable: Set<Int> = []
     private(set) var spills = 0
+    /// Entries that are not in memory.
+    private(set) var spilled: Set<Int> = []
     var living: Int { records.count { $0 != nil } }
 
     init(capacity: Int = .max) {
@@ -17,19 +24,28 @@ final class MemorySpill: QueueSpilling {
 
     func hasRoom(beside waiting: Int) -> Bool { waiting < capacity }
 
-    func spill(_ entry: Int, next: SpillLink) throws -> SpillPlace {
+    func spill(
+        _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
+    ) throws -> SpillLink {
         guard spills < space else { throw Full() }
+        precondition(!spilled.contains(entry), "an entry that waits in memory is there")
+        let link = SpillLink(place: SpillPlace(offset: records.count), position: position)
+        if let last {
+            guard spills < linkSpace else { throw Full() }
+            records[last.offset]?.next = link
+        }
         spills += 1
         records.append((entry, next))
-        return SpillPlace(offset: records.count - 1)
-    }
-
-    func setNext(_ next: SpillLink, of place: SpillPlace) throws {
-        records[place.offset]?.next = next
+        spilled.insert(entry)
+        return link
     }
 
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
-        defer { records[place.offset] = nil }
-        return try records[place.offset] ?? { throw Full() }()
+        guard let record = records[place.offset], !unreadable.contains(record.entry) else {
+            throw Damaged()
+        }
+        records[place.offset] = nil
+        spilled.remove(record.entry)
+        return record
     }
 }

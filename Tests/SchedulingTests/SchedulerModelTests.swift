@@ -77,7 +77,8 @@ struct SchedulerModelTests {
         let rules = HostPacing.Rules(
             concurrency: Int.random(in: 1...3, using: &random),
             interval: [.zero, .seconds(1)].randomElement(using: &random) ?? .zero,
-            longestCoolDown: .seconds(20), maximumProbes: Int.random(in: 0...2, using: &random))
+            longestCoolDown: .seconds(20), patience: .seconds(Int.random(in: 0...8, using: &random))
+        )
         let storage = MemorySpill(capacity: [0, 5, .max].randomElement(using: &random) ?? 0)
         var scheduler = Scheduler(order: order, rules: rules, storage: storage)
         var model = Model(order: order, rules: rules)

@@ -117,7 +117,7 @@ struct SchedulerTests {
         try scheduler.add(5, .normal, .retry, notBefore: at(100))
         let start = try scheduler.popReady(at: epoch)
         var removed: [Int] = []
-        try scheduler.removeAll { removed.append($0) }
+        while let entry = try scheduler.removeNext() { removed.append(entry) }
         #expect(removed.sorted() == [0, 1, 2, 3, 5])
         #expect(scheduler.isEmpty)
         #expect(scheduler.nextWakeTime == nil)
@@ -254,10 +254,10 @@ struct SchedulerTests {
         }
     }
 
-    @Test(arguments: StartOrder.allCases)
-    func losesNothingWhenThereIsNoSpace(order: StartOrder) throws {
+    @Test(arguments: StartOrder.allCases, [false, true])
+    func losesNothingWhenThereIsNoSpace(order: StartOrder, isForLinks: Bool) throws {
         let storage = MemorySpill(capacity: 5)
-        storage.space = 40
+        if isForLinks, order == .fifo { storage.linkSpace = 40 } else { storage.space = 40 }
         var scheduler = Scheduler(order, storage: storage)
         var pushed = 0
         #expect(throws: MemorySpill.Full.self) {
@@ -267,10 +267,65 @@ struct SchedulerTests {
             }
         }
         #expect(pushed > 40)
+        #expect(storage.spilled.count + scheduler.countInMemory == pushed)
         var removed: [Int] = []
-        try scheduler.removeAll { removed.append($0) }
+        while let entry = try scheduler.removeNext() { removed.append(entry) }
         #expect(removed.sorted() == Array(0..<pushed))
         #expect(scheduler.isEmpty)
+    }
+
+    /// What cannot be found any more is the rest of one queue, and no more.
+    @Test(arguments: StartOrder.allCases)
+    func aRecordThatCannotBeReadCostsTheRestOfItsQueue(order: StartOrder) throws {
+        let storage = MemorySpill(capacity: 30)
+        var scheduler = Scheduler(order, storage: storage)
+        for entry in 0..<300 { try scheduler.add(entry, host: "http://\(entry % 3)") }
+        let damaged = 151
+        storage.unreadable = [damaged]
+        var removed: [Int] = []
+        var errors = 0
+        while true {
+            do {
+                guard let entry = try scheduler.removeNext() else { break }
+                removed.append(entry)
+            } catch {
+                errors += 1
+            }
+        }
+        #expect(errors == 1)
+        #expect(scheduler.isEmpty)
+        let lost = (0..<300).filter {
+            $0 % 3 == damaged % 3 && (order == .fifo ? $0 >= damaged : $0 <= damaged)
+        }
+        #expect(removed.sorted() == (0..<300).filter { !lost.contains($0) })
+        #expect(storage.spilled.sorted() == lost)
+    }
+
+    /// So that each block of a file is read once, however many hosts there are.
+    @Test(arguments: StartOrder.allCases)
+    func whatIsEndedComesInTheOrderOfItsPushes(order: StartOrder) throws {
+        var scheduler = Scheduler(order, storage: MemorySpill(capacity: 10))
+        for entry in 0..<1000 { try scheduler.add(entry, host: "http://\(entry % 70)") }
+        try scheduler.add(1000, .high, host: "http://70")
+        var removed: [Int] = []
+        while let entry = try scheduler.removeNext() {
+            removed.append(entry)
+            let isReady = scheduler.hasReady(at: at(0))
+            #expect(!isReady)
+        }
+        let rest = order == .fifo ? Array(0..<1000) : (0..<1000).reversed()
+        #expect(removed == [1000] + rest)
+    }
+
+    @Test func hostsThatAreDoneAreForgottenWhenTheirIntervalIsOver() throws {
+        var scheduler = Scheduler(.fifo, interval: .seconds(1))
+        for entry in 0..<1000 {
+            let now = at(Double(entry))
+            try scheduler.add(entry, host: "http://\(entry)", at: now)
+            let start = try #require(try scheduler.popReady(at: now))
+            scheduler.finished(start.host, .answered, at: now)
+            #expect(scheduler.hostCount <= 2)
+        }
     }
 
     @Test func entriesOfACoolingHostOnDiskDoNotHoldUpOthers() throws {

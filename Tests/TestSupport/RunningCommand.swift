@@ -172,10 +172,14 @@ package final class RunningCommand: Sendable {
 
     /// Looks at the peak so far every 10 ms; peaks only grow, so little is missed.
     private func sampleMemory() {
+        let own = FileManager.default.contents(atPath: "/proc/self/cmdline")
         while !state.withLock({ $0.isCollected }) {
+            defer { poll(nil, 0, 10) }
+            // Until it becomes another program, it has the memory of this one.
+            let line = FileManager.default.contents(atPath: "/proc/\(process)/cmdline")
+            guard line != own else { continue }
             let peak = RunningCommand.peakMemoryInBytes(of: "\(process)")
             state.withLock { $0.sampledMemory = max($0.sampledMemory, peak) }
-            poll(nil, 0, 10)
         }
     }
 

@@ -81,16 +81,18 @@ package final class Workspace: Sendable {
     /// The command of ``prefetch(_:_:)``, for tests that change it or watch it run; ``finish(_:entries:)``
     /// reads its report.
     ///
-    /// Failures are not retried unless the options say so with `--retry`: most tests want to see the
-    /// first one, and soon.
+    /// Failures are not retried unless the options say so with `--retry`, and hosts that give no answer
+    /// not probed unless they say so with `--host-timeout`: most tests want to see the first failure,
+    /// and soon.
     package func prefetchCommand(_ lines: [String], _ options: [String] = []) throws -> Command {
         let number = runs.withLock { runs in
             runs += 1
             return runs
         }
         let name = try manifest(lines, name: "manifest-\(number).txt")
-        let retries = options.contains("--retry") ? [] : ["--retry", "0"]
-        return command([name, "--report", "report-\(number).jsonl"] + retries + options)
+        let impatience = ["--retry", "--host-timeout"].filter { !options.contains($0) }
+            .flatMap { [$0, "0"] }
+        return command([name, "--report", "report-\(number).jsonl"] + impatience + options)
     }
 
     package func finish(_ result: CommandResult, entries: Int? = nil) throws -> Run {
