@@ -185,7 +185,12 @@ static void store_32(uint8_t *bytes, uint32_t value) {
 }
 
 uint32_t cpng_crc(const uint8_t *bytes, size_t length) {
-    return libdeflate_crc32(0, bytes, length);
+    return cpng_crc_continued(0, bytes, length);
+}
+
+uint32_t cpng_crc_continued(uint32_t checksum, const uint8_t *bytes, size_t length) {
+    // Without bytes the library begins anew.
+    return bytes == NULL ? checksum : libdeflate_crc32(checksum, bytes, length);
 }
 
 /// Completes a chunk whose data was put at `chunk + 8`; returns its end.

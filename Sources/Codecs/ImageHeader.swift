@@ -17,6 +17,8 @@ package struct ImageHeader: Hashable, Sendable {
     let coefficientBytes: Int
     /// Length of the whole file.
     let sourceBytes: Int
+    /// More than one picture, of which the size is that of all.
+    var isAnimated = false
 
     package var pixels: Int { widthInPixels * heightInPixels }
 
@@ -42,7 +44,10 @@ package struct ImageHeader: Hashable, Sendable {
             return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
                 + 3 * (decoded + heightInPixels)
         case (_, .original):
-            return margin
+            // An animation's frames are each put together to be decoded.
+            return margin + (isAnimated ? sourceBytes : 0)
+        case (_, .same) where isAnimated, (_, .png) where isAnimated:
+            return margin + 2 * sourceBytes
         case (_, .jpeg):
             // Grey or RGB, with alpha before it is blended; then upright; then a JPEG.
             return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels

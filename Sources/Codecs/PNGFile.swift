@@ -19,8 +19,10 @@ struct PNGFile {
     let colorType: Int
     let isInterlaced: Bool
     private(set) var orientation = ExifOrientation.upright
+    /// Nil for a still image, and where the form of an animation is invalid.
+    private(set) var animation: PNGAnimation?
 
-    /// - Throws: `unsupported` for animations and Apple's variant, `corrupt` without a good header chunk.
+    /// - Throws: `unsupported` for Apple's variant, `corrupt` without a good header chunk.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
         guard source.count >= 33 else {
             throw .corrupt("the data ends inside the header", isTruncated: true)
@@ -53,10 +55,10 @@ struct PNGFile {
             }
             chunks.append(chunk)
             offset = chunk.range.upperBound
-            if type == .acTL { throw .unsupported("an animated PNG") }
             if type == .eXIf { orientation = PNGFile.orientation(chunk, in: source) }
             if type == .IEND { break }
         }
+        animation = PNGAnimation(in: self, source: source)
     }
 
     private static func orientation(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Int {
@@ -73,7 +75,7 @@ struct PNGFile {
         return ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
-            coefficientBytes: 0, sourceBytes: source.count)
+            coefficientBytes: 0, sourceBytes: source.count, isAnimated: animation != nil)
     }
 }
 
@@ -82,7 +84,6 @@ extension UInt32 {
     static let PLTE: UInt32 = 0x504C_5445
     static let IDAT: UInt32 = 0x4944_4154
     static let IEND: UInt32 = 0x4945_4E44
-    static let acTL: UInt32 = 0x6163_544C
     static let eXIf: UInt32 = 0x6558_4966
     static let gAMA: UInt32 = 0x6741_4D41
     static let cHRM: UInt32 = 0x6348_524D
@@ -126,14 +127,25 @@ extension PNGFile {
             == source.bigEndian32(at: chunk.range.upperBound - 4)
     }
 
-    /// A damaged transparency chunk: the decoder only leaves it out, but its pixels are lost.
-    func hasDamagedTransparency(in source: UnsafeRawBufferPointer) -> Bool {
-        chunks.prefix { $0.type != .IDAT }
+    /// Looks for damage that the decoder answers with leaving the chunk out, but by which pixels
+    /// are lost: that of transparency and of an animation.
+    ///
+    /// - Throws: `corrupt`.
+    func checkSilentDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
+        let isTransparencyDamaged = chunks.prefix { $0.type != .IDAT }
             .contains { $0.type == .tRNS && !isIntact($0, in: source) }
+        if let type = isTransparencyDamaged ? UInt32.tRNS : damagedAnimationChunk(in: source) {
+            throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
+        }
     }
 
-    /// The kept ancillary chunks and a palette, in the order in which they go before the image data.
-    /// `valid` are the decoder's flags.
+    static func name(_ type: UInt32) -> String {
+        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: type >> (24 - 8 * $0)) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The kept ancillary chunks, a palette and what an animation has there, in the order in which
+    /// they go before the image data. `valid` are the decoder's flags.
     func keptChunks(
         _ source: UnsafeRawBufferPointer, valid: UInt32, limits: CodecLimits
     ) -> [ImagePiece] {
@@ -152,6 +164,8 @@ extension PNGFile {
             let isKept =
                 if chunk.type == .PLTE {
                     colorType == 3
+                } else if chunk.type == .acTL || chunk.type == .fcTL {
+                    animation != nil
                 } else if chunk.type == .iCCP {
                     profile(source, limits: limits) != nil
                 } else if let flag = PNGFile.known[chunk.type] {
@@ -176,13 +190,19 @@ extension PNGFile {
         return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
     }
 
-    /// The file's own header, image data and end, with the kept chunks.
+    /// The file's own header, image data, frames and end, with the kept chunks.
     ///
     /// `kept` comes from ``keptChunks(_:valid:limits:)``.
     func stripped(_ source: UnsafeRawBufferPointer, kept: [ImagePiece]) -> [ImagePiece] {
         var pieces = [.source(0..<33)] + kept
-        for chunk in chunks where chunk.type == .IDAT || chunk.type == .IEND {
-            pieces.append(.source(chunk.range))
+        for chunk in chunks.drop(while: { $0.type != .IDAT }) {
+            let isKept =
+                switch chunk.type {
+                case .IDAT, .IEND: true
+                case .fcTL, .fdAT: animation != nil
+                default: false
+                }
+            if isKept { pieces.append(.source(chunk.range)) }
         }
         return pieces.joined
     }

@@ -8,36 +8,78 @@ struct PNGProcessing {
     let header: ImageHeader
     let limits: CodecLimits
     private let file: PNGFile
-    private let bytes: UnsafePointer<UInt8>
 
-    /// - Throws: `corrupt` when transparency is damaged, which the decoder would leave out silently.
+    /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
+    ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
     init(
         source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) {
-        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .notAnImage("no bytes")
-        }
         self.source = source
         self.header = header
         self.limits = limits
-        self.bytes = bytes
         file = try PNGFile(source)
-        if file.hasDamagedTransparency(in: source) {
-            throw .corrupt("tRNS: CRC error", isTruncated: false)
-        }
+        try file.checkSilentDamage(in: source)
+        try file.checkFrames(limits)
     }
 
-    /// The source as it is, after all its rows were decoded.
+    /// The source as it is, after all its rows were decoded, those of an animation's frames too.
     func verified() throws(CodecError) -> ProcessedImage {
         let rows = try decoded(cpng_verify)
-        return ProcessedImage(
-            output: .source, format: .png, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, decodeDuration: PNGProcessing.duration(rows),
+        return image(
+            .source, decodeDuration: PNGProcessing.duration(rows) + (try verifyFrames()),
             encodeDuration: .zero)
     }
 
+    /// The animation as it is, without its metadata.
+    private func passedThrough() throws(CodecError) -> ProcessedImage {
+        let rows = try decoded(cpng_verify)
+        let duration = PNGProcessing.duration(rows) + (try verifyFrames())
+        let begin = ThreadClock.now
+        let kept = file.keptChunks(source, valid: rows.chunks, limits: limits)
+        let output = try output(of: file.stripped(source, kept: kept))
+        return image(output, decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
+    }
+
+    private func output(
+        of pieces: [ImagePiece]
+    ) throws(CodecError) -> ProcessedImage.Output {
+        if pieces.isWhole(source) { return .source }
+        guard let copy = ImageBytes(joining: pieces, of: source) else {
+            throw .outOfMemory("no memory for the output")
+        }
+        return .encoded(copy)
+    }
+
+    /// Decodes every frame that is not the static image, and keeps nothing of it.
+    ///
+    /// - Returns: the processor time of all.
+    private func verifyFrames() throws(CodecError) -> Duration {
+        guard let animation = file.animation else { return .zero }
+        var duration = Duration.zero
+        for (index, frame) in animation.frames.enumerated() {
+            let pieces = try file.still(frame, in: source)
+            guard let still = ImageBytes(joining: pieces, of: source) else {
+                throw .outOfMemory("no memory for a frame")
+            }
+            do throws(CodecError) {
+                let rows = try still.withUnsafeBytes { (still) throws(CodecError) in
+                    try decoded(cpng_verify, from: still)
+                }
+                duration += PNGProcessing.duration(rows)
+            } catch .corrupt(let text, _) {
+                // Its end is not where the file's data ends.
+                throw .corrupt(
+                    "frame \(index + 1) of \(animation.frames.count): \(text)",
+                    isTruncated: false)
+            }
+        }
+        return duration
+    }
+
     /// In its own colour type and bit depth, not interlaced; else the source's own data.
+    /// An animation keeps the data it has.
     func rewritten(keepsLarger: Bool) throws(CodecError) -> ProcessedImage {
+        if file.animation != nil { return try passedThrough() }
         var rows = try decoded(cpng_decode)
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
@@ -54,18 +96,21 @@ struct PNGProcessing {
         let output: ProcessedImage.Output
         if let encoded {
             output = isSource(encoded) ? .source : .encoded(encoded)
-        } else if stripped.isWhole(source) {
-            output = .source
         } else {
-            guard let copy = ImageBytes(joining: stripped, of: source) else {
-                throw .outOfMemory("no memory for the output")
-            }
-            output = .encoded(copy)
+            output = try self.output(of: stripped)
         }
-        return ProcessedImage(
-            output: output, format: .png, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, decodeDuration: PNGProcessing.duration(rows),
+        return image(
+            output, decodeDuration: PNGProcessing.duration(rows),
             encodeDuration: ThreadClock.now - begin)
+    }
+
+    private func image(
+        _ output: ProcessedImage.Output, decodeDuration: Duration, encodeDuration: Duration
+    ) -> ProcessedImage {
+        ProcessedImage(
+            output: output, format: .png, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
+            encodeDuration: encodeDuration)
     }
 
     private func isSource(_ encoded: ImageBytes) -> Bool {
@@ -74,7 +119,12 @@ struct PNGProcessing {
 
     /// As an upright JPEG, over white where the source is transparent. Gamma and chromaticities,
     /// which a JPEG cannot carry, are dropped.
+    ///
+    /// - Throws: `unsupported` for an animation, which would become one picture in silence.
     func converted(quality: Int) throws(CodecError) -> ProcessedImage {
+        guard file.animation == nil else {
+            throw .unsupported("an animated PNG, of which a JPEG would keep one picture only")
+        }
         guard header.widthInPixels <= 65500, header.heightInPixels <= 65500 else {
             throw .unsupported("a JPEG has at most 65500 pixels a side")
         }
@@ -125,6 +175,15 @@ struct PNGProcessing {
     ) -> cpng_status
 
     private func decoded(_ decoder: Decoder) throws(CodecError) -> cpng_image {
+        try decoded(decoder, from: source)
+    }
+
+    private func decoded(
+        _ decoder: Decoder, from source: UnsafeRawBufferPointer
+    ) throws(CodecError) -> cpng_image {
+        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            throw .notAnImage("no bytes")
+        }
         var rows = cpng_image()
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),

@@ -102,7 +102,7 @@ extension PNGFile {
     /// Checks order and checksums (PNG third edition, sections 5.3 and 5.6).
     ///
     /// Damaged ancillary chunks are left to whoever shows the image, as the decoder leaves them
-    /// out; transparency is the exception that costs pixels.
+    /// out; transparency and the chunks of an animation are the exceptions that cost pixels.
     fileprivate func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
         guard chunks.last?.type == .IEND else {
             throw .corrupt("the data ends before the image does", isTruncated: true)
@@ -141,6 +141,7 @@ extension PNGFile {
             previous = type
         }
         guard seen.contains(.IDAT) else { throw .corrupt("no image data", isTruncated: false) }
+        try checkSilentDamage(in: source)
     }
 
     /// Whether colour type and bit depth go together, and the methods are those that exist.
@@ -160,10 +161,5 @@ extension PNGFile {
             let lowercase = UInt8(truncatingIfNeeded: type >> (8 * index)) | 0x20
             return (0x61...0x7A).contains(lowercase)
         }
-    }
-
-    private static func name(_ type: UInt32) -> String {
-        let bytes = (0..<4).map { UInt8(truncatingIfNeeded: type >> (24 - 8 * $0)) }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -84,10 +84,25 @@ import Testing
         #expect(refusal(source) == .corrupt("tRNS: CRC error", isTruncated: false))
     }
 
-    @Test func refusesAnimationsAndApplesVariant() throws {
-        let animated = try Self.inserting(
-            PNGFile.chunk(.acTL, [0, 0, 0, 1, 0, 0, 0, 0]), into: Samples.colourPNG)
-        #expect(refusal(animated) == .unsupported("an animated PNG"))
+    /// Chunks with good checksums around a zlib stream that is damaged, or longer than the image.
+    @Test func tellsDamagedImageDataFromSurplus() throws {
+        let source = Samples.colourPNG
+        let file = try source.withUnsafeBytes { try PNGFile($0) }
+        let chunk = try #require(file.chunks.first { $0.type == .IDAT })
+        func with(_ change: (inout [UInt8]) -> Void) -> [UInt8] {
+            var data = Array(source[chunk.data])
+            change(&data)
+            return source[..<chunk.range.lowerBound] + PNGFile.chunk(.IDAT, data)
+                + source[chunk.range.upperBound...]
+        }
+        #expect(
+            refusal(with { $0[$0.count - 1] ^= 1 })
+                == .corrupt("IDAT: incorrect data check", isTruncated: false))
+        let surplus = try stored(with { $0 += [1, 2, 3] })
+        #expect(try PackedRows(png: surplus.bytes) == PackedRows(png: source))
+    }
+
+    @Test func refusesApplesVariant() throws {
         let apple =
             Samples.colourPNG[..<8] + PNGFile.chunk(0x4367_4249, [0x50, 0, 0x20, 2])
             + Samples.colourPNG[8...]

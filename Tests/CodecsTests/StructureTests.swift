@@ -4,20 +4,6 @@ import Testing
 
 /// What is stored without decoding is whole all the same.
 @Suite(.timeLimit(.minutes(5))) struct StructureTests {
-    private func structureRefusal(
-        _ source: [UInt8], limits: CodecLimits = CodecLimits()
-    ) -> CodecError? {
-        source.withUnsafeBytes { bytes -> CodecError? in
-            do throws(CodecError) {
-                _ = try checkedStructure(
-                    of: bytes, header: header(of: bytes, limits: limits), limits: limits)
-                return nil
-            } catch {
-                return error
-            }
-        }
-    }
-
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
         #expect(structureRefusal(source) == nil)

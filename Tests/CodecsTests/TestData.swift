@@ -23,6 +23,8 @@ enum TestData {
         let pillow: String
         let systemLibrary: String
         let mode: String
+        /// 0 where the image was refused.
+        let frames: Int
         let rgbaDigest: String
 
         var description: String { path }
@@ -38,7 +40,7 @@ enum TestData {
             return Expectation(
                 path: String(fields[0]), pillow: String(fields[3]),
                 systemLibrary: String(fields[10]), mode: String(fields[6]),
-                rgbaDigest: String(fields[9]))
+                frames: Int(fields[7]) ?? 0, rgbaDigest: String(fields[9]))
         }
     }
 
@@ -96,6 +98,21 @@ func refusal(
         return nil
     } catch {
         return error
+    }
+}
+
+/// The error of an image that is refused without being decoded.
+func structureRefusal(
+    _ source: [UInt8], limits: CodecLimits = CodecLimits()
+) -> CodecError? {
+    source.withUnsafeBytes { bytes -> CodecError? in
+        do throws(CodecError) {
+            _ = try checkedStructure(
+                of: bytes, header: header(of: bytes, limits: limits), limits: limits)
+            return nil
+        } catch {
+            return error
+        }
     }
 }
 

@@ -128,6 +128,10 @@ uint8_t *_Nullable cpng_inflate(
 /// CRC-32 of PNG section 5.4.
 uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 
+/// That of all bytes so far, whose checksum is given, and of these; it begins with 0.
+uint32_t cpng_crc_continued(
+    uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
+
 #pragma clang assume_nonnull end
 
 #endif
