@@ -59,8 +59,9 @@ static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
     default:
         cinfo->out_color_space = JCS_RGB;
     }
-    // Smoothing guesses coefficients that a scan did not bring.
-    cinfo->do_block_smoothing = FALSE;
+    // Where the scans of a progressive file end before its finest coefficients, those are guessed
+    // from their neighbours, as viewers do; a complete file is not touched.
+    cinfo->do_block_smoothing = TRUE;
     size_t row_bytes = (size_t)cinfo->image_width * (size_t)channels;
     size_t total;
     if (__builtin_mul_overflow(row_bytes, (size_t)cinfo->image_height, &total)) {

@@ -69,29 +69,60 @@ static bool skipped_only_zeros(const cjpeg_session *s, int count) {
     return true;
 }
 
+/// What a warning of the library means for the picture.
+typedef enum {
+    /// Nothing.
+    HARMLESS,
+    /// Nothing between the header's segments. After entropy-coded data, left-over bytes are how a
+    /// flipped bit shows that still gave valid codes, so there only zeros are harmless.
+    HARMLESS_IN_THE_HEADER,
+    /// Coefficients are missing or wrong.
+    LOST,
+} warning_meaning;
+
+/// Every warning of libjpeg-turbo 2.1.5 that a decoder gives (jerror.h). One that is not named
+/// here, of a later version, counts as `LOST`.
+static const struct {
+    int code;
+    warning_meaning meaning;
+} warnings[] = {
+    // An unknown colour transform code of Adobe's; the library's guess is the usual one.
+    {JWRN_ADOBE_XFORM, HARMLESS},
+    // The revision number of JFIF is all that is odd.
+    {JWRN_JFIF_MAJOR, HARMLESS},
+    // Spectral selection in a sequential scan, where it has no meaning.
+    {JWRN_NOT_SEQUENTIAL, HARMLESS},
+    {JWRN_EXTRANEOUS_DATA, HARMLESS_IN_THE_HEADER},
+    // Bits that are no code, or a code for more coefficients than a block has.
+    {JWRN_HUFF_BAD_CODE, LOST},
+    {JWRN_ARITH_BAD_CODE, LOST},
+    // A scan refines what no scan before it brought.
+    {JWRN_BOGUS_PROGRESSION, LOST},
+    // A marker before the last block.
+    {JWRN_HIT_MARKER, LOST},
+    // A restart marker that is not the next one.
+    {JWRN_MUST_RESYNC, LOST},
+    // Cannot come, since the source manager ends the decode first.
+    {JWRN_JPEG_EOF, LOST},
+};
+
+static bool is_harmless(const cjpeg_session *s) {
+    for (size_t index = 0; index < sizeof warnings / sizeof *warnings; index++) {
+        if (warnings[index].code != s->errors.msg_code) continue;
+        switch (warnings[index].meaning) {
+        case HARMLESS: return true;
+        case HARMLESS_IN_THE_HEADER:
+            return !s->has_seen_scan || skipped_only_zeros(s, s->errors.msg_parm.i[0]);
+        case LOST: return false;
+        }
+    }
+    return false;
+}
+
 static void emit_message(j_common_ptr cinfo, int level) {
     if (level >= 0) return;
     cjpeg_session *s = cinfo->client_data;
-    bool is_harmless = false;
-    switch (cinfo->err->msg_code) {
-    case JWRN_ADOBE_XFORM:  // An unknown colour transform code; the library's guess is the usual one.
-    case JWRN_JFIF_MAJOR:  // The revision number is all that is odd.
-    case JWRN_NOT_SEQUENTIAL:  // Spectral selection in a sequential scan, where it has no meaning.
-        is_harmless = true;
-        break;
-    case JWRN_EXTRANEOUS_DATA:
-        // Between the header's segments nothing is lost. After entropy-coded data, left-over bytes
-        // are how a flipped bit shows that still gave valid codes.
-        is_harmless =
-            !s->has_seen_scan || skipped_only_zeros(s, cinfo->err->msg_parm.i[0]);
-        break;
-    default:
-        // JWRN_HIT_MARKER, JWRN_HUFF_BAD_CODE, JWRN_ARITH_BAD_CODE, JWRN_MUST_RESYNC,
-        // JWRN_BOGUS_PROGRESSION: coefficients are missing or wrong. JWRN_JPEG_EOF cannot come,
-        // since the source manager ends the decode first. Unknown ones are not trusted.
-        break;
-    }
-    if (!is_harmless) {
+    if (!is_harmless(s)) {
         fail_with_library_message(cinfo, s->is_encoding ? CJPEG_ENCODE_FAILED : CJPEG_CORRUPT);
     }
     cinfo->err->num_warnings++;

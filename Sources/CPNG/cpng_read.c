@@ -43,21 +43,31 @@ static _Noreturn void on_error(png_structp png, png_const_charp text) {
     fail(png_get_error_ptr(png), CPNG_CORRUPT, text);
 }
 
-/// libpng's warnings have no codes. Those about ancillary chunks mean that the chunk is left out,
-/// which costs no pixel; so only those that name image data, palette or transparency, or that
-/// come without a chunk's name, could mean loss.
-static bool is_harmless(png_const_charp text) {
+/// libpng's warnings have no codes, only texts, which begin with the chunk's name. The first entry
+/// that a text begins with decides.
+static const struct {
+    const char *beginning;
+    bool is_harmless;
+} warnings[] = {
     // More rows or bytes than the image needs; all of its own were there.
-    static const char *const surplus[] = {
-        "IDAT: Extra compressed data", "IDAT: Too much image data", "Too much image data",
-        "Extra compressed data",
-    };
-    for (size_t index = 0; index < sizeof surplus / sizeof *surplus; index++) {
-        if (strcmp(text, surplus[index]) == 0) return true;
-    }
+    {"IDAT: Extra compressed data", true},
+    {"IDAT: Too much image data", true},
+    {"Extra compressed data", true},
+    {"Too much image data", true},
     // "incorrect data check", "invalid distance" and the like: the stream is damaged after the
     // last row's bytes, its checksum included.
-    return strncmp(text, "IDAT", 4) != 0;
+    {"IDAT", false},
+    // About ancillary chunks: such a chunk is left out, which costs no pixel. Damage of
+    // transparency is looked for by the caller; a colour beyond the bit depth is no pixel's.
+    {"", true},
+};
+
+static bool is_harmless(png_const_charp text) {
+    for (size_t index = 0; index < sizeof warnings / sizeof *warnings; index++) {
+        const char *beginning = warnings[index].beginning;
+        if (strncmp(text, beginning, strlen(beginning)) == 0) return warnings[index].is_harmless;
+    }
+    return false;
 }
 
 static void on_warning(png_structp png, png_const_charp text) {
