@@ -12,11 +12,13 @@ package struct CommandResult: Sendable {
     package let signal: Int32?
     package let hasTimedOut: Bool
     package let time: Duration
+    /// Of all threads, in the program and in the kernel for it.
+    package let processorTime: Duration
     package let peakMemoryInBytes: Int
 
     init(
         command: Command, output: [UInt8], error: [UInt8], waitStatus: Int32, hasTimedOut: Bool,
-        time: Duration, peakMemoryInBytes: Int
+        time: Duration, processorTime: Duration, peakMemoryInBytes: Int
     ) {
         self.command = command
         outputBytes = output
@@ -26,6 +28,7 @@ package struct CommandResult: Sendable {
         signal = number == 0 ? nil : number
         self.hasTimedOut = hasTimedOut
         self.time = time
+        self.processorTime = processorTime
         self.peakMemoryInBytes = peakMemoryInBytes
     }
 

@@ -25,6 +25,8 @@ package struct Report: Sendable {
         package let expiresAt: String?
         /// Nil when nothing was decoded.
         package let decodeMilliseconds: Double?
+        /// Nil when nothing was encoded.
+        package let encodeMilliseconds: Double?
 
         /// `failed/not-an-image`, `downloaded`.
         package var verdict: String { reason.map { "\(outcome)/\($0)" } ?? outcome }
@@ -223,5 +225,6 @@ extension Report.Entry {
         path = object["path"] as? String
         expiresAt = object["expires_at"] as? String
         decodeMilliseconds = object["decode_ms"] as? Double
+        encodeMilliseconds = object["encode_ms"] as? Double
     }
 }

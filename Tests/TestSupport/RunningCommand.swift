@@ -161,6 +161,7 @@ package final class RunningCommand: Sendable {
             let result = CommandResult(
                 command: command, output: state.output, error: state.error,
                 waitStatus: ending.status, hasTimedOut: state.hasTimedOut, time: ending.time,
+                processorTime: ending.usage.ru_utime.duration + ending.usage.ru_stime.duration,
                 peakMemoryInBytes: counted > memoryBefore ? counted : state.sampledMemory)
             state.result = result
             defer { state.waiters = [] }
@@ -199,4 +200,8 @@ package final class RunningCommand: Sendable {
         }
         return fields
     }
+}
+
+extension timeval {
+    fileprivate var duration: Duration { .seconds(tv_sec) + .microseconds(tv_usec) }
 }

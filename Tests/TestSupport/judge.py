@@ -21,7 +21,7 @@ import subprocess
 import sys
 import urllib.parse
 
-from PIL import Image, ImageChops, ImageFile, ImageStat
+from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
 
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
@@ -100,7 +100,10 @@ def check_row(directory, row, files, pictures):
 
 
 def comparable(picture):
-    """8 bits a sample, RGBA; Pillow has 16 bits for grey alone and reads the others as 8."""
+    """Upright, 8 bits a sample, RGBA; Pillow has 16 bits for grey alone, of others it reads 8."""
+    # No browser looks for an orientation in XMP, where Pillow does.
+    picture.info.pop("XML:com.adobe.xmp", None)
+    picture = ImageOps.exif_transpose(picture)
     if picture.mode.startswith("I"):
         picture = picture.point(lambda value: value * (1 / 256)).convert("L")
     return picture.convert("RGBA")
@@ -112,10 +115,12 @@ def compare(key, source, path, pictures):
     stored = pictures.get(path, (None, None))[1]
     if wanted is None or stored is None:
         return problem(f"{key}: cannot be compared with {source}")
+    is_exact = stored.format == "PNG" and wanted.format == "PNG"
+    stored, wanted = comparable(stored), comparable(wanted)
     if stored.size != wanted.size:
-        return problem(f"{key}: is {stored.size}, its source {wanted.size}")
-    difference = ImageChops.difference(comparable(stored), comparable(wanted))
-    if stored.format == "PNG" and wanted.format == "PNG":
+        return problem(f"{key}: shows {stored.size}, its source {wanted.size}")
+    difference = ImageChops.difference(stored, wanted)
+    if is_exact:
         if any(high for _, high in difference.getextrema()):
             problem(f"{key}: its pixels differ from its source's")
     elif max(ImageStat.Stat(difference).mean[:3]) > 8:

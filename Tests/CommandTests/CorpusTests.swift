@@ -1,0 +1,178 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program's verdict on every image of the shared data, well-formed, odd, damaged and hostile,
+/// beside those of two independent decoders.
+@Suite(
+    .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
+struct CorpusTests {
+    /// Each takes another way through the decoders.
+    private static let encodings = ["same", "png", "original"]
+
+    /// A picture of 33 megapixels is larger in the midst of becoming a PNG than the default allows.
+    private static func options(_ encoding: String) -> [String] {
+        ["--encode", encoding] + (encoding == "png" ? ["--memory", "512MiB"] : [])
+    }
+
+    /// What a file without whole data may be called.
+    private static let refusals: Set = [
+        "failed/corrupt-image", "failed/not-an-image", "failed/unsupported-image",
+        "failed/too-many-pixels",
+    ]
+
+    @Test func theCorpusIsWhole() throws {
+        #expect(try Corpus.files(.taken).count == 437)
+        #expect(try Corpus.files(.refused).count == 837)
+        #expect(try Corpus.files(.differing).count == 194)
+    }
+
+    @Test(arguments: encodings)
+    func takesWhatTwoDecodersTake(encoding: String) async throws {
+        let files = try Corpus.files(.taken)
+        let decisions = try Corpus.decisions()
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let (run, entries) = try await workspace.prefetch(
+                    files, from: origin, CorpusTests.options(encoding))
+                #expect([0, 1].contains(run.result.status), "\(run.result)")
+                var taken = 0
+                var sources: [String: [UInt8]] = [:]
+                for (file, entry) in zip(files, entries) {
+                    if entry.outcome == "downloaded" {
+                        taken += 1
+                        if CorpusTests.isComparable(file, entry) {
+                            sources[entry.key] = try Corpus.bytes(of: file)
+                        }
+                    } else {
+                        let decision = decisions.first { $0.path == file.path }
+                        #expect(
+                            entry.verdict == decision?.verdict,
+                            "\(file): \(entry.message ?? "")")
+                    }
+                }
+                #expect(Double(taken) >= 0.995 * Double(files.count))
+                if encoding == "original" {
+                    try workspace.removeCache()
+                } else {
+                    try await workspace.judge(sources: sources)
+                }
+            }
+        }
+    }
+
+    /// Of four inks every reader makes its own colours, a mean says nothing of a few pixels, and
+    /// the judge has no limit of memory.
+    private static func isComparable(_ file: Corpus.File, _ entry: Report.Entry) -> Bool {
+        let pixels = (entry.width ?? 0) * (entry.height ?? 0)
+        return !file.path.contains("cmyk") && !file.path.contains("ycck")
+            && (64...16_000_000).contains(pixels)
+    }
+
+    @Test(arguments: encodings)
+    func refusesWhatTwoDecodersRefuse(encoding: String) async throws {
+        let files = try Corpus.files(.refused)
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let (run, entries) = try await workspace.prefetch(
+                    files, from: origin, CorpusTests.options(encoding))
+                #expect(run.result.status == 1, "\(run.result)")
+                for (file, entry) in zip(files, entries) {
+                    #expect(CorpusTests.refusals.contains(entry.verdict), "\(file)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: encodings)
+    func decidesAsTheTableSaysWhereTwoDecodersDiffer(encoding: String) async throws {
+        let files = try Corpus.files(.differing)
+        let decisions = Dictionary(
+            uniqueKeysWithValues: try Corpus.decisions().map { ($0.path, $0) })
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let (run, entries) = try await workspace.prefetch(
+                    files, from: origin, CorpusTests.options(encoding))
+                #expect(run.result.status == 1, "\(run.result)")
+                for (file, entry) in zip(files, entries) {
+                    #expect(
+                        entry.verdict == decisions[file.path]?.verdict,
+                        "\(file): \(entry.message ?? "")")
+                }
+                try workspace.removeCache()
+            }
+        }
+    }
+
+    @Test func theTableNamesNoOtherFileAndGivesReasons() throws {
+        let files = try Corpus.files().filter { $0.agreement != .refused }
+        for decision in try Corpus.decisions() {
+            let file = files.first { $0.path == decision.path }
+            #expect(file != nil, "\(decision.path)")
+            // Where both take the file, only a refusal needs words.
+            #expect(
+                file?.agreement == .differing || decision.verdict != "downloaded",
+                "\(decision.path)")
+            #expect(!decision.reason.isEmpty, "\(decision.path)")
+        }
+    }
+
+    /// What `--check structure` skips is the work of decoding, not a file that decodes.
+    @Test func theCheckOfStructureTakesWhateverDecodes() async throws {
+        let files = try Corpus.files()
+        let options = ["--encode", "original", "--check"]
+        try await withOrigin { origin in
+            var taken: [Set<String>] = []
+            for check in ["decode", "structure"] {
+                try await withWorkspace { workspace in
+                    let (_, entries) = try await workspace.prefetch(
+                        files, from: origin, options + [check])
+                    taken.append(Set(entries.filter { $0.outcome == "downloaded" }.map(\.url)))
+                    try workspace.removeCache()
+                }
+            }
+            #expect(taken[0].count > 437)
+            #expect(taken[0].subtracting(taken[1]).isEmpty)
+        }
+    }
+
+    @Test func pixelsAreThoseOfTheReferenceExactly() async throws {
+        let files = try Corpus.files().filter { $0.pixelDigest != nil }
+        let decisions = try Corpus.decisions()
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                let (_, entries) = try await workspace.prefetch(
+                    files, from: origin, ["--encode", "png"])
+                var stored: [(file: Corpus.File, path: String)] = []
+                for (file, entry) in zip(files, entries) {
+                    if let path = entry.path {
+                        stored.append((file, workspace.cache + "/" + path))
+                    } else {
+                        let decision = decisions.first { $0.path == file.path }
+                        #expect(entry.verdict == decision?.verdict, "\(file)")
+                    }
+                }
+                let digests = try await CorpusTests.pixelDigests(
+                    of: stored.map(\.path), in: workspace)
+                #expect(digests.count == stored.count)
+                for (picture, digest) in zip(stored, digests) {
+                    #expect(digest == picture.file.pixelDigest, "\(picture.file)")
+                }
+            }
+        }
+    }
+
+    /// By Pillow, as the reference's own.
+    private static func pixelDigests(
+        of paths: [String], in workspace: Workspace
+    ) async throws -> [String] {
+        var command = Command(
+            executable: "/usr/bin/python3",
+            arguments: ["-I", "-B", Corpus.beside("pixel-digests.py").path],
+            environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: workspace.folder)
+        command.input = .bytes(Array(paths.map { $0 + "\n" }.joined().utf8))
+        let result = try await command.run()
+        #expect(result.status == 0, "\(result)")
+        return result.output.split(separator: "\n").map(String.init)
+    }
+}
