@@ -139,8 +139,7 @@ static void requantise(
 }
 
 static cjpeg_status run_requantise(
-    cjpeg_session *s, int quality, const uint8_t *segments, size_t segments_length,
-    cjpeg_result *result) {
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
@@ -152,7 +151,7 @@ static cjpeg_status run_requantise(
     target->input_components = 3;
     jpeg_set_defaults(target);
     target_tables tables;
-    bool is_known = choose_tables(s, quality, &tables);
+    bool is_known = choose_tables(s, rewriting->quality, &tables);
     if (is_known && !tables.is_any_coarser && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
@@ -163,7 +162,7 @@ static cjpeg_status run_requantise(
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
     // A multi-scan file may define its tables between scans.
-    is_known = choose_tables(s, quality, &tables);
+    is_known = choose_tables(s, rewriting->quality, &tables);
     result->decode_nanoseconds = cjpeg_now() - begin;
     if (!is_known || !tables.is_any_coarser) return CJPEG_OK;
 
@@ -173,6 +172,10 @@ static cjpeg_status run_requantise(
     // The library marks every CMYK file as Adobe's, which tells readers to invert it.
     if (source->jpeg_color_space == JCS_CMYK) {
         target->write_Adobe_marker = source->saw_Adobe_marker;
+    }
+    if (!rewriting->writes_own_segments) {
+        target->write_JFIF_header = FALSE;
+        target->write_Adobe_marker = FALSE;
     }
     requantise(s, coefficients, &tables);
     for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
@@ -186,20 +189,19 @@ static cjpeg_status run_requantise(
     // baseline is not smaller, the source's own scans stay.
     cjpeg_choose_huffman_tables(source, target, coefficients);
     jpeg_write_coefficients(target, coefficients);
-    cjpeg_write_segments(s, segments, segments_length);
+    cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
     jpeg_finish_compress(target);
     cjpeg_take_output(s, result);
     return CJPEG_OK;
 }
 
 cjpeg_status cjpeg_requantise(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits, int quality,
-    const uint8_t *segments, size_t segments_length, size_t maximum_output,
-    cjpeg_result *result, char *message) {
+    const uint8_t *source, size_t length, const cjpeg_limits *limits,
+    const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, source, length, limits, result, message);
-    s.maximum_output = maximum_output;
-    cjpeg_status status = run_requantise(&s, quality, segments, segments_length, result);
+    s.maximum_output = rewriting->maximum_output;
+    cjpeg_status status = run_requantise(&s, rewriting, result);
     // Also when the output was given up.
     if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
     cjpeg_end(&s);

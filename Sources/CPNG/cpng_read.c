@@ -23,6 +23,8 @@ typedef struct {
     int warnings;
     cpng_image *image;
     uint8_t *row;
+    /// Of `OUTPUT_OPAQUE`: red, green, blue.
+    const uint8_t *background;
 } session;
 
 typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
@@ -112,16 +114,26 @@ static void open_source(session *s) {
     }
 }
 
-/// Blends over white and packs: `channels` is 2 or 4, the last being alpha. In place, forwards:
-/// a pixel's result never lies behind its source.
-static void blend_row(uint8_t *row, size_t width, int channels) {
+/// Blends and packs: `channels` is 2 or 4, the last being alpha. In place, forwards: a pixel's
+/// result never lies behind its source.
+static void blend_row(uint8_t *row, size_t width, int channels, const uint8_t background[3]) {
     uint8_t *output = row;
     for (size_t x = 0; x < width; x++, row += channels) {
         unsigned alpha = row[channels - 1];
         for (int channel = 0; channel < channels - 1; channel++) {
-            *output++ = (uint8_t)((row[channel] * alpha + 255 * (255 - alpha) + 127) / 255);
+            unsigned behind = background[channel];
+            *output++ = (uint8_t)((row[channel] * alpha + behind * (255 - alpha) + 127) / 255);
         }
     }
+}
+
+/// Whether pixels may be transparent over what grey cannot show.
+static bool needs_colour(const session *s) {
+    const uint8_t *background = s->background;
+    bool is_grey = background[0] == background[1] && background[1] == background[2];
+    bool is_transparent = (s->image->color_type & PNG_COLOR_MASK_ALPHA) != 0
+        || (s->image->chunks & CPNG_HAS_TRNS) != 0;
+    return is_transparent && !is_grey;
 }
 
 static void read_rows(session *s, output_kind kind) {
@@ -132,6 +144,9 @@ static void read_rows(session *s, output_kind kind) {
     if (kind == OUTPUT_OPAQUE) {
         png_set_expand(png);
         png_set_scale_16(png);
+        image->color_type = png_get_color_type(png, s->info);
+        // Does nothing to what has colour already.
+        if (needs_colour(s)) png_set_gray_to_rgb(png);
     }
     if (kind != OUTPUT_NONE) passes = png_set_interlace_handling(png);
     png_read_update_info(png, s->info);
@@ -175,7 +190,7 @@ static void read_rows(session *s, output_kind kind) {
         size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
         for (uint32_t y = 0; y < image->height; y++) {
             uint8_t *row = image->rows + y * row_bytes;
-            blend_row(row + 1, image->width, channels);
+            blend_row(row + 1, image->width, channels, s->background);
             memmove(image->rows + y * packed, row, packed);
         }
         image->row_bytes = packed - 1;
@@ -210,7 +225,7 @@ static cpng_status run_read(session *s, output_kind kind) {
 
 static cpng_status read_image(
     const uint8_t *source, size_t length, const cpng_limits *limits, output_kind kind,
-    cpng_image *image, char *message) {
+    const uint8_t *background, cpng_image *image, char *message) {
     session s;
     memset(&s, 0, sizeof s);
     memset(image, 0, sizeof *image);
@@ -220,6 +235,7 @@ static cpng_status read_image(
     s.limits = limits;
     s.message = message;
     s.image = image;
+    s.background = background;
     cpng_status status = run_read(&s, kind);
     png_destroy_read_struct(&s.png, &s.info, NULL);
     free(s.row);
@@ -230,19 +246,19 @@ static cpng_status read_image(
 cpng_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
-    return read_image(source, length, limits, OUTPUT_NONE, image, message);
+    return read_image(source, length, limits, OUTPUT_NONE, NULL, image, message);
 }
 
 cpng_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
-    return read_image(source, length, limits, OUTPUT_SAME, image, message);
+    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, message);
 }
 
 cpng_status cpng_decode_opaque(
-    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
-    char *message) {
-    return read_image(source, length, limits, OUTPUT_OPAQUE, image, message);
+    const uint8_t *source, size_t length, const cpng_limits *limits,
+    const uint8_t background[3], cpng_image *image, char *message) {
+    return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, message);
 }
 
 void cpng_image_free(cpng_image *image) {

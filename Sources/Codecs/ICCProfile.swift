@@ -1,4 +1,7 @@
-/// What of an ICC profile (ICC.1:2022, section 7.2) is looked at: its size and its colour space.
+internal import Glibc
+
+/// What of an ICC profile (ICC.1:2022, section 7.2) is looked at: its size, its colour space, and
+/// whether it says nothing but sRGB.
 enum ICCProfile {
     static let headerBytes = 128
 
@@ -14,5 +17,146 @@ enum ICCProfile {
     static func fits(_ profile: [UInt8], channels: Int) -> Bool {
         isWhole(profile)
             && profile.withUnsafeBytes { $0.holds(channels == 1 ? "GRAY" : "RGB ", at: 16) }
+    }
+}
+
+// MARK: - sRGB
+
+extension ICCProfile {
+    /// The columns of the matrix from linear sRGB to XYZ, adapted to D50 by Bradford's method, as the
+    /// profiles in use have them (IEC 61966-2-1; ICC.1:2022, annex E).
+    private static let colorants: [(tag: StaticString, value: [Double])] = [
+        ("rXYZ", [0.4360, 0.2225, 0.0139]), ("gXYZ", [0.3851, 0.7169, 0.0971]),
+        ("bXYZ", [0.1431, 0.0606, 0.7141]),
+    ]
+    /// Published matrices of sRGB differ by up to 0.0005, by their rounding and white point; those of
+    /// Adobe RGB and Display P3 are 0.05 and more away.
+    private static let colorantTolerance = 0.002
+    /// Of encoded light from 0 to 1: less than a step of 8 bits. A pure power of 2.2 is seven
+    /// steps away in the shadows.
+    private static let curveTolerance = 1 / 255.0
+
+    /// Whether pixels with this profile look as they do without any, which is as sRGB.
+    ///
+    /// Decided by what the profile does and not by its name, since the same space comes under dozens
+    /// of names and digests, and some profiles named sRGB are not: for RGB the three colorants
+    /// within ``colorantTolerance`` and the three curves within ``curveTolerance`` of sRGB's, for grey
+    /// the one curve. A profile with look-up tables (`A2B0` and the like), which go before matrix
+    /// and curves, is taken for another space.
+    static func isSRGB(_ profile: [UInt8]) -> Bool {
+        guard isWhole(profile) else { return false }
+        return profile.withUnsafeBytes { bytes in
+            guard bytes.holds("XYZ ", at: 20), let tags = tags(of: bytes) else { return false }
+            let tables: [StaticString] = [
+                "A2B0", "A2B1", "A2B2", "D2B0", "D2B1", "D2B2", "D2B3",
+            ]
+            guard tables.allSatisfy({ tags[signature($0)] == nil }) else { return false }
+            let curves: [StaticString]
+            if bytes.holds("GRAY", at: 16) {
+                curves = ["kTRC"]
+            } else if bytes.holds("RGB ", at: 16) {
+                curves = ["rTRC", "gTRC", "bTRC"]
+                for (tag, value) in colorants {
+                    guard let range = tags[signature(tag)], let found = xyz(in: bytes[range]),
+                        zip(found, value).allSatisfy({ abs($0 - $1) <= colorantTolerance })
+                    else { return false }
+                }
+            } else {
+                return false
+            }
+            return curves.allSatisfy { tag in
+                tags[signature(tag)].map { isCurveOfSRGB(.init(rebasing: bytes[$0])) } ?? false
+            }
+        }
+    }
+
+    private static func signature(_ text: StaticString) -> Int {
+        (0..<4).reduce(0) { $0 << 8 | Int(text.utf8Start[$1]) }
+    }
+
+    /// The tag table (section 7.3); nil where it or a tag passes the end.
+    private static func tags(of bytes: UnsafeRawBufferPointer) -> [Int: Range<Int>]? {
+        guard bytes.count >= headerBytes + 4 else { return nil }
+        let count = bytes.bigEndian32(at: headerBytes)
+        guard count <= (bytes.count - headerBytes - 4) / 12 else { return nil }
+        var tags: [Int: Range<Int>] = [:]
+        for index in 0..<count {
+            let entry = headerBytes + 4 + 12 * index
+            let start = bytes.bigEndian32(at: entry + 4)
+            let length = bytes.bigEndian32(at: entry + 8)
+            guard start <= bytes.count, length <= bytes.count - start else { return nil }
+            tags[bytes.bigEndian32(at: entry)] = start..<start + length
+        }
+        return tags
+    }
+
+    /// A number with 16 bits behind the point, of which there are 32 (section 4.6).
+    private static func fixed(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> Double {
+        Double(Int32(truncatingIfNeeded: bytes.bigEndian32(at: offset))) / 65536
+    }
+
+    private static func xyz(in slice: Slice<UnsafeRawBufferPointer>) -> [Double]? {
+        let bytes = UnsafeRawBufferPointer(rebasing: slice)
+        guard bytes.count >= 20, bytes.holds("XYZ ", at: 0) else { return nil }
+        return [8, 12, 16].map { fixed(bytes, at: $0) }
+    }
+
+    private static func isCurveOfSRGB(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count >= 12 else { return false }
+        let curve: ((Double) -> Double)?
+        if bytes.holds("curv", at: 0) {
+            curve = sampledCurve(bytes)
+        } else if bytes.holds("para", at: 0) {
+            curve = parametricCurve(bytes)
+        } else {
+            return false
+        }
+        guard let curve else { return false }
+        // Compared as encoded again, as the eye and 8 bits see it.
+        return (0...255).allSatisfy { step in
+            let encoded = Double(step) / 255
+            return abs(encodedSRGB(curve(encoded)) - encoded) <= curveTolerance
+        }
+    }
+
+    /// IEC 61966-2-1, from linear light.
+    private static func encodedSRGB(_ linear: Double) -> Double {
+        let linear = min(max(linear, 0), 1)
+        return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055
+    }
+
+    /// Section 10.6: nothing, one exponent, or values at equal distances.
+    private static func sampledCurve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
+        let count = bytes.bigEndian32(at: 8)
+        guard count <= (bytes.count - 12) / 2 else { return nil }
+        switch count {
+        case 0: return { $0 }
+        case 1:
+            let exponent = Double(bytes.bigEndian16(at: 12)) / 256
+            return { pow($0, exponent) }
+        default:
+            return { input in
+                let position = input * Double(count - 1)
+                let index = min(Int(position), count - 2)
+                let low = Double(bytes.bigEndian16(at: 12 + 2 * index))
+                let high = Double(bytes.bigEndian16(at: 14 + 2 * index))
+                return (low + (high - low) * (position - Double(index))) / 65535
+            }
+        }
+    }
+
+    /// Section 10.18, function types 3 and 4; sRGB's curve has none of the simpler forms.
+    private static func parametricCurve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
+        let type = bytes.bigEndian16(at: 8)
+        guard type == 3 || type == 4, bytes.count >= 12 + 4 * (type == 3 ? 5 : 7) else {
+            return nil
+        }
+        let value = (0..<(type == 3 ? 5 : 7)).map { fixed(bytes, at: 12 + 4 * $0) }
+        let offsets = type == 4 ? (value[5], value[6]) : (0, 0)
+        return { input in
+            input >= value[4]
+                ? pow(max(value[1] * input + value[2], 0), value[0]) + offsets.0
+                : value[3] * input + offsets.1
+        }
     }
 }

@@ -78,6 +78,15 @@ extension [ImagePiece] {
 
     var byteCount: Int { reduce(0) { $0 + $1.count } }
 
+    func bytes(of source: UnsafeRawBufferPointer) -> [UInt8] {
+        flatMap { piece -> [UInt8] in
+            switch piece {
+            case .source(let range): [UInt8](source[range])
+            case .made(let bytes): bytes
+            }
+        }
+    }
+
     /// Whether the pieces are the whole source, unchanged.
     func isWhole(_ source: UnsafeRawBufferPointer) -> Bool {
         if count == 1, case .source(let range) = self[0] { return range == 0..<source.count }

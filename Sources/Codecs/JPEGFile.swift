@@ -9,6 +9,8 @@ struct JPEGFile {
         let range: Range<Int>
         /// What follows the length.
         var payload: Range<Int> { min(range.lowerBound + 4, range.upperBound)..<range.upperBound }
+        /// APP0…APP15 and comments.
+        var isMetadata: Bool { (0xE0...0xEF).contains(marker) || marker == 0xFE }
     }
 
     struct Frame {
@@ -27,6 +29,8 @@ struct JPEGFile {
     private(set) var segments: [Segment] = []
     private(set) var frame: Frame?
     private(set) var orientation = ExifOrientation.upright
+    /// The EXIF segment that ``orientation`` is from.
+    private var exif: Segment?
 
     /// Reads up to the first scan.
     ///
@@ -91,6 +95,7 @@ struct JPEGFile {
         case 0xE1 where isExif(segment, in: source) && orientation == ExifOrientation.upright:
             let tiff = segment.payload.dropFirst(6)
             orientation = ExifOrientation.value(inTIFF: .init(rebasing: source[tiff]))
+            if exif == nil || orientation != ExifOrientation.upright { exif = segment }
         default: break
         }
     }
@@ -215,13 +220,34 @@ extension JPEGFile {
         return ICCProfile.isWhole(profile) ? profile : nil
     }
 
+    /// The TIFF structure of the file's EXIF.
+    func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
+        exif.map { Array(source[$0.payload.dropFirst(6)]) }
+    }
+
+    /// An APP1 segment with this TIFF structure; nil for one that is too long for a segment.
+    static func exifSegment(_ tiff: [UInt8]) -> [UInt8]? {
+        tiff.count <= 65527 ? segment(0xE1, Array("Exif\0\0".utf8) + tiff) : nil
+    }
+
+    /// All segments of metadata, in their order.
+    func metadata(in source: UnsafeRawBufferPointer) -> [UInt8] {
+        var result: [UInt8] = []
+        func append(_ segment: Segment) {
+            guard segment.isMetadata else { return }
+            result += JPEGFile.segment(segment.marker, source[segment.payload])
+        }
+        for segment in segments { append(segment) }
+        forEachLaterSegment(in: source, end: source.count, append)
+        return result
+    }
+
     /// The file's own bytes from its start up to `end`, without metadata: APP1…APP15 and comments go, except for the
-    /// colour transform (APP14 of Adobe), a whole ICC profile and the orientation; so does a thumbnail in the JFIF segment.
-    /// `end` is just after the end-of-image marker, where the decoder found it.
+    /// colour transform (APP14 of Adobe), the orientation and, if it is kept, the ICC profile; so does a thumbnail in the
+    /// JFIF segment. `end` is just after the end-of-image marker, where the decoder found it.
     func stripped(
-        _ source: UnsafeRawBufferPointer, end: Int, limits: CodecLimits
+        _ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool
     ) -> [ImagePiece] {
-        let keepsProfile = profile(in: source, limits: limits) != nil
         var pieces: [ImagePiece] = []
         pieces.append(source: 0..<2)
         var needsOrientation = orientation != ExifOrientation.upright
@@ -232,26 +258,31 @@ extension JPEGFile {
         }
         // What follows are scans' data, with tables and further scans between them.
         var offset = segments.last?.range.upperBound ?? 2
-        while let start = JPEGFile.nextMarker(in: source, from: offset), start < end {
-            let marker = source[start + 1]
-            pieces.append(source: offset..<start)
-            offset = start
-            switch marker {
-            case 0x01, 0xD0...0xD9:
-                pieces.append(source: start..<start + 2)
-                offset = start + 2
-            default:
-                guard end - start >= 4 else { break }
-                let next = min(start + 2 + max(source.bigEndian16(at: start + 2), 2), end)
-                if !(0xE0...0xEF).contains(marker) && marker != 0xFE {
-                    pieces.append(source: start..<next)
-                }
-                offset = next
-            }
-            if offset == start { break }
+        forEachLaterSegment(in: source, end: end) { segment in
+            guard segment.isMetadata else { return }
+            pieces.append(source: offset..<segment.range.lowerBound)
+            offset = segment.range.upperBound
         }
         if offset < end { pieces.append(source: offset..<end) }
         return pieces
+    }
+
+    /// Calls `body` with each segment behind the first scan's header, up to the end of the image.
+    private func forEachLaterSegment(
+        in source: UnsafeRawBufferPointer, end: Int, _ body: (Segment) -> Void
+    ) {
+        var offset = segments.last?.range.upperBound ?? 2
+        while let start = JPEGFile.nextMarker(in: source, from: offset), start < end {
+            let marker = source[start + 1]
+            switch marker {
+            case 0xD9: return
+            case 0x01, 0xD0...0xD8: offset = start + 2
+            default:
+                guard end - start >= 4 else { return }
+                offset = min(start + 2 + max(source.bigEndian16(at: start + 2), 2), end)
+                body(Segment(marker: marker, range: start..<offset))
+            }
+        }
     }
 
     private func append(

@@ -6,18 +6,20 @@ internal import PrefetchModel
 struct JPEGProcessing {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
+    let recipe: Recipe
     let limits: CodecLimits
     private let file: JPEGFile
     private let bytes: UnsafePointer<UInt8>
 
     init(
-        source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits
     ) throws(CodecError) {
         guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .notAnImage("no bytes")
         }
         self.source = source
         self.header = header
+        self.recipe = recipe
         self.limits = limits
         self.bytes = bytes
         file = try JPEGFile(headerOf: source)
@@ -40,15 +42,21 @@ struct JPEGProcessing {
     }
 
     /// With coarser quantisation where the quality asks for it; else the source's own data.
-    func requantised(_ recipe: Recipe) throws(CodecError) -> ProcessedImage {
-        let segments = keptSegments
+    func requantised() throws(CodecError) -> ProcessedImage {
+        let profile = keptProfile
+        let segments = keptSegments(profile)
         let maximum = recipe.keepsLarger ? Int.max / 4 : source.count
         var result = cjpeg_result()
         do throws(CodecError) {
             result = try called { limits, result, message in
-                cjpeg_requantise(
-                    bytes, source.count, limits, Int32(recipe.quality), segments, segments.count,
-                    maximum, result, message)
+                segments.withUnsafeBufferPointer { segments in
+                    var rewriting = cjpeg_rewriting(
+                        quality: Int32(recipe.quality), segments: segments.baseAddress,
+                        segments_length: segments.count,
+                        writes_own_segments: recipe.stripping != .none, maximum_output: maximum)
+                    return cjpeg_requantise(
+                        bytes, source.count, limits, &rewriting, result, message)
+                }
             }
         } catch .encodingFailed {
             // Readable, but with coefficients or tables beyond what may be written: its own data
@@ -57,7 +65,10 @@ struct JPEGProcessing {
                 cjpeg_verify(bytes, source.count, limits, result, message)
             }
         }
-        let stripped = file.stripped(source, end: result.source_end, limits: limits)
+        let stripped =
+            recipe.stripping == .none
+            ? [.source(0..<source.count)]
+            : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         if let made = result.bytes {
             let encoded = ImageBytes(owning: made, count: result.length)
             if recipe.keepsLarger || encoded.count < stripped.byteCount {
@@ -71,19 +82,25 @@ struct JPEGProcessing {
         return image(.encoded(copy), result)
     }
 
-    /// Orientation and profile as marker segments.
-    private var keptSegments: [UInt8] {
+    /// The profile that goes with the pixels: one of sRGB says what is true without it.
+    private var keptProfile: [UInt8]? {
+        guard recipe.stripping != .all, let profile = file.profile(in: source, limits: limits)
+        else { return nil }
+        return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
+    }
+
+    /// What the recipe keeps, as marker segments.
+    private func keptSegments(_ profile: [UInt8]?) -> [UInt8] {
+        if recipe.stripping == .none { return file.metadata(in: source) }
         var segments: [UInt8] = []
         if file.orientation != ExifOrientation.upright {
             segments += JPEGFile.orientationSegment(file.orientation)
         }
-        if let profile = file.profile(in: source, limits: limits) {
-            segments += JPEGFile.profileSegments(profile)
-        }
+        if let profile { segments += JPEGFile.profileSegments(profile) }
         return segments
     }
 
-    /// As an upright PNG of 8 bits a sample, grey or RGB.
+    /// As a PNG of 8 bits a sample, grey or RGB, upright unless it takes the whole EXIF along.
     func converted() throws(CodecError) -> ProcessedImage {
         var result = try called { limits, result, message in
             cjpeg_decode(bytes, source.count, limits, result, message)
@@ -91,18 +108,19 @@ struct JPEGProcessing {
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         var pixels = ImageBytes(owning: decoded, count: result.length)
         let begin = ThreadClock.now
+        let exif = recipe.stripping == .none ? file.exif(in: source) : nil
         let (width, height) = try ImageBytes.upright(
             &pixels, width: result.width, height: result.height, channels: Int(result.channels),
-            orientation: file.orientation)
+            orientation: exif == nil ? file.orientation : ExifOrientation.upright)
         result.width = width
         result.height = height
-        let profile = file.profile(in: source, limits: limits)
-        let chunks =
-            if let profile, !result.was_cmyk,
-                ICCProfile.fits(profile, channels: Int(result.channels))
-            {
-                PNGFile.profileChunk(profile)
-            } else { [UInt8]() }
+        var chunks: [UInt8] = []
+        if let profile = keptProfile, !result.was_cmyk,
+            ICCProfile.fits(profile, channels: Int(result.channels))
+        {
+            chunks += PNGFile.profileChunk(profile)
+        }
+        if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
         var rows = cpng_image()
         let status = pixels.withUnsafeBytes { packed in
             packed.baseAddress.map {

@@ -11,6 +11,9 @@ struct PNGFile {
         var data: Range<Int> { range.lowerBound + 8..<range.upperBound - 4 }
     }
 
+    /// Length of the end chunk.
+    static let endBytes = 12
+
     /// In file order, up to and with the end chunk; shorter when the data ends before.
     private(set) var chunks: [Chunk] = []
     let width: Int
@@ -94,18 +97,21 @@ extension UInt32 {
     static let cICP: UInt32 = 0x6349_4350
     static let mDCV: UInt32 = 0x6D44_4356
     static let cLLI: UInt32 = 0x634C_4C49
+    static let bKGD: UInt32 = 0x624B_4744
+    static let hIST: UInt32 = 0x6849_5354
+    static let tIME: UInt32 = 0x7449_4D45
+    static let pCAL: UInt32 = 0x7043_414C
 }
 
 // MARK: - Metadata
 
 extension PNGFile {
-    /// What is kept of the chunks before the image data, with the decoder's flag for a chunk that it
-    /// found valid: what changes how pixels look. To these come the palette, the ICC profile, the
-    /// orientation and ``unknown``. Text, time, physical size, suggested palettes, background and
-    /// all other chunks are dropped.
+    /// What `safe` keeps of the chunks before the image data, with the decoder's flag for a chunk that
+    /// it found valid: what changes how pixels look. To these come palette, transparency, the ICC profile,
+    /// the orientation and ``unknown``. Text, time, physical size, suggested palettes, background
+    /// and all other chunks are dropped.
     private static let known: [UInt32: Int] = [
         .gAMA: CPNG_HAS_GAMA, .cHRM: CPNG_HAS_CHRM, .sRGB: CPNG_HAS_SRGB, .sBIT: CPNG_HAS_SBIT,
-        .tRNS: CPNG_HAS_TRNS,
     ]
     /// Chunks that the library is too old for, with their lengths. High dynamic range:
     /// coding-independent code points, mastering display, light levels.
@@ -144,11 +150,25 @@ extension PNGFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The kept ancillary chunks, a palette and what an animation has there, in the order in which
-    /// they go before the image data. `valid` are the decoder's flags.
-    func keptChunks(
-        _ source: UnsafeRawBufferPointer, valid: UInt32, limits: CodecLimits
-    ) -> [ImagePiece] {
+    /// Chunks that stand beside header, image data and end.
+    struct Metadata {
+        /// Before the image data, the palette among them.
+        var leading: [ImagePiece] = []
+        /// Behind it.
+        var trailing: [ImagePiece] = []
+    }
+
+    /// What is kept of the chunks, those of an animation before the image data included, when the image data is written anew. `valid` are the decoder's flags.
+    ///
+    /// A profile of sRGB goes, and with it the gamma and chromaticities that it overrules (PNG third
+    /// edition, section 4.3): pixels without any of them are sRGB.
+    func metadata(
+        in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
+        limits: CodecLimits
+    ) -> Metadata {
+        if stripping == .none { return wholeMetadata(in: source) }
+        let profile = stripping == .safe ? profile(source, limits: limits) : nil
+        let isSRGB = profile.map(ICCProfile.isSRGB) ?? false
         var pieces: [ImagePiece] = []
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright
@@ -162,26 +182,57 @@ extension PNGFile {
                 continue
             }
             let isKept =
-                if chunk.type == .PLTE {
-                    colorType == 3
-                } else if chunk.type == .acTL || chunk.type == .fcTL {
-                    animation != nil
-                } else if chunk.type == .iCCP {
-                    profile(source, limits: limits) != nil
-                } else if let flag = PNGFile.known[chunk.type] {
-                    valid & UInt32(flag) != 0
-                } else if let length = PNGFile.unknown[chunk.type] {
-                    chunk.data.count == length
-                } else {
-                    false
+                switch chunk.type {
+                case .PLTE: colorType == 3
+                case .tRNS: valid & UInt32(CPNG_HAS_TRNS) != 0
+                case .acTL, .fcTL: animation != nil
+                case _ where stripping == .all: false
+                case .iCCP: profile != nil && !isSRGB
+                case .gAMA where isSRGB, .cHRM where isSRGB: false
+                default:
+                    if let flag = PNGFile.known[chunk.type] {
+                        valid & UInt32(flag) != 0
+                    } else {
+                        PNGFile.unknown[chunk.type] == chunk.data.count
+                    }
                 }
             if isKept, isIntact(chunk, in: source) { pieces.append(source: chunk.range) }
         }
         if needsOrientation {
             pieces.append(.made(PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))))
         }
-        return pieces
+        return Metadata(leading: pieces)
     }
+
+    /// All undamaged ancillary chunks whose meaning is known or that are safe to copy into a file
+    /// with other image data (section 5.4), on their side of it.
+    private func wholeMetadata(in source: UnsafeRawBufferPointer) -> Metadata {
+        var metadata = Metadata()
+        var hasSeenData = false
+        for chunk in chunks.dropFirst() {
+            if chunk.type == .IDAT {
+                hasSeenData = true
+                continue
+            }
+            let isSafeToCopy = chunk.type & 0x20 != 0
+            guard chunk.type == .PLTE || chunk.type & 0x2000_0000 != 0,
+                isSafeToCopy || PNGFile.independent.contains(chunk.type),
+                isIntact(chunk, in: source)
+            else { continue }
+            if hasSeenData {
+                metadata.trailing.append(source: chunk.range)
+            } else {
+                metadata.leading.append(source: chunk.range)
+            }
+        }
+        return metadata
+    }
+
+    /// Chunks that are not marked as safe to copy, but stay true of the same pixels.
+    private static let independent: Set<UInt32> = [
+        .PLTE, .tRNS, .gAMA, .cHRM, .sRGB, .iCCP, .sBIT, .cICP, .mDCV, .cLLI, .bKGD, .hIST, .tIME,
+        .pCAL,
+    ]
 
     private func orientationPiece(
         _ chunk: Chunk, in source: UnsafeRawBufferPointer
@@ -190,11 +241,13 @@ extension PNGFile {
         return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
     }
 
-    /// The file's own header, image data, frames and end, with the kept chunks.
-    ///
-    /// `kept` comes from ``keptChunks(_:valid:limits:)``.
-    func stripped(_ source: UnsafeRawBufferPointer, kept: [ImagePiece]) -> [ImagePiece] {
-        var pieces = [.source(0..<33)] + kept
+    /// The file's own header, image data, frames and end, with this metadata; the whole source
+    /// where nothing is stripped.
+    func stripped(
+        _ source: UnsafeRawBufferPointer, _ metadata: Metadata, stripping: Recipe.Stripping
+    ) -> [ImagePiece] {
+        if stripping == .none { return [.source(0..<source.count)] }
+        var pieces = [.source(0..<33)] + metadata.leading
         for chunk in chunks.drop(while: { $0.type != .IDAT }) {
             let isKept =
                 switch chunk.type {
@@ -205,6 +258,11 @@ extension PNGFile {
             if isKept { pieces.append(.source(chunk.range)) }
         }
         return pieces.joined
+    }
+
+    /// The TIFF structure of the file's EXIF.
+    func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
+        chunks.last { $0.type == .eXIf }.map { Array(source[$0.data]) }
     }
 
     /// The ICC profile, unpacked; nil without a whole one for this kind of pixels.

@@ -6,16 +6,18 @@ internal import PrefetchModel
 struct PNGProcessing {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
+    let recipe: Recipe
     let limits: CodecLimits
     private let file: PNGFile
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
     ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
     init(
-        source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits
     ) throws(CodecError) {
         self.source = source
         self.header = header
+        self.recipe = recipe
         self.limits = limits
         file = try PNGFile(source)
         try file.checkSilentDamage(in: source)
@@ -35,8 +37,10 @@ struct PNGProcessing {
         let rows = try decoded(cpng_verify)
         let duration = PNGProcessing.duration(rows) + (try verifyFrames())
         let begin = ThreadClock.now
-        let kept = file.keptChunks(source, valid: rows.chunks, limits: limits)
-        let output = try output(of: file.stripped(source, kept: kept))
+        let metadata = file.metadata(
+            in: source, valid: rows.chunks, stripping: recipe.stripping, limits: limits)
+        let output = try output(
+            of: file.stripped(source, metadata, stripping: recipe.stripping))
         return image(output, decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
     }
 
@@ -78,24 +82,22 @@ struct PNGProcessing {
 
     /// In its own colour type and bit depth, not interlaced; else the source's own data.
     /// An animation keeps the data it has.
-    func rewritten(keepsLarger: Bool) throws(CodecError) -> ProcessedImage {
+    func rewritten() throws(CodecError) -> ProcessedImage {
         if file.animation != nil { return try passedThrough() }
         var rows = try decoded(cpng_decode)
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
-        let kept = file.keptChunks(source, valid: rows.chunks, limits: limits)
-        let stripped = file.stripped(source, kept: kept)
-        let chunks = kept.flatMap { piece -> [UInt8] in
-            switch piece {
-            case .source(let range): Array(source[range])
-            case .made(let bytes): bytes
-            }
-        }
+        let metadata = file.metadata(
+            in: source, valid: rows.chunks, stripping: recipe.stripping, limits: limits)
+        let stripped = file.stripped(source, metadata, stripping: recipe.stripping)
         let encoded = try PNGEncoding.encoded(
-            &rows, chunks: chunks, maximumBytes: keepsLarger ? .max / 4 : stripped.byteCount)
+            &rows, chunks: metadata.leading.bytes(of: source),
+            maximumBytes: recipe.keepsLarger
+                ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
         let output: ProcessedImage.Output
         if let encoded {
-            output = isSource(encoded) ? .source : .encoded(encoded)
+            let whole = try adding(metadata.trailing, to: encoded)
+            output = isSource(whole) ? .source : .encoded(whole)
         } else {
             output = try self.output(of: stripped)
         }
@@ -113,22 +115,41 @@ struct PNGProcessing {
             encodeDuration: encodeDuration)
     }
 
+    /// The file with chunks between its image data and its end.
+    private func adding(
+        _ chunks: [ImagePiece], to encoded: ImageBytes
+    ) throws(CodecError) -> ImageBytes {
+        guard !chunks.isEmpty else { return encoded }
+        let trailing = chunks.bytes(of: source)
+        let end = encoded.count - PNGFile.endBytes
+        let pieces: [ImagePiece] = [
+            .source(0..<end), .made(trailing), .source(end..<encoded.count),
+        ]
+        let whole = encoded.withUnsafeBytes { ImageBytes(joining: pieces, of: $0) }
+        guard let whole else { throw .outOfMemory("no memory for the output") }
+        return whole
+    }
+
     private func isSource(_ encoded: ImageBytes) -> Bool {
         encoded.count == source.count && encoded.withUnsafeBytes { $0.elementsEqual(source) }
     }
 
-    /// As an upright JPEG, over white where the source is transparent. Gamma and chromaticities,
-    /// which a JPEG cannot carry, are dropped.
+    /// As a JPEG, upright unless it takes the whole EXIF along, over the background where the source is
+    /// transparent. Gamma and chromaticities, which a JPEG cannot carry, are dropped.
     ///
     /// - Throws: `unsupported` for an animation, which would become one picture in silence.
-    func converted(quality: Int) throws(CodecError) -> ProcessedImage {
+    func converted() throws(CodecError) -> ProcessedImage {
         guard file.animation == nil else {
             throw .unsupported("an animated PNG, of which a JPEG would keep one picture only")
         }
         guard header.widthInPixels <= 65500, header.heightInPixels <= 65500 else {
             throw .unsupported("a JPEG has at most 65500 pixels a side")
         }
-        var rows = try decoded(cpng_decode_opaque)
+        let colour = recipe.background
+        let background = [colour.red, colour.green, colour.blue]
+        var rows = try decoded { source, length, limits, rows, message in
+            cpng_decode_opaque(source, length, limits, background, rows, message)
+        }
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let channels = rows.color_type == 0 ? 1 : 3
@@ -140,12 +161,17 @@ struct PNGProcessing {
             cpng_copy_pixels(&rows, start.assumingMemoryBound(to: UInt8.self))
         }
         cpng_image_free(&rows)
+        let exif =
+            recipe.stripping == .none ? file.exif(in: source).flatMap(JPEGFile.exifSegment) : nil
         let (width, height) = try ImageBytes.upright(
             &pixels, width: rows.width, height: rows.height, channels: channels,
-            orientation: file.orientation)
-        var segments: [UInt8] = []
-        if let profile = file.profile(source, limits: limits) {
-            segments = JPEGFile.profileSegments(profile)
+            orientation: exif == nil ? file.orientation : ExifOrientation.upright)
+        var segments = exif ?? []
+        if recipe.stripping != .all, let profile = file.profile(source, limits: limits),
+            recipe.stripping == .none || !ICCProfile.isSRGB(profile),
+            ICCProfile.fits(profile, channels: channels)
+        {
+            segments += JPEGFile.profileSegments(profile)
         }
         var result = cjpeg_result()
         try pixels.withUnsafeBytes { (packed) throws(CodecError) in
@@ -154,7 +180,7 @@ struct PNGProcessing {
             }
             try JPEGProcessing.check { message in
                 cjpeg_encode(
-                    start, width, height, Int32(channels), Int32(quality), segments,
+                    start, width, height, Int32(channels), Int32(recipe.quality), segments,
                     segments.count, .max / 4, &result, message)
             }
         }

@@ -30,17 +30,19 @@ package func process(
     limits: CodecLimits = CodecLimits()
 ) throws(CodecError) -> ProcessedImage {
     guard header.format == .jpeg else {
-        let processing = try PNGProcessing(source: source, header: header, limits: limits)
+        let processing = try PNGProcessing(
+            source: source, header: header, recipe: recipe, limits: limits)
         return switch recipe.encoding {
         case .original: try processing.verified()
-        case .same, .png: try processing.rewritten(keepsLarger: recipe.keepsLarger)
-        case .jpeg: try processing.converted(quality: recipe.quality)
+        case .same, .png: try processing.rewritten()
+        case .jpeg: try processing.converted()
         }
     }
-    let processing = try JPEGProcessing(source: source, header: header, limits: limits)
+    let processing = try JPEGProcessing(
+        source: source, header: header, recipe: recipe, limits: limits)
     return switch recipe.encoding {
     case .original: try processing.verified()
-    case .same, .jpeg: try processing.requantised(recipe)
+    case .same, .jpeg: try processing.requantised()
     case .png: try processing.converted()
     }
 }

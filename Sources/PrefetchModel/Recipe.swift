@@ -4,6 +4,9 @@
 /// change of its meaning needs a new text. Forms: `original` · `same;q=85;strip=safe` ·
 /// `jpeg;q=85;strip=safe` · `png;strip=safe`, each but `original` with `;larger` appended when a
 /// re-encoding larger than its source is kept.
+///
+/// Between `strip` and `larger` stands, in this order and only where it is not the default and
+/// the format has to do with it: `background=rrggbb` (`jpeg`).
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
         /// JPEG stays JPEG, PNG stays PNG.
@@ -14,11 +17,29 @@ package struct Recipe: Hashable, Sendable {
         case original
     }
 
-    package let encoding: Encoding
+    /// What happens to all that a file holds beside its pixels.
+    package enum Stripping: String, CaseIterable, Sendable {
+        /// Colour profiles and colour spaces go, too: the pixels are taken for sRGB.
+        case all
+        /// What changes how the pixels look stays: an ICC profile that is not sRGB's, a PNG's
+        /// gamma and colour space. The rest goes, positions with it. Pixels are turned upright,
+        /// or the orientation is all that is left of EXIF.
+        case safe
+        /// Everything stays, the orientation as a tag.
+        case none
+    }
+
+    package var encoding: Encoding
     /// JPEG quality in libjpeg's scale, 1…100.
-    package let quality: Int
+    package var quality: Int {
+        didSet { Recipe.check(quality) }
+    }
     /// Whether a re-encoding that is not smaller than its source is kept all the same.
-    package let keepsLarger: Bool
+    package var keepsLarger: Bool
+    /// Of no effect on ``Encoding/original``.
+    package var stripping = Stripping.safe
+    /// What shows through transparent pixels in a JPEG.
+    package var background = RGBColor.white
 
     package static let defaultQuality = 85
 
@@ -26,19 +47,48 @@ package struct Recipe: Hashable, Sendable {
     package init(
         encoding: Encoding = .same, quality: Int = Recipe.defaultQuality, keepsLarger: Bool = false
     ) {
-        precondition((1...100).contains(quality), "JPEG quality is within 1…100")
+        Recipe.check(quality)
         self.encoding = encoding
         self.quality = quality
         self.keepsLarger = keepsLarger
     }
 
+    private static func check(_ quality: Int) {
+        precondition((1...100).contains(quality), "JPEG quality is within 1…100")
+    }
+
     package var canonicalText: String {
-        let suffix = keepsLarger ? ";larger" : ""
-        return switch encoding {
-        case .original: "original"
-        case .png: "png;strip=safe\(suffix)"
-        case .same, .jpeg: "\(encoding.rawValue);q=\(quality);strip=safe\(suffix)"
-        }
+        var text = encoding.rawValue
+        if encoding == .original { return text }
+        if encoding != .png { text += ";q=\(quality)" }
+        text += ";strip=\(stripping.rawValue)"
+        if encoding == .jpeg, background != .white { text += ";background=\(background)" }
+        if keepsLarger { text += ";larger" }
+        return text
+    }
+}
+
+/// A colour of 8 bits a channel, in sRGB.
+package struct RGBColor: Hashable, Sendable {
+    package let red: UInt8
+    package let green: UInt8
+    package let blue: UInt8
+
+    package static let white = RGBColor(red: 255, green: 255, blue: 255)
+
+    package init(red: UInt8, green: UInt8, blue: UInt8) {
+        self.red = red
+        self.green = green
+        self.blue = blue
+    }
+
+    package var isGrey: Bool { red == green && green == blue }
+}
+
+/// Six hexadecimal digits in lower case: `ff8000`.
+extension RGBColor: CustomStringConvertible {
+    package var description: String {
+        [red, green, blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import CacheStorage
 import Glibc
 import Manifests
 import Pipeline
@@ -8,9 +7,6 @@ import Reporting
 
 extension StartOrder: ExpressibleByArgument {}
 extension ManifestFormat: ExpressibleByArgument {}
-extension Recipe.Encoding: ExpressibleByArgument {}
-extension MetadataWriter.Durability: ExpressibleByArgument {}
-extension SourceCheck: ExpressibleByArgument {}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension RefreshMode: ExpressibleByArgument {}
 
@@ -196,55 +192,6 @@ struct FreshnessOptions: ParsableArguments {
         configuration.refresh = refresh
         configuration.isOffline = offline
         configuration.retriesFailed = retriesFailed
-    }
-}
-
-/// Flags of `run` about what the cache holds afterwards.
-struct StoringOptions: ParsableArguments {
-    @Option(help: "Stored format; `same` keeps JPEG as JPEG and PNG as PNG.")
-    var encode: Recipe.Encoding = .same
-
-    @Option(help: ArgumentHelp("JPEG quality, 1 to 100.", valueName: "n"))
-    var quality = Recipe.defaultQuality
-
-    @Flag(
-        name: .customLong("keep-larger"),
-        help: """
-            Keep a re-encoding that is not smaller than its source; without it the source's own bytes \
-            are stored, metadata stripped.
-            """)
-    var keepsLarger = false
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            How --encode original makes sure that images are whole: decode them, or follow their \
-            structure, which costs next to nothing but overlooks flipped bits in JPEG data.
-            """, valueName: "how"))
-    var check: SourceCheck = .decode
-
-    @Option(
-        help: ArgumentHelp(
-            """
-            What a power cut may cost: normal (the last seconds), full (nothing that was \
-            reported), off (images of this run may be torn).
-            """, valueName: "how"))
-    var sync: MetadataWriter.Durability = .normal
-
-    func validate() throws {
-        guard (1...100).contains(quality) else {
-            throw ValidationError("--quality is within 1 and 100")
-        }
-        if check == .structure, encode != .original {
-            throw ValidationError("--check structure goes with --encode original only")
-        }
-    }
-
-    func apply(to configuration: inout RunConfiguration) {
-        configuration.recipe = Recipe(
-            encoding: encode, quality: quality, keepsLarger: keepsLarger)
-        configuration.check = check
-        configuration.durability = sync
     }
 }
 

@@ -51,6 +51,50 @@ struct SizeArgument: ExpressibleByArgument {
     }
 }
 
+/// A colour as web pages write it: `#rgb`, `#rrggbb`, or one of the sixteen basic names (CSS Color 4,
+/// section 6.1). The `#` may be left out, since shells begin comments with it.
+struct ColourArgument: ExpressibleByArgument {
+    let colour: RGBColor
+
+    private static let names: [String: Int] = [
+        "black": 0x000000, "silver": 0xC0C0C0, "gray": 0x808080, "white": 0xFFFFFF,
+        "maroon": 0x800000, "red": 0xFF0000, "purple": 0x800080, "fuchsia": 0xFF00FF,
+        "green": 0x008000, "lime": 0x00FF00, "olive": 0x808000, "yellow": 0xFFFF00,
+        "navy": 0x000080, "blue": 0x0000FF, "teal": 0x008080, "aqua": 0x00FFFF,
+    ]
+
+    init(_ colour: RGBColor) {
+        self.colour = colour
+    }
+
+    init?(argument: String) {
+        if let value = ColourArgument.names[argument.lowercased()] {
+            self.init(value)
+            return
+        }
+        let digits = argument.hasPrefix("#") ? argument.dropFirst() : argument[...]
+        // A number's own sign is none of a colour's.
+        guard digits.allSatisfy(\.isHexDigit), let value = Int(digits, radix: 16) else {
+            return nil
+        }
+        switch digits.utf8.count {
+        case 3:
+            // Each digit stands for two of itself.
+            self.init((value >> 8) * 0x110000 | (value >> 4 & 15) * 0x1100 | (value & 15) * 0x11)
+        case 6: self.init(value)
+        default: return nil
+        }
+    }
+
+    /// Red in the third byte, blue in the first.
+    private init(_ value: Int) {
+        func byte(_ shift: Int) -> UInt8 { UInt8(truncatingIfNeeded: value >> shift) }
+        self.init(RGBColor(red: byte(16), green: byte(8), blue: byte(0)))
+    }
+
+    var defaultValueDescription: String { colour == .white ? "white" : "#\(colour)" }
+}
+
 /// A number of failures, `10`, or a share of the entries, `5%`.
 struct ToleranceArgument: ExpressibleByArgument {
     let tolerance: FailureTolerance

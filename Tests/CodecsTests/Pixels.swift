@@ -58,8 +58,12 @@ struct PackedRows: Equatable {
             maximum_warnings: 100)
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
-        let decode = isOpaque ? cpng_decode_opaque : cpng_decode
-        try #require(decode(bytes, bytes.count, &limits, &image, &message) == CPNG_OK)
+        let white = [UInt8](repeating: 255, count: 3)
+        let status =
+            isOpaque
+            ? cpng_decode_opaque(bytes, bytes.count, &limits, white, &image, &message)
+            : cpng_decode(bytes, bytes.count, &limits, &image, &message)
+        try #require(status == CPNG_OK)
         defer { cpng_image_free(&image) }
         width = Int(image.width)
         height = Int(image.height)

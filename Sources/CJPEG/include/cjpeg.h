@@ -60,19 +60,28 @@ cjpeg_status cjpeg_verify(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message);
 
+/// How coefficients are written again.
+typedef struct {
+    /// Libjpeg's scale, 1…100.
+    int quality;
+    /// Complete marker segments (0xFF, marker, length, payload) to write before the tables.
+    const uint8_t *_Nullable segments;
+    size_t segments_length;
+    /// Whether the library writes a JFIF or Adobe segment; without it, those of `segments` alone
+    /// say what the components mean.
+    bool writes_own_segments;
+    size_t maximum_output;
+} cjpeg_rewriting;
+
 /// Verifies the file and, where that makes a quantisation table coarser, writes its DCT
-/// coefficients again, quantised by the larger of the source's step and that of `quality`.
+/// coefficients again, quantised by the larger of the source's step and that of the quality.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when no table would become coarser, or when the
 /// output would reach `maximum_output` bytes. The output is baseline (or sequential) Huffman with
 /// the source's sampling factors, colour space, component identifiers and density.
-///
-/// - `segments`: complete marker segments (0xFF, marker, length, payload) to write before the
-///   tables.
 cjpeg_status cjpeg_requantise(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits, int quality,
-    const uint8_t *_Nullable segments, size_t segments_length, size_t maximum_output,
-    cjpeg_result *result, char *message);
+    const uint8_t *source, size_t length, const cjpeg_limits *limits,
+    const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
 /// Decodes to 8-bit grey or RGB, rows from the top without padding.
 cjpeg_status cjpeg_decode(

@@ -73,10 +73,11 @@ cpng_status cpng_decode(
     char *message);
 
 /// Decodes to 8-bit grey or RGB: palettes are expanded, 16 bits scaled to 8, and transparency is
-/// blended over white in the file's own encoding of light. The rows have the spare byte too.
+/// blended over the background (red, green, blue) in the file's own encoding of light. Grey with
+/// transparency becomes RGB over a background that is not grey. The rows have the spare byte too.
 cpng_status cpng_decode_opaque(
-    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
-    char *message);
+    const uint8_t *source, size_t length, const cpng_limits *limits,
+    const uint8_t background[_Nonnull 3], cpng_image *image, char *message);
 
 void cpng_image_free(cpng_image *image);
 

@@ -1,0 +1,35 @@
+import PrefetchModel
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct RecipeTests {
+    /// Existing caches hold these.
+    @Test func textsOfDefaultsNeverChange() {
+        #expect(Recipe().canonicalText == "same;q=85;strip=safe")
+        #expect(Recipe(encoding: .jpeg, quality: 40).canonicalText == "jpeg;q=40;strip=safe")
+        #expect(Recipe(encoding: .png).canonicalText == "png;strip=safe")
+        #expect(Recipe(encoding: .original).canonicalText == "original")
+        #expect(Recipe(keepsLarger: true).canonicalText == "same;q=85;strip=safe;larger")
+        #expect(Recipe(encoding: .png, keepsLarger: true).canonicalText == "png;strip=safe;larger")
+    }
+
+    @Test func strippingIsPartOfWhatIsEncoded() {
+        for stripping in [Recipe.Stripping.all, .none] {
+            var recipe = Recipe(keepsLarger: true)
+            recipe.stripping = stripping
+            #expect(recipe.canonicalText == "same;q=85;strip=\(stripping);larger")
+            recipe.encoding = .original
+            #expect(recipe.canonicalText == "original")
+        }
+    }
+
+    @Test func theBackgroundIsPartOfWhatBecomesJPEG() {
+        var recipe = Recipe(encoding: .jpeg, keepsLarger: true)
+        recipe.background = RGBColor(red: 255, green: 128, blue: 0)
+        #expect(recipe.canonicalText == "jpeg;q=85;strip=safe;background=ff8000;larger")
+        for encoding in [Recipe.Encoding.same, .png, .original] {
+            recipe.encoding = encoding
+            #expect(
+                recipe.canonicalText == Recipe(encoding: encoding, keepsLarger: true).canonicalText)
+        }
+    }
+}
