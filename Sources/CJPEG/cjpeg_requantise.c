@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cjpeg_huffman.h"
+#include "cjpeg_transform.h"
 
 // MARK: - Requantisation
 
@@ -26,7 +27,12 @@ static bool is_chroma(const j_decompress_ptr cinfo, int index) {
         && (index == 1 || index == 2);
 }
 
-static bool choose_tables(cjpeg_session *s, int quality, target_tables *targets) {
+/// Chooses in the source's layout. Where the result is transposed, so are the tables that it is
+/// asked for: what is written then has the quality's own, and is not coarsened by another run.
+///
+/// - Returns: false while a table is not known.
+static bool choose_tables(
+    cjpeg_session *s, int quality, bool is_transposed, target_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
     UINT16 luma[64], chroma[64];
     memset(targets, 0, sizeof *targets);
@@ -40,10 +46,9 @@ static bool choose_tables(cjpeg_session *s, int quality, target_tables *targets)
         const UINT16 *wanted = is_chroma(cinfo, index) ? chroma : luma;
         UINT16 *values = targets->tables[slot].quantval;
         for (int position = 0; position < 64; position++) {
+            UINT16 value = wanted[is_transposed ? cjpeg_transposed_place(position) : position];
             // Components that share a table get the finer of their targets.
-            if (!is_used[slot] || wanted[position] < values[position]) {
-                values[position] = wanted[position];
-            }
+            if (!is_used[slot] || value < values[position]) values[position] = value;
         }
         is_used[slot] = true;
     }
@@ -151,20 +156,25 @@ static cjpeg_status run_requantise(
     target->input_components = 3;
     jpeg_set_defaults(target);
     target_tables tables;
-    bool is_known = choose_tables(s, rewriting->quality, &tables);
-    if (is_known && !tables.is_any_coarser && !jpeg_has_multiple_scans(source)) {
+    int orientation = rewriting->orientation;
+    bool turns = orientation != 1 && cjpeg_can_turn(source, orientation);
+    bool transposes = turns && cjpeg_is_transposing(orientation);
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
         result->decode_nanoseconds = cjpeg_now() - begin;
         return CJPEG_OK;
     }
+    jvirt_barray_ptr turned[MAX_COMPONENTS];
+    if (turns) cjpeg_request_turned(source, orientation, turned);
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
     // A multi-scan file may define its tables between scans.
-    is_known = choose_tables(s, rewriting->quality, &tables);
+    is_known = choose_tables(s, rewriting->quality, transposes, &tables);
     result->decode_nanoseconds = cjpeg_now() - begin;
-    if (!is_known || !tables.is_any_coarser) return CJPEG_OK;
+    if (!is_known || (!tables.is_any_coarser && !turns)) return CJPEG_OK;
 
     s->encode_begin = cjpeg_now();
     s->is_encoding = true;
@@ -185,13 +195,33 @@ static cjpeg_status run_requantise(
                 sizeof tables.tables[slot].quantval);
         }
     }
-    // Baseline also for progressive sources, whose ten scans would cost as many passes; where
-    // baseline is not smaller, the source's own scans stay.
-    cjpeg_choose_huffman_tables(source, target, coefficients);
+    if (turns) {
+        cjpeg_turn(source, target, orientation, coefficients, turned);
+        coefficients = turned;
+    }
+    if (tables.is_any_coarser) {
+        // Baseline also for progressive sources, whose ten scans would cost as many passes; where
+        // baseline is not smaller, the source's own scans stay.
+        cjpeg_choose_huffman_tables(source, target, coefficients, transposes);
+    } else {
+        // No coefficient became smaller, so only the same kind of code with the best tables is
+        // about as small as the source. Turned sources that need nothing else are few.
+        target->optimize_coding = TRUE;
+        if (source->progressive_mode) jpeg_simple_progression(target);
+    }
     jpeg_write_coefficients(target, coefficients);
+    if (!turns) {
+        cjpeg_write_segments(
+            s, rewriting->orientation_segment, rewriting->orientation_segment_length);
+    }
     cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
     jpeg_finish_compress(target);
     cjpeg_take_output(s, result);
+    result->was_turned = turns && result->bytes != NULL;
+    if (result->was_turned) {
+        result->width = target->image_width;
+        result->height = target->image_height;
+    }
     return CJPEG_OK;
 }
 

@@ -20,6 +20,11 @@ package struct ImageHeader: Hashable, Sendable {
     /// More than one picture, of which the size is that of all.
     var isAnimated = false
 
+    /// Whether a result of the same format may be upright where the source is not.
+    private func isTurned(by recipe: Recipe) -> Bool {
+        orientation != ExifOrientation.upright && recipe.stripping != .none
+    }
+
     package var pixels: Int { widthInPixels * heightInPixels }
 
     /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:)`` allocates for this image, the source itself not
@@ -27,17 +32,21 @@ package struct ImageHeader: Hashable, Sendable {
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
         // The libraries' own state and tables; libdeflate's compressor is most of it.
         let fixed = 2 << 20
-        let stride = (widthInPixels * channels * bitDepth + 7) / 8 + 1
+        func stride(_ pixels: Int) -> Int { (pixels * channels * bitDepth + 7) / 8 + 1 }
+        let isTurned = isTurned(by: recipe)
         // Rows in work, and those on which filters are tried, twice.
-        let margin = fixed + 160 * stride
-        let rows = heightInPixels * stride
+        let longest = isTurned ? max(widthInPixels, heightInPixels) : widthInPixels
+        let margin = fixed + 160 * stride(longest)
+        let rows = heightInPixels * stride(widthInPixels)
+        let turnedRows = isTurned ? max(widthInPixels * stride(heightInPixels), rows) : 0
         // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
         let output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
         switch (format, recipe.encoding) {
         case (.jpeg, .original):
             return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
         case (.jpeg, .same), (.jpeg, .jpeg):
-            return margin + coefficientBytes + output
+            // Turned ones lie beside those as read.
+            return margin + coefficientBytes * (isTurned ? 2 : 1) + output
         case (.jpeg, .png):
             let decoded = pixels * min(channels, 3)
             // Pixels as decoded, turned or as rows, and the output.
@@ -52,7 +61,9 @@ package struct ImageHeader: Hashable, Sendable {
             // Grey or RGB, with alpha before it is blended; then upright; then a JPEG.
             return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels
         default:
-            return margin + rows + (recipe.keepsLarger ? rows + rows / 64 : sourceBytes)
+            let written = max(rows, turnedRows)
+            return margin + rows + turnedRows
+                + (recipe.keepsLarger ? written + written / 64 : sourceBytes)
         }
     }
 }

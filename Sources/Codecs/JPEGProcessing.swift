@@ -41,21 +41,31 @@ struct JPEGProcessing {
         return image(.source, result)
     }
 
-    /// With coarser quantisation where the quality asks for it; else the source's own data.
+    /// Upright where whole blocks allow it, with coarser quantisation where the quality asks for it;
+    /// else the source's own data.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
         let segments = keptSegments(profile)
+        let keepsAll = recipe.stripping == .none
+        let orientation = keepsAll ? ExifOrientation.upright : file.orientation
+        let tag =
+            orientation == ExifOrientation.upright
+            ? [] : JPEGFile.orientationSegment(orientation)
         let maximum = recipe.keepsLarger ? Int.max / 4 : source.count
         var result = cjpeg_result()
         do throws(CodecError) {
             result = try called { limits, result, message in
                 segments.withUnsafeBufferPointer { segments in
-                    var rewriting = cjpeg_rewriting(
-                        quality: Int32(recipe.quality), segments: segments.baseAddress,
-                        segments_length: segments.count,
-                        writes_own_segments: recipe.stripping != .none, maximum_output: maximum)
-                    return cjpeg_requantise(
-                        bytes, source.count, limits, &rewriting, result, message)
+                    tag.withUnsafeBufferPointer { tag in
+                        var rewriting = cjpeg_rewriting(
+                            quality: Int32(recipe.quality), segments: segments.baseAddress,
+                            segments_length: segments.count, orientation: Int32(orientation),
+                            orientation_segment: tag.baseAddress,
+                            orientation_segment_length: tag.count,
+                            writes_own_segments: !keepsAll, maximum_output: maximum)
+                        return cjpeg_requantise(
+                            bytes, source.count, limits, &rewriting, result, message)
+                    }
                 }
             }
         } catch .encodingFailed {
@@ -66,12 +76,13 @@ struct JPEGProcessing {
             }
         }
         let stripped =
-            recipe.stripping == .none
+            keepsAll
             ? [.source(0..<source.count)]
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         if let made = result.bytes {
             let encoded = ImageBytes(owning: made, count: result.length)
-            if recipe.keepsLarger || encoded.count < stripped.byteCount {
+            // A turned one is smaller than the source, if not always than its bytes with a tag.
+            if recipe.keepsLarger || result.was_turned || encoded.count < stripped.byteCount {
                 return image(.encoded(encoded), result)
             }
         }
@@ -89,15 +100,10 @@ struct JPEGProcessing {
         return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
     }
 
-    /// What the recipe keeps, as marker segments.
+    /// What the recipe keeps beside the orientation, as marker segments.
     private func keptSegments(_ profile: [UInt8]?) -> [UInt8] {
         if recipe.stripping == .none { return file.metadata(in: source) }
-        var segments: [UInt8] = []
-        if file.orientation != ExifOrientation.upright {
-            segments += JPEGFile.orientationSegment(file.orientation)
-        }
-        if let profile { segments += JPEGFile.profileSegments(profile) }
-        return segments
+        return profile.map(JPEGFile.profileSegments) ?? []
     }
 
     /// As a PNG of 8 bits a sample, grey or RGB, upright unless it takes the whole EXIF along.
@@ -141,8 +147,8 @@ struct JPEGProcessing {
 
     private func image(_ output: ProcessedImage.Output, _ result: cjpeg_result) -> ProcessedImage {
         ProcessedImage(
-            output: output, format: .jpeg, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels,
+            output: output, format: .jpeg, widthInPixels: Int(result.width),
+            heightInPixels: Int(result.height),
             decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
             encodeDuration: .nanoseconds(Int64(clamping: result.encode_nanoseconds)))
     }

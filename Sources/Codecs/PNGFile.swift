@@ -158,20 +158,21 @@ extension PNGFile {
         var trailing: [ImagePiece] = []
     }
 
-    /// What is kept of the chunks, those of an animation before the image data included, when the image data is written anew. `valid` are the decoder's flags.
+    /// What is kept of the chunks, those of an animation before the image data included. `valid` are
+    /// the decoder's flags; with `isUpright` the pixels are turned already, and no orientation is kept.
     ///
     /// A profile of sRGB goes, and with it the gamma and chromaticities that it overrules (PNG third
     /// edition, section 4.3): pixels without any of them are sRGB.
     func metadata(
         in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
-        limits: CodecLimits
+        isUpright: Bool, limits: CodecLimits
     ) -> Metadata {
         if stripping == .none { return wholeMetadata(in: source) }
         let profile = stripping == .safe ? profile(source, limits: limits) : nil
         let isSRGB = profile.map(ICCProfile.isSRGB) ?? false
         var pieces: [ImagePiece] = []
         var seen: Set<UInt32> = []
-        var needsOrientation = orientation != ExifOrientation.upright
+        var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         for chunk in chunks.dropFirst() {
             if chunk.type == .IDAT { break }
             guard seen.insert(chunk.type).inserted else { continue }

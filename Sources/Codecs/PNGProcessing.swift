@@ -37,8 +37,7 @@ struct PNGProcessing {
         let rows = try decoded(cpng_verify)
         let duration = PNGProcessing.duration(rows) + (try verifyFrames())
         let begin = ThreadClock.now
-        let metadata = file.metadata(
-            in: source, valid: rows.chunks, stripping: recipe.stripping, limits: limits)
+        let metadata = metadata(valid: rows.chunks, isUpright: false)
         let output = try output(
             of: file.stripped(source, metadata, stripping: recipe.stripping))
         return image(output, decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
@@ -80,16 +79,24 @@ struct PNGProcessing {
         return duration
     }
 
-    /// In its own colour type and bit depth, not interlaced; else the source's own data.
+    /// In its own colour type and bit depth, upright, not interlaced; else the source's own data.
     /// An animation keeps the data it has.
     func rewritten() throws(CodecError) -> ProcessedImage {
         if file.animation != nil { return try passedThrough() }
         var rows = try decoded(cpng_decode)
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
-        let metadata = file.metadata(
-            in: source, valid: rows.chunks, stripping: recipe.stripping, limits: limits)
-        let stripped = file.stripped(source, metadata, stripping: recipe.stripping)
+        let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
+        if isTurned {
+            guard cpng_turn(&rows, Int32(file.orientation)) == CPNG_OK else {
+                throw .outOfMemory("no memory for the pixels")
+            }
+        }
+        let metadata = metadata(valid: rows.chunks, isUpright: isTurned)
+        // Where the source's own data stays, so does its orientation.
+        let stripped = file.stripped(
+            source, isTurned ? self.metadata(valid: rows.chunks, isUpright: false) : metadata,
+            stripping: recipe.stripping)
         let encoded = try PNGEncoding.encoded(
             &rows, chunks: metadata.leading.bytes(of: source),
             maximumBytes: recipe.keepsLarger
@@ -101,9 +108,18 @@ struct PNGProcessing {
         } else {
             output = try self.output(of: stripped)
         }
-        return image(
-            output, decodeDuration: PNGProcessing.duration(rows),
-            encodeDuration: ThreadClock.now - begin)
+        let isUpright = isTurned && encoded != nil
+        return ProcessedImage(
+            output: output, format: .png,
+            widthInPixels: isUpright ? Int(rows.width) : header.widthInPixels,
+            heightInPixels: isUpright ? Int(rows.height) : header.heightInPixels,
+            decodeDuration: PNGProcessing.duration(rows), encodeDuration: ThreadClock.now - begin)
+    }
+
+    private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
+        file.metadata(
+            in: source, valid: valid, stripping: recipe.stripping, isUpright: isUpright,
+            limits: limits)
     }
 
     private func image(

@@ -142,6 +142,27 @@ struct StoredPictureTests {
         }
     }
 
+    @Test(arguments: ["jpeg", "png"], 1...8)
+    func picturesAreStoredUpright(format: String, orientation: Int) async throws {
+        var wanted: [[Int]] = []
+        try await stored(["--encode", "original"]) {
+            try await $0.picture(format: format, orientation: orientation)
+        } _: { look, _ in
+            #expect(look.orientation == orientation)
+            wanted = look.corners
+        }
+        try await stored([]) {
+            try await $0.picture(format: format, orientation: orientation)
+        } _: { look, entry in
+            #expect(look.exif.isEmpty)
+            #expect(look.size == (orientation < 5 ? [64, 48] : [48, 64]))
+            #expect([entry.width, entry.height] == look.size)
+            for (corner, expected) in zip(look.corners, wanted) {
+                #expect(zip(corner, expected).allSatisfy { abs($0 - $1) <= 8 }, "\(corner)")
+            }
+        }
+    }
+
     @Test(arguments: [
         ("#f80", [255, 136, 0]), ("teal", [0, 128, 128]), ("a0b0c0", [160, 176, 192]),
     ])

@@ -49,6 +49,8 @@ typedef struct {
     int channels;
     /// The source's pixels were CMYK or YCCK.
     bool was_cmyk;
+    /// The picture was turned upright; `width` and `height` are those of the result.
+    bool was_turned;
     uint64_t decode_nanoseconds;
     uint64_t encode_nanoseconds;
 } cjpeg_result;
@@ -67,18 +69,26 @@ typedef struct {
     /// Complete marker segments (0xFF, marker, length, payload) to write before the tables.
     const uint8_t *_Nullable segments;
     size_t segments_length;
+    /// EXIF's, 1…8: how the stored picture is turned for display. It is turned upright where that
+    /// takes whole blocks only.
+    int orientation;
+    /// Written before `segments` where the picture is not turned upright.
+    const uint8_t *_Nullable orientation_segment;
+    size_t orientation_segment_length;
     /// Whether the library writes a JFIF or Adobe segment; without it, those of `segments` alone
     /// say what the components mean.
     bool writes_own_segments;
     size_t maximum_output;
 } cjpeg_rewriting;
 
-/// Verifies the file and, where that makes a quantisation table coarser, writes its DCT
-/// coefficients again, quantised by the larger of the source's step and that of the quality.
+/// Verifies the file and, where that makes a quantisation table coarser or turns the picture
+/// upright, writes its DCT coefficients again, quantised by the larger of the source's step and
+/// that of the quality.
 ///
-/// `result->bytes` stays NULL with `CJPEG_OK` when no table would become coarser, or when the
-/// output would reach `maximum_output` bytes. The output is baseline (or sequential) Huffman with
-/// the source's sampling factors, colour space, component identifiers and density.
+/// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
+/// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman, progressive where
+/// a progressive source is turned and nothing else, with the source's sampling factors, colour
+/// space, component identifiers and density.
 cjpeg_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);

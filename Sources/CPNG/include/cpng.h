@@ -81,6 +81,10 @@ cpng_status cpng_decode_opaque(
 
 void cpng_image_free(cpng_image *image);
 
+/// Turns the rows upright: `orientation` is that of EXIF, 1…8; 5…8 exchange width and height. The
+/// rows stay as they were unless it returns `CPNG_OK`.
+cpng_status cpng_turn(cpng_image *image, int orientation);
+
 /// Copies rows without their spare bytes.
 void cpng_copy_pixels(const cpng_image *image, uint8_t *pixels);
 
