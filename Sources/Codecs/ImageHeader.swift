@@ -40,7 +40,9 @@ package struct ImageHeader: Hashable, Sendable {
         let rows = heightInPixels * stride(widthInPixels)
         let turnedRows = isTurned ? max(widthInPixels * stride(heightInPixels), rows) : 0
         // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
-        let output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
+        var output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
+        // The first result is kept while smaller ones are looked for.
+        if recipe.maximumStoredBytes != nil { output *= 2 }
         switch (format, recipe.encoding) {
         case (.jpeg, .original):
             return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
@@ -59,7 +61,8 @@ package struct ImageHeader: Hashable, Sendable {
             return margin + 2 * sourceBytes
         case (_, .jpeg):
             // Grey or RGB, with alpha before it is blended; then upright; then a JPEG.
-            return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels
+            let trials = min(recipe.maximumStoredBytes ?? 0, 3 * pixels)
+            return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels + 2 * trials
         default:
             let written = max(rows, turnedRows)
             return margin + rows + turnedRows

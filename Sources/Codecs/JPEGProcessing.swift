@@ -41,33 +41,16 @@ struct JPEGProcessing {
         return image(.source, result)
     }
 
-    /// Upright where whole blocks allow it, with coarser quantisation where the quality asks for it;
-    /// else the source's own data.
+    /// Upright where whole blocks allow it, with coarser quantisation where the quality or the
+    /// largest size asks for it; else the source's own data.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
         let segments = keptSegments(profile)
-        let keepsAll = recipe.stripping == .none
-        let orientation = keepsAll ? ExifOrientation.upright : file.orientation
-        let tag =
-            orientation == ExifOrientation.upright
-            ? [] : JPEGFile.orientationSegment(orientation)
-        let maximum = recipe.keepsLarger ? Int.max / 4 : source.count
         var result = cjpeg_result()
         do throws(CodecError) {
-            result = try called { limits, result, message in
-                segments.withUnsafeBufferPointer { segments in
-                    tag.withUnsafeBufferPointer { tag in
-                        var rewriting = cjpeg_rewriting(
-                            quality: Int32(recipe.quality), segments: segments.baseAddress,
-                            segments_length: segments.count, orientation: Int32(orientation),
-                            orientation_segment: tag.baseAddress,
-                            orientation_segment_length: tag.count,
-                            writes_own_segments: !keepsAll, maximum_output: maximum)
-                        return cjpeg_requantise(
-                            bytes, source.count, limits, &rewriting, result, message)
-                    }
-                }
-            }
+            result = try requantised(
+                quality: recipe.quality,
+                maximumBytes: recipe.keepsLarger ? Int.max / 4 : source.count, segments)
         } catch .encodingFailed {
             // Readable, but with coefficients or tables beyond what may be written: its own data
             // is as good as before. It was decoded to its end, or this could not have begun.
@@ -76,21 +59,80 @@ struct JPEGProcessing {
             }
         }
         let stripped =
-            keepsAll
+            recipe.stripping == .none
             ? [.source(0..<source.count)]
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
-        if let made = result.bytes {
-            let encoded = ImageBytes(owning: made, count: result.length)
-            // A turned one is smaller than the source, if not always than its bytes with a tag.
-            if recipe.keepsLarger || result.was_turned || encoded.count < stripped.byteCount {
-                return image(.encoded(encoded), result)
-            }
+        var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
+        // A turned one is smaller than the source, if not always than its bytes with a tag.
+        if let made = encoded, !recipe.keepsLarger, !result.was_turned,
+            made.count >= stripped.byteCount
+        {
+            encoded = nil
         }
+        if let most = recipe.maximumStoredBytes, encoded?.count ?? stripped.byteCount > most {
+            encoded =
+                try fitting(
+                    most, segments, below: encoded?.count ?? stripped.byteCount, &result) ?? encoded
+        }
+        if let encoded { return image(.encoded(encoded), result) }
         if stripped.isWhole(source) { return image(.source, result) }
         guard let copy = ImageBytes(joining: stripped, of: source) else {
             throw .outOfMemory("no memory for the output")
         }
         return image(.encoded(copy), result)
+    }
+
+    /// With the best quality for that many bytes; where none is low enough, the lowest, if that makes
+    /// it smaller than it is. `result` is replaced when there is one, and has the times of all trials.
+    private func fitting(
+        _ maximumBytes: Int, _ segments: [UInt8], below present: Int, _ result: inout cjpeg_result
+    ) throws(CodecError) -> ImageBytes? {
+        var spent = (decode: result.decode_nanoseconds, encode: result.encode_nanoseconds)
+        func trial(_ quality: Int, _ most: Int) throws(CodecError) -> (ImageBytes, cjpeg_result)? {
+            do throws(CodecError) {
+                let trial = try requantised(quality: quality, maximumBytes: most, segments)
+                spent.decode += trial.decode_nanoseconds
+                spent.encode += trial.encode_nanoseconds
+                return trial.bytes.map { (ImageBytes(owning: $0, count: trial.length), trial) }
+            } catch .encodingFailed {
+                return nil
+            }
+        }
+        var found = try QualitySearch.best(below: recipe.quality) { quality throws(CodecError) in
+            try trial(quality, maximumBytes + 1)
+        }
+        if found == nil, recipe.quality > QualitySearch.floor {
+            found = try trial(QualitySearch.floor, present)
+        }
+        if let found { result = found.1 }
+        result.decode_nanoseconds = spent.decode
+        result.encode_nanoseconds = spent.encode
+        return found?.0
+    }
+
+    /// `bytes` of the result stays nil when nothing would change, or when it would reach that many.
+    private func requantised(
+        quality: Int, maximumBytes: Int, _ segments: [UInt8]
+    ) throws(CodecError) -> cjpeg_result {
+        let keepsAll = recipe.stripping == .none
+        let orientation = keepsAll ? ExifOrientation.upright : file.orientation
+        let tag =
+            orientation == ExifOrientation.upright
+            ? [] : JPEGFile.orientationSegment(orientation)
+        return try called { limits, result, message in
+            segments.withUnsafeBufferPointer { segments in
+                tag.withUnsafeBufferPointer { tag in
+                    var rewriting = cjpeg_rewriting(
+                        quality: Int32(quality), segments: segments.baseAddress,
+                        segments_length: segments.count, orientation: Int32(orientation),
+                        orientation_segment: tag.baseAddress,
+                        orientation_segment_length: tag.count,
+                        writes_own_segments: !keepsAll, maximum_output: maximumBytes)
+                    return cjpeg_requantise(
+                        bytes, source.count, limits, &rewriting, result, message)
+                }
+            }
+        }
     }
 
     /// The profile that goes with the pixels: one of sRGB says what is true without it.

@@ -189,22 +189,38 @@ struct PNGProcessing {
         {
             segments += JPEGFile.profileSegments(profile)
         }
-        var result = cjpeg_result()
-        try pixels.withUnsafeBytes { (packed) throws(CodecError) in
-            guard let start = packed.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                return
+        func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
+            var result = cjpeg_result()
+            try pixels.withUnsafeBytes { (packed) throws(CodecError) in
+                guard let start = packed.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                    return
+                }
+                try JPEGProcessing.check { message in
+                    cjpeg_encode(
+                        start, width, height, Int32(channels), Int32(quality), segments,
+                        segments.count, most, &result, message)
+                }
             }
-            try JPEGProcessing.check { message in
-                cjpeg_encode(
-                    start, width, height, Int32(channels), Int32(recipe.quality), segments,
-                    segments.count, .max / 4, &result, message)
+            return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
+        }
+        guard var made = try encoded(recipe.quality, .max / 4) else {
+            throw .encodingFailed("no output")
+        }
+        if let most = recipe.maximumStoredBytes, made.count > most {
+            let fitting = try QualitySearch.best(below: recipe.quality) {
+                quality throws(CodecError) in
+                try encoded(quality, most + 1)
+            }
+            if let fitting {
+                made = fitting
+            } else if recipe.quality > QualitySearch.floor {
+                made = try encoded(QualitySearch.floor, made.count) ?? made
             }
         }
-        guard let made = result.bytes else { throw .encodingFailed("no output") }
         return ProcessedImage(
-            output: .encoded(ImageBytes(owning: made, count: result.length)), format: .jpeg,
-            widthInPixels: Int(width), heightInPixels: Int(height),
-            decodeDuration: PNGProcessing.duration(rows), encodeDuration: ThreadClock.now - begin)
+            output: .encoded(made), format: .jpeg, widthInPixels: Int(width),
+            heightInPixels: Int(height), decodeDuration: PNGProcessing.duration(rows),
+            encodeDuration: ThreadClock.now - begin)
     }
 
     private static func duration(_ rows: cpng_image) -> Duration {

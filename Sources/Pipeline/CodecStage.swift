@@ -86,6 +86,8 @@ struct CodecCompletion: Sendable {
     let result: Result
     var decode: Duration?
     var encode: Duration?
+    /// What is to be said of an image that is stored.
+    var remark: String?
 }
 
 /// The codec workers: threads that decode, encode, hash and store one image each.
@@ -308,12 +310,15 @@ final class CodecStage: Sendable {
             digest: digest, format: header.format, widthInPixels: header.widthInPixels,
             heightInPixels: header.heightInPixels, size: ByteCount(bytes.count))
         let completion: CodecCompletion.Result
+        let storedBytes: Int
         do throws(StorageError) {
             switch image.output {
             case .source:
+                storedBytes = bytes.count
                 completion = result(
                     try store(bytes, digest: digest, image, originURL: originURL), source)
             case .encoded(let encoded):
+                storedBytes = encoded.count
                 let stored = try encoded.withUnsafeBytes { encoded throws(StorageError) in
                     try store(
                         encoded, digest: hasher.digest(of: encoded), image, originURL: originURL)
@@ -321,12 +326,18 @@ final class CodecStage: Sendable {
                 completion = result(stored, source)
             }
         } catch {
-            completion = .fatal(FatalError(error))
+            return CodecCompletion(id: id, result: .fatal(FatalError(error)))
         }
-        guard check == .decode else { return CodecCompletion(id: id, result: completion) }
+        var remark: String?
+        if let limit = recipe.maximumStoredBytes, storedBytes > limit {
+            remark = "\(storedBytes) bytes, --max-stored-bytes asked for \(limit)"
+        }
+        guard check == .decode else {
+            return CodecCompletion(id: id, result: completion, remark: remark)
+        }
         return CodecCompletion(
             id: id, result: completion, decode: image.decodeDuration,
-            encode: image.encodeDuration)
+            encode: image.encodeDuration, remark: remark)
     }
 
     private func decoded(

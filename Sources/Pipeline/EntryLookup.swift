@@ -235,7 +235,7 @@ private struct Worker {
         hasher: borrowing SHA256Hasher
     ) throws(StorageError) {
         let original = Recipe(encoding: .original)
-        guard !missing.isEmpty, configuration.recipe != original else { return }
+        guard !missing.isEmpty, configuration.recipe.encoding != .original else { return }
         let recipe = RecipeFingerprint(original.canonicalText, hasher: hasher)
         let records = try index.records(
             of: missing.map { VariantFingerprint(result.fingerprints[$0], recipe) }, with: reader)

@@ -302,6 +302,9 @@ extension RunCoordinator {
         }
         progress.stages.decode = completion.decode
         progress.stages.encode = completion.encode
+        if let remark = completion.remark {
+            progress.message = progress.message.map { "\($0); \(remark)" } ?? remark
+        }
         guard let stages else { preconditionFailure("a worker belongs to the stages") }
         switch completion.result {
         case .stored(let row):

@@ -6,7 +6,7 @@
 /// re-encoding larger than its source is kept.
 ///
 /// Between `strip` and `larger` stands, in this order and only where it is not the default and
-/// the format has to do with it: `background=rrggbb` (`jpeg`).
+/// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`).
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
         /// JPEG stays JPEG, PNG stays PNG.
@@ -41,6 +41,10 @@ package struct Recipe: Hashable, Sendable {
     /// What shows through transparent pixels in a JPEG.
     package var background = RGBColor.white
 
+    /// The size that a JPEG gives up quality for, in bytes, above 0; nil for none. No JPEG gets a quality
+    /// below 30 for it, and other formats keep their size.
+    package var maximumStoredBytes: Int?
+
     package static let defaultQuality = 85
 
     /// - Precondition: `quality` is within 1…100.
@@ -63,6 +67,7 @@ package struct Recipe: Hashable, Sendable {
         if encoding != .png { text += ";q=\(quality)" }
         text += ";strip=\(stripping.rawValue)"
         if encoding == .jpeg, background != .white { text += ";background=\(background)" }
+        if encoding != .png, let maximumStoredBytes { text += ";max=\(maximumStoredBytes)" }
         if keepsLarger { text += ";larger" }
         return text
     }

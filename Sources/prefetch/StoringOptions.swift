@@ -25,6 +25,15 @@ struct StoringOptions: ParsableArguments {
     var keepsLarger = false
 
     @Option(
+        name: .customLong("max-stored-bytes"),
+        help: ArgumentHelp(
+            """
+            The size that JPEGs give up quality for, down to 30; what stays larger is stored and \
+            reported.
+            """, valueName: "size"))
+    var maximumStoredSize: SizeArgument?
+
+    @Option(
         help: ArgumentHelp(
             """
             What beside pixels is dropped: safe keeps what changes their look, all nothing, none drops nothing, not \
@@ -60,6 +69,9 @@ struct StoringOptions: ParsableArguments {
         guard (1...100).contains(quality) else {
             throw ValidationError("--quality is within 1 and 100")
         }
+        if let size = maximumStoredSize?.size, size.bytes < 1 {
+            throw ValidationError("--max-stored-bytes is at least 1")
+        }
         if check == .structure, encode != .original {
             throw ValidationError("--check structure goes with --encode original only")
         }
@@ -72,6 +84,7 @@ struct StoringOptions: ParsableArguments {
         var recipe = Recipe(encoding: encode, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = strip
         recipe.background = background.colour
+        recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         configuration.recipe = recipe
         configuration.check = check
         configuration.durability = sync

@@ -27,6 +27,27 @@ struct Pixels: Equatable {
         free(start)
     }
 
+    /// RGB.
+    init(width: Int, height: Int, samples: [UInt8]) {
+        self.width = width
+        self.height = height
+        channels = 3
+        self.samples = samples
+    }
+
+    /// Encoded by the C boundary.
+    func jpeg(quality: Int) throws -> [UInt8] {
+        var result = cjpeg_result()
+        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        let status = cjpeg_encode(
+            samples, UInt32(width), UInt32(height), Int32(channels), Int32(quality), nil, 0,
+            .max / 4, &result, &message)
+        try #require(status == CJPEG_OK)
+        let start = try #require(result.bytes)
+        defer { free(start) }
+        return [UInt8](UnsafeBufferPointer(start: start, count: result.length))
+    }
+
     /// Decibels; infinite for equal samples.
     func peakSignalToNoise(_ other: Pixels) -> Double {
         var sum = 0.0

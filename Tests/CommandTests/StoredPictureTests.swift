@@ -187,6 +187,42 @@ struct StoredPictureTests {
         }
     }
 
+    /// Noise, which costs bytes at every quality.
+    private static let noise = Fixtures.png(width: 200, height: 150, isNoise: true)
+
+    @Test func qualityIsGivenUpForTheLargestSize() async throws {
+        var whole = 0
+        try await stored(["--encode", "jpeg"]) { _ in
+            StoredPictureTests.noise
+        } _: { _, entry in
+            whole = try #require(entry.bytesStored)
+        }
+        for most in [whole, whole * 4 / 5, 1_000] {
+            try await stored(["--encode", "jpeg", "--max-stored-bytes", "\(most)"]) { _ in
+                StoredPictureTests.noise
+            } _: { _, entry in
+                let stored = try #require(entry.bytesStored)
+                if most == 1_000 {
+                    #expect(stored > most && stored < whole * 4 / 5)
+                    #expect(
+                        entry.message == "\(stored) bytes, --max-stored-bytes asked for 1000")
+                } else {
+                    #expect((most * 9 / 10...most).contains(stored) && entry.message == nil)
+                }
+            }
+        }
+    }
+
+    @Test func aPNGIsStoredAsItIsAndReported() async throws {
+        try await stored(["--max-stored-bytes", "1kB"]) { _ in
+            StoredPictureTests.noise
+        } _: { look, entry in
+            #expect(look.format == "PNG")
+            let stored = try #require(entry.bytesStored)
+            #expect(entry.message == "\(stored) bytes, --max-stored-bytes asked for 1000")
+        }
+    }
+
     @Test func otherFlagsAreOtherVariants() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .picture(Fixtures.png(.rgba), ("Cache-Control", "max-age=3600")))
@@ -211,7 +247,8 @@ struct StoredPictureTests {
 
     @Test(arguments: [
         ["--background", "#12345"], ["--background", "mauve"], ["--background", "+12"],
-        ["--strip", "some"], ["--strip", "all", "--encode", "original"],
+        ["--max-stored-bytes", "0"], ["--max-stored-bytes", "much"], ["--strip", "some"],
+        ["--strip", "all", "--encode", "original"],
     ])
     func wrongValuesAreRefused(options: [String]) async throws {
         try await withWorkspace { workspace in

@@ -32,4 +32,19 @@ import Testing
                 recipe.canonicalText == Recipe(encoding: encoding, keepsLarger: true).canonicalText)
         }
     }
+
+    @Test func theLargestSizeIsPartOfWhatMayBecomeJPEG() {
+        var recipe = Recipe(encoding: .jpeg, keepsLarger: true)
+        recipe.background = RGBColor(red: 0, green: 0, blue: 0)
+        recipe.maximumStoredBytes = 20_000
+        #expect(
+            recipe.canonicalText
+                == "jpeg;q=85;strip=safe;background=000000;max=20000;larger")
+        recipe.encoding = .same
+        #expect(recipe.canonicalText == "same;q=85;strip=safe;max=20000;larger")
+        recipe.encoding = .png
+        #expect(recipe.canonicalText == "png;strip=safe;larger")
+        recipe.encoding = .original
+        #expect(recipe.canonicalText == "original")
+    }
 }
