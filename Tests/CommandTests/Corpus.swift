@@ -14,6 +14,8 @@ enum Corpus {
         /// The first 32 hexadecimal digits of the SHA-256 of the RGBA bytes; nil where none is
         /// given.
         let pixelDigest: String?
+        /// Whether its EXIF says so, or nothing: the reference's pixels are not turned.
+        let isUpright: Bool
 
         var description: String { path }
 
@@ -53,7 +55,8 @@ enum Corpus {
             let file = File(
                 path: fields[0], isPNG: fields[2] == "png", pillow: fields[3],
                 systemLibrary: fields[10], pixels: (Int(fields[4]) ?? 0) * (Int(fields[5]) ?? 0),
-                pixelDigest: fields[9].isEmpty ? nil : fields[9])
+                pixelDigest: fields[9].isEmpty ? nil : fields[9],
+                isUpright: ["", "1"].contains(fields[8]))
             return agreement == nil || file.agreement == agreement ? file : nil
         }
     }

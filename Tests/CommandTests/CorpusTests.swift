@@ -137,7 +137,8 @@ struct CorpusTests {
     }
 
     @Test func pixelsAreThoseOfTheReferenceExactly() async throws {
-        let files = try Corpus.files().filter { $0.pixelDigest != nil }
+        let files = try Corpus.files().filter { $0.pixelDigest != nil && $0.isUpright }
+        #expect(files.count > 220)
         let decisions = try Corpus.decisions()
         try await withOrigin { origin in
             try await withWorkspace { workspace in
