@@ -62,6 +62,7 @@ static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
     // Where the scans of a progressive file end before its finest coefficients, those are guessed
     // from their neighbours, as viewers do; a complete file is not touched.
     cinfo->do_block_smoothing = TRUE;
+    s->pixels_a_step = cinfo->image_width;
     size_t row_bytes = (size_t)cinfo->image_width * (size_t)channels;
     size_t total;
     if (__builtin_mul_overflow(row_bytes, (size_t)cinfo->image_height, &total)) {
@@ -112,6 +113,7 @@ static cjpeg_status run_encode(
     if (setjmp(s->jump)) return s->status;
     s->is_encoding = true;
     cjpeg_open_destination(s);
+    s->pixels_a_step = width;
     j_compress_ptr cinfo = &s->compress;
     cinfo->image_width = width;
     cinfo->image_height = height;
@@ -139,10 +141,11 @@ static cjpeg_status run_encode(
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
     const uint8_t *segments, size_t segments_length, size_t maximum_output,
-    cjpeg_result *result, char *message) {
+    uint64_t deadline_nanoseconds, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
+    s.deadline = deadline_nanoseconds;
     cjpeg_status status = run_encode(
         &s, pixels, width, height, channels, quality, segments, segments_length, result);
     cjpeg_end(&s);

@@ -157,9 +157,20 @@ static void note_scan(cjpeg_session *s) {
     }
 }
 
-/// Called at least once in every scan of a multi-scan file.
+/// Looking at the clock costs half a microsecond, so it is not done for every narrow row.
+static void check_time(cjpeg_session *s) {
+    if (s->deadline == 0) return;
+    s->pixels_since_look += s->pixels_a_step;
+    if (s->pixels_since_look < 65536) return;
+    s->pixels_since_look = 0;
+    if (cjpeg_now() > s->deadline) cjpeg_fail(s, CJPEG_LIMIT, "more processor time than allowed");
+}
+
+/// Called for every row of pixels or of whole blocks, so at least once in every scan of a
+/// multi-scan file.
 static void progress_monitor(j_common_ptr cinfo) {
     if (cinfo->is_decompressor) note_scan(cinfo->client_data);
+    check_time(cinfo->client_data);
 }
 
 static void destination_start(j_compress_ptr cinfo) {
@@ -194,6 +205,8 @@ void cjpeg_begin(
     s->input = input;
     s->input_length = length;
     s->limits = limits;
+    if (limits != NULL) s->deadline = limits->deadline_nanoseconds;
+    s->progress.progress_monitor = progress_monitor;
     s->message = message;
     message[0] = 0;
     jpeg_std_error(&s->errors);
@@ -222,7 +235,6 @@ void cjpeg_open_source(cjpeg_session *s) {
         cinfo->mem->max_memory_to_use = s->limits->maximum_memory_bytes > INT64_MAX
             ? INT64_MAX : (long)s->limits->maximum_memory_bytes;
     }
-    s->progress.progress_monitor = progress_monitor;
     cinfo->progress = &s->progress;
     s->source.next_input_byte = s->input;
     s->source.bytes_in_buffer = s->input_length;
@@ -234,6 +246,7 @@ void cjpeg_open_source(cjpeg_session *s) {
     cinfo->src = &s->source;
     jpeg_read_header(cinfo, TRUE);
     s->has_seen_scan = true;
+    s->pixels_a_step = (uint64_t)cinfo->image_width * DCTSIZE;
     uint64_t pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
     if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CJPEG_LIMIT, "more pixels than allowed");
     if (cinfo->jpeg_color_space == JCS_UNKNOWN) {
@@ -298,6 +311,7 @@ void cjpeg_open_destination(cjpeg_session *s) {
     cinfo->err = &s->errors;
     cinfo->client_data = s;
     jpeg_create_compress(cinfo);
+    cinfo->progress = &s->progress;
     s->destination.init_destination = destination_start;
     s->destination.empty_output_buffer = destination_full;
     s->destination.term_destination = destination_end;

@@ -33,6 +33,12 @@ typedef struct {
     size_t maximum_output;
     bool is_encoding;
     uint64_t encode_begin;
+    /// Of processor time; 0 for none.
+    uint64_t deadline;
+    /// About as many pixels as the library works on from one call of its progress monitor to the
+    /// next, and those since the clock was looked at.
+    uint64_t pixels_a_step;
+    uint64_t pixels_since_look;
     bool has_seen_scan;
     /// Bit n: component n was in a scan.
     unsigned components_seen;

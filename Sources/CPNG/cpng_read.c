@@ -21,6 +21,7 @@ typedef struct {
     size_t input_length;
     size_t offset;
     int warnings;
+    uint64_t pixels_since_look;
     cpng_image *image;
     uint8_t *row;
     /// Of `OUTPUT_OPAQUE`: red, green, blue.
@@ -136,6 +137,18 @@ static bool needs_colour(const session *s) {
     return is_transparent && !is_grey;
 }
 
+/// Looking at the clock costs half a microsecond, so it is not done for every narrow row.
+static void read_row(session *s, uint8_t *row) {
+    png_read_row(s->png, row, NULL);
+    if (s->limits->deadline_nanoseconds == 0) return;
+    s->pixels_since_look += s->image->width;
+    if (s->pixels_since_look < 65536) return;
+    s->pixels_since_look = 0;
+    if (now() > s->limits->deadline_nanoseconds) {
+        fail(s, CPNG_LIMIT, "more processor time than allowed");
+    }
+}
+
 static void read_rows(session *s, output_kind kind) {
     png_structp png = s->png;
     cpng_image *image = s->image;
@@ -161,14 +174,14 @@ static void read_rows(session *s, output_kind kind) {
         s->row = malloc(row_bytes + 1);
         if (s->row == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for a row");
         if (!is_interlaced) {
-            for (uint32_t y = 0; y < image->height; y++) png_read_row(png, s->row, NULL);
+            for (uint32_t y = 0; y < image->height; y++) read_row(s, s->row);
             return;
         }
         // Without interlace handling the library gives the seven small images one by one.
         for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
             if (PNG_PASS_COLS(image->width, pass) == 0) continue;
             uint32_t rows = PNG_PASS_ROWS(image->height, pass);
-            for (uint32_t y = 0; y < rows; y++) png_read_row(png, s->row, NULL);
+            for (uint32_t y = 0; y < rows; y++) read_row(s, s->row);
         }
         return;
     }
@@ -182,7 +195,7 @@ static void read_rows(session *s, output_kind kind) {
     if (image->rows == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the pixels");
     for (int pass = 0; pass < passes; pass++) {
         for (uint32_t y = 0; y < image->height; y++) {
-            png_read_row(png, image->rows + y * row_bytes + 1, NULL);
+            read_row(s, image->rows + y * row_bytes + 1);
         }
     }
     if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) {

@@ -13,14 +13,21 @@ package struct CodecLimits: Hashable, Sendable {
     /// should the estimate be wrong. Zero for no limit.
     package var maximumLibraryBytes = 2 << 30
 
+    /// Processor time for one image, from its first byte decoded to its last one encoded. libpng's and
+    /// libjpeg's work ends there; a compression of PNG rows that has begun is finished.
+    package var maximumTime: Duration = .seconds(30)
+
     /// The most marker segments before a JPEG's first scan, or chunks of a PNG: each is noted in
     /// memory before any budget is asked.
     static let maximumPieces = 50_000
 
     package init() {}
 
-    /// - Parameter maximumPixels: Width times height.
-    package init(maximumPixels: Int) {
+    /// - Parameters:
+    ///   - maximumPixels: Width times height.
+    ///   - maximumTime: See ``maximumTime``.
+    package init(maximumPixels: Int, maximumTime: Duration = .seconds(30)) {
         self.maximumPixels = maximumPixels
+        self.maximumTime = maximumTime
     }
 }

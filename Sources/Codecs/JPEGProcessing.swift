@@ -8,6 +8,8 @@ struct JPEGProcessing {
     let header: ImageHeader
     let recipe: Recipe
     let limits: CodecLimits
+    /// Of processor time, in nanoseconds.
+    private let deadline: UInt64
     private let file: JPEGFile
     private let bytes: UnsafePointer<UInt8>
 
@@ -21,6 +23,7 @@ struct JPEGProcessing {
         self.header = header
         self.recipe = recipe
         self.limits = limits
+        deadline = ThreadClock.nanoseconds(in: limits.maximumTime)
         self.bytes = bytes
         file = try JPEGFile(headerOf: source)
     }
@@ -30,7 +33,8 @@ struct JPEGProcessing {
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_scans: Int32(clamping: limits.maximumScans),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
-            maximum_memory_bytes: UInt64(limits.maximumLibraryBytes))
+            maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
+            deadline_nanoseconds: deadline)
     }
 
     /// The source as it is, after its coefficients were decoded.

@@ -8,6 +8,8 @@ struct PNGProcessing {
     let header: ImageHeader
     let recipe: Recipe
     let limits: CodecLimits
+    /// Of processor time, in nanoseconds.
+    private let deadline: UInt64
     private let file: PNGFile
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
@@ -19,6 +21,7 @@ struct PNGProcessing {
         self.header = header
         self.recipe = recipe
         self.limits = limits
+        deadline = ThreadClock.nanoseconds(in: limits.maximumTime)
         file = try PNGFile(source)
         try file.checkSilentDamage(in: source)
         try file.checkFrames(limits)
@@ -198,7 +201,7 @@ struct PNGProcessing {
                 try JPEGProcessing.check { message in
                     cjpeg_encode(
                         start, width, height, Int32(channels), Int32(quality), segments,
-                        segments.count, most, &result, message)
+                        segments.count, most, deadline, &result, message)
                 }
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
@@ -246,7 +249,8 @@ struct PNGProcessing {
         var libraryLimits = cpng_limits(
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
-            maximum_warnings: Int32(clamping: limits.maximumWarnings))
+            maximum_warnings: Int32(clamping: limits.maximumWarnings),
+            deadline_nanoseconds: deadline)
         let (status, text) = withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(CPNG_MESSAGE_BYTES)
         ) { message in

@@ -114,7 +114,9 @@ final class CodecStage: Sendable {
     init(configuration: RunConfiguration, cache: OpenCache, mailbox: Mailbox) {
         recipe = configuration.recipe
         check = configuration.check
-        limits = CodecLimits(maximumPixels: configuration.maximumPixels)
+        limits = CodecLimits(
+            maximumPixels: configuration.maximumPixels,
+            maximumTime: configuration.maximumDecodeTime)
         pixels = MemoryBudget(total: configuration.pixelBudget)
         originals = MemoryBudget(total: configuration.bodyBudget)
         content = cache.content

@@ -36,6 +36,8 @@ package struct RunConfiguration: Sendable {
     package var maximumBodySize: ByteCount = .mebibytes(64)
     /// Width × height, from the header.
     package var maximumPixels = 100_000_000
+    /// Processor time for decoding and encoding one image.
+    package var maximumDecodeTime: Duration = .seconds(30)
     /// The budget over all stages: a quarter for bodies, the rest for pixels.
     package var memory: ByteCount = .mebibytes(256)
     package var maximumRedirects = 10

@@ -60,6 +60,12 @@ struct LimitOptions: ParsableArguments {
     var maximumPixels = 100_000_000
 
     @Option(
+        name: .customLong("max-decode-time"),
+        help: ArgumentHelp(
+            "The most processor time for decoding and encoding one image.", valueName: "duration"))
+    var maximumDecodeTime = DurationArgument(.seconds(30))
+
+    @Option(
         help: ArgumentHelp(
             "The budget for bodies and pixels over all stages.", valueName: "size"))
     var memory = SizeArgument(.mebibytes(256))
@@ -90,7 +96,7 @@ struct LimitOptions: ParsableArguments {
         }
         let durations = [
             ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
-            ("--timeout", timeout),
+            ("--timeout", timeout), ("--max-decode-time", maximumDecodeTime),
         ]
         for (name, value) in durations where value.duration <= .zero {
             throw ValidationError("\(name) is more than 0")
@@ -114,6 +120,7 @@ struct LimitOptions: ParsableArguments {
         configuration.totalTimeout = timeout.duration
         configuration.maximumBodySize = maximumBodySize.size
         configuration.maximumPixels = maximumPixels
+        configuration.maximumDecodeTime = maximumDecodeTime.duration
         configuration.memory = memory.size
         configuration.tolerance = tolerance.tolerance
     }

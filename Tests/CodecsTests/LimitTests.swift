@@ -1,6 +1,7 @@
-import Codecs
 import PrefetchModel
 import Testing
+
+@testable import Codecs
 
 @Suite(.timeLimit(.minutes(5))) struct LimitTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
@@ -48,6 +49,45 @@ import Testing
         #expect(
             refusal(Samples.progressiveJPEG, limits: limits)
                 == .limitExceeded("more scans than allowed"))
+    }
+
+    private static let late = CodecError.limitExceeded("more processor time than allowed")
+
+    @Test(arguments: everyRecipe)
+    func refusesWhatTakesTooLong(recipe: Recipe) throws {
+        let side = 512
+        let samples = (0..<side * side * 3).map { UInt8(truncatingIfNeeded: $0 / 7) }
+        let jpeg = try Pixels(width: side, height: side, samples: samples).jpeg(quality: 95)
+        let png = try stored(jpeg, Recipe(encoding: .png)).bytes
+        var limits = CodecLimits()
+        for source in [jpeg, png] {
+            #expect(refusal(source, recipe, limits: limits) == nil)
+        }
+        limits.maximumTime = .zero
+        for source in [jpeg, png] {
+            #expect(refusal(source, recipe, limits: limits) == Self.late)
+        }
+    }
+
+    /// Many scans of many blocks that hold nothing: 3 MB that keep a core busy for seconds.
+    @Test func endsAtItsTime() throws {
+        let side = 4096
+        var source = emptyScans(100)
+        let frame = try #require(
+            source.indices.first { source[$0...].starts(with: [0xFF, 0xC2]) })
+        let bytes = [UInt8(side >> 8), UInt8(side & 255)]
+        source.replaceSubrange(frame + 5..<frame + 9, with: bytes + bytes)
+        // One bit for each block, eight in a byte.
+        let data = [UInt8](repeating: 0, count: side / 8 * side / 8 / 8)
+        var whole: [UInt8] = []
+        for byte in source { byte == 0x7F ? whole += data : whole.append(byte) }
+        var limits = CodecLimits()
+        limits.maximumTime = .milliseconds(50)
+        let begin = ThreadClock.now
+        #expect(refusal(whole, limits: limits) == Self.late)
+        #expect(ThreadClock.now - begin < .milliseconds(400))
+        #expect(refusal(whole) == nil)
+        #expect(ThreadClock.now - begin > .milliseconds(100))
     }
 
     @Test func estimatesMemoryFromTheHeader() throws {

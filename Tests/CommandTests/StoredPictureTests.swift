@@ -223,6 +223,20 @@ struct StoredPictureTests {
         }
     }
 
+    @Test func whatTakesTooLongIsUnsupported() async throws {
+        try await withOrigin { origin in
+            let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
+            origin.serve("/a.png", .picture(bytes))
+            try await withWorkspace { workspace in
+                for (time, verdict) in [("1ms", "failed/unsupported-image"), ("1m", "downloaded")] {
+                    let run = try await workspace.prefetch(
+                        [origin.url("/a.png")], "--max-decode-time", time, "--retry-failed")
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+            }
+        }
+    }
+
     @Test func otherFlagsAreOtherVariants() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .picture(Fixtures.png(.rgba), ("Cache-Control", "max-age=3600")))
@@ -247,7 +261,8 @@ struct StoredPictureTests {
 
     @Test(arguments: [
         ["--background", "#12345"], ["--background", "mauve"], ["--background", "+12"],
-        ["--max-stored-bytes", "0"], ["--max-stored-bytes", "much"], ["--strip", "some"],
+        ["--max-decode-time", "0s"], ["--max-stored-bytes", "0"], ["--max-stored-bytes", "much"],
+        ["--strip", "some"],
         ["--strip", "all", "--encode", "original"],
     ])
     func wrongValuesAreRefused(options: [String]) async throws {

@@ -35,6 +35,8 @@ typedef struct {
     int maximum_warnings;
     /// What the library itself may allocate, in bytes; 0 for no limit.
     uint64_t maximum_memory_bytes;
+    /// Of the calling thread's processor time; 0 for none. Looked at every 65 536 pixels or so.
+    uint64_t deadline_nanoseconds;
 } cjpeg_limits;
 
 /// What came out. `bytes` is owned by the caller, who releases it with `free`.
@@ -101,10 +103,12 @@ cjpeg_status cjpeg_decode(
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr 4:2:0.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
+///
+/// - `deadline_nanoseconds`: as in the limits.
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
     const uint8_t *_Nullable segments, size_t segments_length, size_t maximum_output,
-    cjpeg_result *result, char *message);
+    uint64_t deadline_nanoseconds, cjpeg_result *result, char *message);
 
 /// Turns pixels upright: `orientation` is that of EXIF, 1…8. Widths and heights are those before;
 /// orientations 5…8 exchange them. The buffers do not overlap.

@@ -31,6 +31,8 @@ typedef struct {
     uint32_t maximum_cached_chunks;
     /// Warnings without loss of data; any other warning is an error at once.
     int maximum_warnings;
+    /// Of the calling thread's processor time; 0 for none. Looked at every 65 536 pixels or so.
+    uint64_t deadline_nanoseconds;
 } cpng_limits;
 
 /// Ancillary chunks that the library read and found valid.
