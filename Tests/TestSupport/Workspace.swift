@@ -90,9 +90,10 @@ package final class Workspace: Sendable {
             return runs
         }
         let name = try manifest(lines, name: "manifest-\(number).txt")
-        let impatience = ["--retry", "--host-timeout"].filter { !options.contains($0) }
-            .flatMap { [$0, "0"] }
-        return command([name, "--report", "report-\(number).jsonl"] + impatience + options)
+        // Answers that a test holds back take as long as the test is kept from going on.
+        let defaults = [("--retry", "0"), ("--host-timeout", "0"), ("--stall-timeout", "5m")]
+            .filter { !options.contains($0.0) }.flatMap { [$0.0, $0.1] }
+        return command([name, "--report", "report-\(number).jsonl"] + defaults + options)
     }
 
     package func finish(_ result: CommandResult, entries: Int? = nil) throws -> Run {

@@ -47,7 +47,10 @@ struct TransferLoopTests {
     }
 
     private static func configuration() -> TransferConfiguration {
-        TransferConfiguration(userAgent: "prefetch-tests")
+        var configuration = TransferConfiguration(userAgent: "prefetch-tests")
+        // Tests that hold answers back may be kept from going on by others that decode.
+        configuration.stallTimeout = .seconds(300)
+        return configuration
     }
 
     private func body(_ completion: TransferCompletion?) throws -> [UInt8] {
