@@ -45,8 +45,11 @@ private func blockingExchange(port: Int, _ request: String) throws -> RawAnswer 
     setsockopt(
         descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let bytes = Array(request.utf8)
-    _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     var answer = RawAnswer(bytes: [], isReset: false)
+    // A reset that is there already is told once, and then by this call.
+    if Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) < 0, errno == ECONNRESET {
+        answer.isReset = true
+    }
     var buffer = [UInt8](repeating: 0, count: 65536)
     while true {
         let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -27,7 +27,7 @@ struct SecureOriginTests {
             #expect(result.output == "hello\(isHTTP2 ? "2" : "1.1") 200 ", "\(result)")
             #expect(origin.requests.map(\.path) == ["/a"])
             #expect(origin.snapshot["a.localhost"].requests == 1)
-            #expect(origin.snapshot.answered == 1)
+            try await origin.wait(for: "the end of the answer") { $0.answered == 1 }
         }
     }
 
