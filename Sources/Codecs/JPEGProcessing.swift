@@ -182,7 +182,8 @@ struct JPEGProcessing {
         }
         guard status == CPNG_OK else { throw .outOfMemory("no memory for the pixels") }
         defer { cpng_image_free(&rows) }
-        let output = try PNGEncoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
+        let output = try PNGEncoding.encoded(
+            &rows, chunks: chunks, effort: recipe.pngEffort, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }
         return ProcessedImage(
             output: .encoded(output), format: .png, widthInPixels: Int(width),

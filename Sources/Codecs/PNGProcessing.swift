@@ -101,7 +101,7 @@ struct PNGProcessing {
             source, isTurned ? self.metadata(valid: rows.chunks, isUpright: false) : metadata,
             stripping: recipe.stripping)
         let encoded = try PNGEncoding.encoded(
-            &rows, chunks: metadata.leading.bytes(of: source),
+            &rows, chunks: metadata.leading.bytes(of: source), effort: recipe.pngEffort,
             maximumBytes: recipe.keepsLarger
                 ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
         let output: ProcessedImage.Output

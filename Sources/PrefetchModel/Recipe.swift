@@ -6,7 +6,8 @@
 /// re-encoding larger than its source is kept.
 ///
 /// Between `strip` and `larger` stands, in this order and only where it is not the default and
-/// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`).
+/// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`) ·
+/// `effort=name` (`same`, `png`).
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
         /// JPEG stays JPEG, PNG stays PNG.
@@ -45,6 +46,8 @@ package struct Recipe: Hashable, Sendable {
     /// below 30 for it, and other formats keep their size.
     package var maximumStoredBytes: Int?
 
+    package var pngEffort = PNGEffort.balanced
+
     package static let defaultQuality = 85
 
     /// - Precondition: `quality` is within 1…100.
@@ -68,9 +71,17 @@ package struct Recipe: Hashable, Sendable {
         text += ";strip=\(stripping.rawValue)"
         if encoding == .jpeg, background != .white { text += ";background=\(background)" }
         if encoding != .png, let maximumStoredBytes { text += ";max=\(maximumStoredBytes)" }
+        if encoding != .jpeg, pngEffort != .balanced { text += ";effort=\(pngEffort.rawValue)" }
         if keepsLarger { text += ";larger" }
         return text
     }
+}
+
+/// How much time is given to making a PNG small. The pixels are the same.
+package enum PNGEffort: String, CaseIterable, Sendable {
+    case fast
+    case balanced
+    case small
 }
 
 /// A colour of 8 bits a channel, in sRGB.

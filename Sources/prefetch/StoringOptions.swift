@@ -5,6 +5,7 @@ import PrefetchModel
 
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension Recipe.Stripping: ExpressibleByArgument {}
+extension PNGEffort: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
 
@@ -23,6 +24,11 @@ struct StoringOptions: ParsableArguments {
             are stored, metadata stripped.
             """)
     var keepsLarger = false
+
+    @Option(
+        name: .customLong("png-effort"),
+        help: "How much time is given to making a PNG small; its pixels are the same.")
+    var pngEffort: PNGEffort = .balanced
 
     @Option(
         name: .customLong("max-stored-bytes"),
@@ -84,6 +90,7 @@ struct StoringOptions: ParsableArguments {
         var recipe = Recipe(encoding: encode, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = strip
         recipe.background = background.colour
+        recipe.pngEffort = pngEffort
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         configuration.recipe = recipe
         configuration.check = check

@@ -27,6 +27,32 @@ import Testing
         #expect(try stored(result.bytes, recipe).isSource)
     }
 
+    @Test func effortCostsTimeAndSavesBytes() throws {
+        var state: UInt32 = 3
+        // Smooth with a little noise, as photographs are; then stripes.
+        let smooth = (0..<400 * 300 * 3).map { index -> UInt8 in
+            state = state &* 1_664_525 &+ 1_013_904_223
+            let light: Int = index / 3 % 400 / 2 + index / 9000
+            return UInt8(truncatingIfNeeded: light + Int(state >> 30))
+        }
+        let flat = (0..<400 * 300 * 3).map { index -> UInt8 in
+            let (stripe, row): (Int, Int) = (index / 90 % 7, index / 12_000 % 5)
+            return UInt8(stripe * 20 + row * 10)
+        }
+        for samples in [smooth, flat] {
+            let jpeg = try Pixels(width: 400, height: 300, samples: samples).jpeg(quality: 100)
+            let sizes = try PNGEffort.allCases.map { effort in
+                var recipe = Recipe(encoding: .png)
+                recipe.pngEffort = effort
+                let result = try stored(jpeg, recipe)
+                #expect(try PackedRows(png: result.bytes).samples == Pixels(jpeg: jpeg).samples)
+                #expect(try stored(result.bytes, recipe).isSource)
+                return result.bytes.count
+            }
+            #expect(sizes[0] > sizes[1] && sizes[1] > sizes[2])
+        }
+    }
+
     @Test(arguments: Samples.pngs, [false, true])
     func dropsMetadata(source: [UInt8], keepsLarger: Bool) throws {
         let chunks =

@@ -242,7 +242,7 @@ struct StoredPictureTests {
             origin.serve("/a.png", .picture(Fixtures.png(.rgba), ("Cache-Control", "max-age=3600")))
             try await withWorkspace { workspace in
                 let variants = [
-                    [], ["--strip", "all"], ["--encode", "jpeg"],
+                    [], ["--strip", "all"], ["--png-effort", "small"], ["--encode", "jpeg"],
                     ["--encode", "jpeg", "--background", "black"],
                 ]
                 for options in variants {

@@ -47,4 +47,19 @@ import Testing
         recipe.encoding = .original
         #expect(recipe.canonicalText == "original")
     }
+
+    @Test func theEffortIsPartOfWhatMayBecomePNG() {
+        for effort in [PNGEffort.fast, .small] {
+            var recipe = Recipe(encoding: .png, keepsLarger: true)
+            recipe.pngEffort = effort
+            #expect(recipe.canonicalText == "png;strip=safe;effort=\(effort);larger")
+            recipe.encoding = .same
+            recipe.maximumStoredBytes = 9
+            #expect(recipe.canonicalText == "same;q=85;strip=safe;max=9;effort=\(effort);larger")
+            recipe.encoding = .jpeg
+            #expect(recipe.canonicalText == "jpeg;q=85;strip=safe;max=9;larger")
+            recipe.encoding = .original
+            #expect(recipe.canonicalText == "original")
+        }
+    }
 }
