@@ -1,4 +1,5 @@
 #include "cpng.h"
+#include "cpng_deflate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,26 +67,69 @@ static uint64_t sum_of_differences(const uint8_t *bytes, size_t count) {
     return sum;
 }
 
-/// `scratch` holds two filtered rows; the result is in the half that is returned.
+/// What filtering needs beside the rows.
+typedef struct {
+    /// The row above the first.
+    uint8_t *zeros;
+    /// Two filtered rows.
+    uint8_t *scratch;
+    /// For pairs: the number of the row that had one last.
+    uint32_t *pairs;
+    uint32_t generation;
+} filtering;
+
+static bool filtering_make(filtering *state, const cpng_image *image, cpng_filter filter) {
+    memset(state, 0, sizeof *state);
+    state->zeros = calloc(image->row_bytes + 1, 1);
+    state->scratch = malloc(2 * (image->row_bytes + 1));
+    if (filter == CPNG_FILTER_PAIRS) state->pairs = calloc(65536, sizeof *state->pairs);
+    return state->zeros != NULL && state->scratch != NULL
+        && (filter != CPNG_FILTER_PAIRS || state->pairs != NULL);
+}
+
+static void filtering_free(filtering *state) {
+    free(state->zeros);
+    free(state->scratch);
+    free(state->pairs);
+}
+
+static uint64_t different_pairs(filtering *state, const uint8_t *bytes, size_t count) {
+    uint32_t *pairs = state->pairs;
+    if (++state->generation == 0) {
+        memset(pairs, 0, 65536 * sizeof *pairs);
+        state->generation = 1;
+    }
+    uint64_t different = 0;
+    for (size_t i = 1; i < count; i++) {
+        uint32_t *last = &pairs[(size_t)bytes[i - 1] << 8 | bytes[i]];
+        different += *last != state->generation;
+        *last = state->generation;
+    }
+    return different;
+}
+
+/// The result is in the half of `scratch` that is returned.
 static const uint8_t *filtered(
-    const cpng_image *image, uint32_t y, cpng_filter filter, const uint8_t *zeros,
-    uint8_t *scratch) {
+    filtering *state, const cpng_image *image, uint32_t y, cpng_filter filter) {
     size_t stride = image->row_bytes + 1;
     const uint8_t *row = image->rows + (size_t)y * stride + 1;
-    const uint8_t *above = y > 0 ? row - stride : zeros;
+    const uint8_t *above = y > 0 ? row - stride : state->zeros;
     size_t distance = (size_t)image->filter_distance;
-    if (filter != CPNG_FILTER_ADAPTIVE) {
-        filter_row(row, above, image->row_bytes, distance, filter, scratch);
-        return scratch;
+    if (filter < CPNG_FILTER_SUMS) {
+        filter_row(row, above, image->row_bytes, distance, filter, state->scratch);
+        return state->scratch;
     }
-    uint8_t *best = scratch, *next = scratch + stride;
-    filter_row(row, above, image->row_bytes, distance, CPNG_FILTER_PAETH, best);
-    uint64_t least = sum_of_differences(best + 1, image->row_bytes);
-    for (cpng_filter candidate = CPNG_FILTER_SUB; candidate < CPNG_FILTER_PAETH; candidate++) {
-        filter_row(row, above, image->row_bytes, distance, candidate, next);
-        uint64_t sum = sum_of_differences(next + 1, image->row_bytes);
-        if (sum < least) {
-            least = sum;
+    uint8_t *best = state->scratch, *next = state->scratch + stride;
+    uint64_t least = UINT64_MAX;
+    for (int candidate = CPNG_FILTER_PAETH; candidate >= CPNG_FILTER_NONE; candidate--) {
+        // No filter is right for sums only where pixels are unrelated.
+        if (filter == CPNG_FILTER_SUMS && candidate == CPNG_FILTER_NONE) break;
+        filter_row(row, above, image->row_bytes, distance, (cpng_filter)candidate, next);
+        uint64_t value = filter == CPNG_FILTER_SUMS
+            ? sum_of_differences(next + 1, image->row_bytes)
+            : different_pairs(state, next + 1, image->row_bytes);
+        if (value < least) {
+            least = value;
             uint8_t *better = next;
             next = best;
             best = better;
@@ -94,28 +138,44 @@ static const uint8_t *filtered(
     return best;
 }
 
-size_t cpng_trial(
-    const cpng_image *image, uint32_t first_row, uint32_t count, cpng_filter filter, int level) {
-    size_t stride = image->row_bytes + 1;
-    size_t length = stride * count, result = 0;
-    uint8_t *zeros = calloc(stride, 1), *scratch = malloc(2 * stride);
-    uint8_t *rows = malloc(length);
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
-    uint8_t *output = NULL;
-    if (zeros != NULL && scratch != NULL && rows != NULL && compressor != NULL) {
-        for (uint32_t y = 0; y < count; y++) {
-            memcpy(
-                rows + y * stride, filtered(image, first_row + y, filter, zeros, scratch), stride);
-        }
-        size_t bound = libdeflate_zlib_compress_bound(compressor, length);
-        output = malloc(bound);
-        if (output != NULL) {
-            result = libdeflate_zlib_compress(compressor, rows, length, output, bound);
-        }
+/// `*size` is 0 with `CPNG_OK` when it does not fit.
+static cpng_status compressed(
+    const uint8_t *bytes, size_t length, cpng_strategy strategy, uint8_t *output,
+    size_t capacity, size_t *size) {
+    *size = 0;
+    // Beyond 32 bits the faster of the others.
+    int level = strategy.level;
+    if (strategy.compressor == CPNG_PHOTOGRAPH) {
+        cpng_status status = cpng_compress_photograph(
+            bytes, length, level, output, capacity, size);
+        if (status != CPNG_LIMIT) return status;
+        level = 1;
     }
-    if (compressor != NULL) libdeflate_free_compressor(compressor);
-    free(zeros);
-    free(scratch);
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
+    if (compressor == NULL) return CPNG_OUT_OF_MEMORY;
+    *size = libdeflate_zlib_compress(compressor, bytes, length, output, capacity);
+    libdeflate_free_compressor(compressor);
+    return CPNG_OK;
+}
+
+/// Enough for either compressor: blocks of stored bytes and what frames them.
+static size_t compressed_bound(size_t length) {
+    return libdeflate_zlib_compress_bound(NULL, length) + length / 1024 + 64;
+}
+
+size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
+    size_t stride = image->row_bytes + 1;
+    size_t length = stride * image->height, bound = compressed_bound(length), result = 0;
+    filtering state;
+    bool has_memory = filtering_make(&state, image, strategy.filter);
+    uint8_t *rows = malloc(length), *output = malloc(bound);
+    if (has_memory && rows != NULL && output != NULL) {
+        for (uint32_t y = 0; y < image->height; y++) {
+            memcpy(rows + y * stride, filtered(&state, image, y, strategy.filter), stride);
+        }
+        compressed(rows, length, strategy, output, bound, &result);
+    }
+    filtering_free(&state);
     free(rows);
     free(output);
     return result;
@@ -202,57 +262,56 @@ static uint8_t *finish_chunk(uint8_t *chunk, const char *type, size_t length) {
 }
 
 cpng_status cpng_encode(
-    cpng_image *image, const uint8_t *chunks, size_t chunks_length, cpng_filter filter, int level,
-    size_t maximum_output, uint8_t **output, size_t *output_length) {
+    cpng_image *image, const uint8_t *chunks, size_t chunks_length, cpng_strategy strategy,
+    bool keeps_rows, size_t maximum_output, uint8_t **output, size_t *output_length) {
     *output = NULL;
     *output_length = 0;
     static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     const size_t header = sizeof signature + 25, trailer = 12, frame = 12;
     size_t stride = image->row_bytes + 1, length = stride * image->height;
     size_t fixed = header + chunks_length + frame + trailer;
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
-    uint8_t *zeros = calloc(stride, 1), *scratch = malloc(2 * stride);
+    // Below `maximum_output`; a chunk's length has 31 bits.
+    size_t bound = fixed + compressed_bound(length);
+    size_t capacity = bound < maximum_output ? bound : maximum_output;
+    if (capacity > fixed + INT32_MAX) capacity = fixed + INT32_MAX;
+    if (capacity <= fixed) return CPNG_OK;
+    filtering state;
+    bool has_memory = filtering_make(&state, image, strategy.filter);
+    uint8_t *bytes = malloc(capacity), *rows = keeps_rows ? malloc(length) : image->rows;
     cpng_status status = CPNG_OUT_OF_MEMORY;
-    if (compressor != NULL && zeros != NULL && scratch != NULL) {
-        size_t bound = fixed + libdeflate_zlib_compress_bound(compressor, length);
-        // Below `maximum_output`; a chunk's length has 31 bits.
-        size_t capacity = bound < maximum_output ? bound : maximum_output;
-        if (capacity > fixed + INT32_MAX) capacity = fixed + INT32_MAX;
-        uint8_t *bytes = capacity > fixed ? malloc(capacity) : NULL;
-        if (capacity <= fixed) {
-            status = CPNG_OK;
-        } else if (bytes != NULL) {
-            // From the last row up, since a row's filter reads the raw row above it.
-            for (uint32_t y = image->height; y-- > 0;) {
-                const uint8_t *row = filtered(image, y, filter, zeros, scratch);
-                memcpy(image->rows + (size_t)y * stride, row, stride);
+    if (has_memory && bytes != NULL && rows != NULL) {
+        // From the last row up, since a row's filter reads the raw row above it.
+        for (uint32_t y = image->height; y-- > 0;) {
+            uint8_t *target = rows + (size_t)y * stride;
+            if (strategy.filter == CPNG_FILTER_NONE && !keeps_rows) {
+                *target = CPNG_FILTER_NONE;
+            } else {
+                memcpy(target, filtered(&state, image, y, strategy.filter), stride);
             }
-            uint8_t *data = bytes + header + chunks_length + 8;
-            size_t size = libdeflate_zlib_compress(
-                compressor, image->rows, length, data, capacity - fixed);
-            status = CPNG_OK;
-            if (size > 0 && fixed + size < maximum_output) {
-                memcpy(bytes, signature, sizeof signature);
-                uint8_t *chunk = bytes + sizeof signature;
-                store_32(chunk + 8, image->width);
-                store_32(chunk + 12, image->height);
-                chunk[16] = (uint8_t)image->bit_depth;
-                chunk[17] = (uint8_t)image->color_type;
-                memset(chunk + 18, 0, 3);
-                chunk = finish_chunk(chunk, "IHDR", 13);
-                if (chunks_length > 0) memcpy(chunk, chunks, chunks_length);
-                chunk = finish_chunk(chunk + chunks_length, "IDAT", size);
-                finish_chunk(chunk, "IEND", 0);
-                uint8_t *shrunk = realloc(bytes, fixed + size);
-                *output = shrunk != NULL ? shrunk : bytes;
-                *output_length = fixed + size;
-                bytes = NULL;
-            }
-            free(bytes);
+        }
+        uint8_t *data = bytes + header + chunks_length + 8;
+        size_t size = 0;
+        status = compressed(rows, length, strategy, data, capacity - fixed, &size);
+        if (size > 0 && fixed + size < maximum_output) {
+            memcpy(bytes, signature, sizeof signature);
+            uint8_t *chunk = bytes + sizeof signature;
+            store_32(chunk + 8, image->width);
+            store_32(chunk + 12, image->height);
+            chunk[16] = (uint8_t)image->bit_depth;
+            chunk[17] = (uint8_t)image->color_type;
+            memset(chunk + 18, 0, 3);
+            chunk = finish_chunk(chunk, "IHDR", 13);
+            if (chunks_length > 0) memcpy(chunk, chunks, chunks_length);
+            chunk = finish_chunk(chunk + chunks_length, "IDAT", size);
+            finish_chunk(chunk, "IEND", 0);
+            uint8_t *shrunk = realloc(bytes, fixed + size);
+            *output = shrunk != NULL ? shrunk : bytes;
+            *output_length = fixed + size;
+            bytes = NULL;
         }
     }
-    if (compressor != NULL) libdeflate_free_compressor(compressor);
-    free(zeros);
-    free(scratch);
+    filtering_free(&state);
+    free(bytes);
+    if (keeps_rows) free(rows);
     return status;
 }

@@ -30,13 +30,16 @@ package struct ImageHeader: Hashable, Sendable {
     /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:)`` allocates for this image, the source itself not
     /// counted: coefficients, pixels, and the output.
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
-        // The libraries' own state and tables; libdeflate's compressor is most of it.
-        let fixed = 2 << 20
+        let isSmall = recipe.pngEffort == .small
+        // The libraries' own state and tables; libdeflate's compressor is most of it, of which the
+        // highest levels have 9 MB.
+        let fixed = isSmall ? 12 << 20 : 3 << 20
         func stride(_ pixels: Int) -> Int { (pixels * channels * bitDepth + 7) / 8 + 1 }
         let isTurned = isTurned(by: recipe)
-        // Rows in work, and those on which filters are tried, twice.
+        // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
+        // compressed.
         let longest = isTurned ? max(widthInPixels, heightInPixels) : widthInPixels
-        let margin = fixed + 160 * stride(longest)
+        let margin = fixed + (isSmall ? 1100 : 300) * stride(longest)
         let rows = heightInPixels * stride(widthInPixels)
         let turnedRows = isTurned ? max(widthInPixels * stride(heightInPixels), rows) : 0
         // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
@@ -53,7 +56,7 @@ package struct ImageHeader: Hashable, Sendable {
             let decoded = pixels * min(channels, 3)
             // Pixels as decoded, turned or as rows, and the output.
             return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
-                + 3 * (decoded + heightInPixels)
+                + (isSmall ? 5 : 3) * (decoded + heightInPixels)
         case (_, .original):
             // An animation's frames are each put together to be decoded.
             return margin + (isAnimated ? sourceBytes : 0)
@@ -65,8 +68,10 @@ package struct ImageHeader: Hashable, Sendable {
             return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels + 2 * trials
         default:
             let written = max(rows, turnedRows)
-            return margin + rows + turnedRows
-                + (recipe.keepsLarger ? written + written / 64 : sourceBytes)
+            let file = recipe.keepsLarger ? written + written / 64 : sourceBytes
+            // With more effort two files, one in work, from a copy of the rows.
+            let again = isSmall ? written + 2 * max(written, file) - file : 0
+            return margin + rows + turnedRows + file + again
         }
     }
 }

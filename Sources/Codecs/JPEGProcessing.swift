@@ -152,7 +152,7 @@ struct JPEGProcessing {
         return profile.map(JPEGFile.profileSegments) ?? []
     }
 
-    /// As a PNG of 8 bits a sample, grey or RGB, upright unless it takes the whole EXIF along.
+    /// As a PNG of at most 8 bits a sample, upright unless it takes the whole EXIF along.
     func converted() throws(CodecError) -> ProcessedImage {
         var result = try called { limits, result, message in
             cjpeg_decode(bytes, source.count, limits, result, message)
@@ -182,8 +182,9 @@ struct JPEGProcessing {
         }
         guard status == CPNG_OK else { throw .outOfMemory("no memory for the pixels") }
         defer { cpng_image_free(&rows) }
-        let output = try PNGEncoding.encoded(
-            &rows, chunks: chunks, effort: recipe.pngEffort, maximumBytes: .max / 4)
+        let encoding = PNGEncoding(
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none)
+        let output = try encoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }
         return ProcessedImage(
             output: .encoded(output), format: .png, widthInPixels: Int(width),

@@ -101,6 +101,7 @@ extension UInt32 {
     static let hIST: UInt32 = 0x6849_5354
     static let tIME: UInt32 = 0x7449_4D45
     static let pCAL: UInt32 = 0x7043_414C
+    static let sPLT: UInt32 = 0x7350_4C54
 }
 
 // MARK: - Metadata

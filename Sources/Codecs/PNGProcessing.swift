@@ -82,8 +82,8 @@ struct PNGProcessing {
         return duration
     }
 
-    /// In its own colour type and bit depth, upright, not interlaced; else the source's own data.
-    /// An animation keeps the data it has.
+    /// The same pixels, upright, not interlaced, in the smallest colour type and bit depth unless all
+    /// metadata is kept; else the source's own data. An animation keeps the data it has.
     func rewritten() throws(CodecError) -> ProcessedImage {
         if file.animation != nil { return try passedThrough() }
         var rows = try decoded(cpng_decode)
@@ -100,8 +100,10 @@ struct PNGProcessing {
         let stripped = file.stripped(
             source, isTurned ? self.metadata(valid: rows.chunks, isUpright: false) : metadata,
             stripping: recipe.stripping)
-        let encoded = try PNGEncoding.encoded(
-            &rows, chunks: metadata.leading.bytes(of: source), effort: recipe.pngEffort,
+        let encoding = PNGEncoding(
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none)
+        let encoded = try encoding.encoded(
+            &rows, chunks: metadata.leading.bytes(of: source),
             maximumBytes: recipe.keepsLarger
                 ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
         let output: ProcessedImage.Output

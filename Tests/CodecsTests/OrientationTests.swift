@@ -208,16 +208,6 @@ import Testing
             + pair(sums.1).reversed() + pair(sums.0).reversed()
     }
 
-    private static func pixel(_ rows: PackedRows, _ x: Int, _ y: Int) -> [Int] {
-        let channels = [1, 1, 3, 1, 2, 2, 4][rows.colorType]
-        let bits = channels * rows.bitDepth
-        return (0..<max(bits / 8, 1)).map { byte in
-            let bit = x * bits
-            let value = Int(rows.samples[y * rows.rowBytes + bit / 8 + byte])
-            return bits < 8 ? value >> (8 - bits - bit % 8) & ((1 << bits) - 1) : value
-        }
-    }
-
     private static let kinds: [(type: UInt8, depth: Int)] =
         [1, 2, 4, 8, 16].map { (0, $0) } + [1, 2, 4, 8].map { (3, $0) }
         + [(2, 8), (2, 16), (4, 8), (4, 16), (6, 8), (6, 16)]
@@ -229,7 +219,7 @@ import Testing
         let source = try PNGTests.inserting(PNGFile.chunk(.eXIf, exif), into: plain)
         let recipe = Recipe(keepsLarger: true)
         let result = try stored(source, recipe)
-        let (before, after) = (try PackedRows(png: plain), try PackedRows(png: result.bytes))
+        let (before, after) = (try ShownPixels(png: plain), try ShownPixels(png: result.bytes))
         #expect(try imageHeader(result.bytes).orientation == 1)
         #expect(try PNGTests.data(of: .eXIf, in: result.bytes) == nil)
         #expect(result.image.widthInPixels == after.width)
@@ -247,7 +237,7 @@ import Testing
                     case 7: (right - y, bottom - x)
                     default: (right - y, x)
                     }
-                #expect(Self.pixel(after, x, y) == Self.pixel(before, from.0, from.1))
+                #expect(after.pixel(x, y) == before.pixel(from.0, from.1))
             }
         }
         #expect(try stored(result.bytes, recipe).isSource)

@@ -1,0 +1,151 @@
+import CPNG
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// The writer's own compressor and filters, read back by libpng.
+@Suite(.timeLimit(.minutes(5))) struct PNGCompressionTests {
+    enum Bytes: String, CaseIterable {
+        /// Cannot be compressed: stored blocks.
+        case noise
+        case zeros
+        /// Two codes of very different length, then other ones: several blocks.
+        case skewed
+        case changing
+        /// Matches as far as the window and a little farther.
+        case far
+        /// More matches than a block holds.
+        case manyMatches
+        /// Counts like Fibonacci's numbers, for codes longer than are allowed.
+        case fibonacci
+
+        func make(_ count: Int) -> [UInt8] {
+            var numbers = SeededNumbers(seed: 11)
+            func random(_ range: ClosedRange<Int>) -> UInt8 {
+                UInt8(Int.random(in: range, using: &numbers))
+            }
+            switch self {
+            case .noise: return (0..<count).map { _ in random(0...255) }
+            case .zeros: return [UInt8](repeating: 0, count: count)
+            case .skewed: return (0..<count).map { _ in random(0...255) == 0 ? random(1...255) : 7 }
+            case .changing:
+                return (0..<count).map { random(0...($0 / 20_000 % 2 == 0 ? 3 : 200)) }
+            case .far:
+                let part = (0..<32_765).map { _ in random(0...255) }
+                return (0..<count).map { index in
+                    part[(index + index / 40_000) % part.count]
+                }
+            case .manyMatches:
+                let words = (0..<64).map { _ in (0..<9).map { _ in random(0...255) } }
+                var bytes: [UInt8] = []
+                while bytes.count < count {
+                    bytes += words[Int(random(0...63))] + [random(0...255)]
+                }
+                return Array(bytes[..<count])
+            case .fibonacci:
+                var bytes: [UInt8] = []
+                var (last, next) = (1, 1)
+                for value in 0..<28 where bytes.count < count {
+                    bytes += Array(repeating: UInt8(value), count: next)
+                    (last, next) = (next, last + next)
+                }
+                bytes = Array(bytes.suffix(count))
+                return bytes.shuffled(using: &numbers)
+                    + [UInt8](repeating: 27, count: count - bytes.count)
+            }
+        }
+    }
+
+    static func image(_ bytes: [UInt8], width: Int) throws -> cpng_image {
+        var image = cpng_image()
+        try #require(
+            cpng_image_make(bytes, UInt32(width), UInt32(bytes.count / width), 1, &image) == CPNG_OK
+        )
+        return image
+    }
+
+    static let filters = [
+        CPNG_FILTER_NONE, CPNG_FILTER_SUB, CPNG_FILTER_UP, CPNG_FILTER_AVERAGE, CPNG_FILTER_PAETH,
+        CPNG_FILTER_SUMS, CPNG_FILTER_PAIRS,
+    ]
+
+    @Test(arguments: Bytes.allCases, [1, 2, 7, 8, 9, 300, 65_535, 65_536, 700_000])
+    func photographsReadBackEqual(bytes: Bytes, count: Int) throws {
+        let samples = bytes.make(count)
+        // One row, so that hardly anything but the samples is compressed.
+        for width in [count, 1] where width == count || count < 10_000 {
+            var image = try Self.image(samples, width: width)
+            defer { cpng_image_free(&image) }
+            for depth: Int32 in [1, 16] {
+                let strategy = cpng_strategy(
+                    filter: CPNG_FILTER_NONE, compressor: CPNG_PHOTOGRAPH, level: depth)
+                let made = try #require(try encoded(&image, strategy: strategy))
+                #expect(try PackedRows(png: made).samples == samples)
+                // Stored blocks are the worst that can be.
+                #expect(made.count <= count + count / width + count / 4096 + 120)
+                // It fits exactly, or not at all.
+                #expect(try encoded(&image, strategy: strategy, maximum: made.count) == nil)
+                #expect(try encoded(&image, strategy: strategy, maximum: made.count + 40) == made)
+            }
+        }
+    }
+
+    @Test(arguments: filters, [0, 2, 4, 6])
+    func everyFilterReadsBackEqual(filter: cpng_filter, colorType: Int) throws {
+        let picture = GeneratedPNG(width: 33, height: 21, colorType: colorType, bitDepth: 8)
+        var numbers = SeededNumbers(seed: 3)
+        var rows = try picture.rows { x, y in
+            (0..<picture.channels).map {
+                (x * $0 + y + Int.random(in: 0...9, using: &numbers)) & 255
+            }
+        }
+        defer { cpng_image_free(&rows) }
+        var plain = [UInt8](repeating: 0, count: rows.row_bytes * 21)
+        cpng_copy_pixels(&rows, &plain)
+        for compressor in [CPNG_LIBDEFLATE, CPNG_PHOTOGRAPH] {
+            let strategy = cpng_strategy(filter: filter, compressor: compressor, level: 6)
+            let made = try #require(try encoded(&rows, strategy: strategy))
+            #expect(try PackedRows(png: made).samples == plain)
+            // A trial is as large as the image data.
+            #expect(cpng_trial(&rows, strategy) == made.count - 57)
+        }
+    }
+
+    /// On noise around a slope: nearly every other choice is larger.
+    @Test func photographsAreSmallerThanByAGeneralCompressor() throws {
+        var numbers = SeededNumbers(seed: 5)
+        var rows = try GeneratedPNG(width: 400, height: 300, colorType: 2, bitDepth: 8).rows {
+            x, y in
+            let light = x / 3 + y / 3
+            return (0..<3).map { _ in light + Int.random(in: 0...5, using: &numbers) }
+        }
+        defer { cpng_image_free(&rows) }
+        func size(_ compressor: cpng_compressor, _ level: Int32) -> Int {
+            cpng_trial(
+                &rows, cpng_strategy(filter: CPNG_FILTER_SUMS, compressor: compressor, level: level)
+            )
+        }
+        #expect(size(CPNG_PHOTOGRAPH, 16) < size(CPNG_LIBDEFLATE, 6))
+    }
+
+    @Test(
+        .enabled(if: TestData.isAvailable),
+        arguments: try TestData.isAvailable
+            ? TestData.paths(in: "photos").filter {
+                $0.hasSuffix(".png")
+            } : [])
+    func photographsGrowSmallerWithEffort(path: String) throws {
+        let source = try TestData.bytes(path)
+        let shown = try PackedRows(png: source)
+        var sizes: [Int] = []
+        for effort in [PNGEffort.fast, .balanced] {
+            let made = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
+            #expect(try PackedRows(png: made.bytes) == shown)
+            #expect(try stored(made.bytes, pngEffort: effort).isSource)
+            sizes.append(made.bytes.count)
+        }
+        #expect(sizes[1] < sizes[0])
+    }
+}

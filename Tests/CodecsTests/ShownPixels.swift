@@ -1,0 +1,169 @@
+import CPNG
+import Foundation
+import Testing
+
+@testable import Codecs
+
+/// A PNG's pixels as they are shown, whatever its colour type: RGBA of 16 bits a sample, to which
+/// every other depth scales exactly.
+struct ShownPixels: Equatable {
+    let width: Int
+    let height: Int
+    let pixels: [SIMD4<UInt16>]
+
+    init(png bytes: [UInt8]) throws {
+        let rows = try PackedRows(png: bytes)
+        width = rows.width
+        height = rows.height
+        let palette = try PNGTests.data(of: .PLTE, in: bytes) ?? []
+        let transparency = try PNGTests.data(of: .tRNS, in: bytes) ?? []
+        let channels = [1, 1, 3, 1, 2, 2, 4][rows.colorType]
+        let key = stride(from: 0, to: transparency.count - 1, by: 2).map {
+            UInt16(transparency[$0]) << 8 | UInt16(transparency[$0 + 1])
+        }
+        let scale = UInt16(65535 / (1 << rows.bitDepth - 1))
+        /// From samples as they are; those of grey are there three times.
+        func shown(_ values: SIMD4<UInt16>) -> SIMD4<UInt16> {
+            switch rows.colorType {
+            case 3:
+                let index = Int(values.x)
+                guard index * 3 + 2 < palette.count else { return SIMD4(0, 0, 0, 65535) }
+                let alpha = index < transparency.count ? transparency[index] : 255
+                return 257
+                    &* SIMD4(
+                        UInt16(palette[3 * index]), UInt16(palette[3 * index + 1]),
+                        UInt16(palette[3 * index + 2]), UInt16(alpha))
+            case 4, 6: return scale &* values
+            default:
+                let isKey =
+                    key.count == channels && key[0] == values.x && key[key.count / 2] == values.y
+                    && key[key.count - 1] == values.z
+                var result = scale &* values
+                result.w = isKey ? 0 : 65535
+                return result
+            }
+        }
+        // Of a single sample each value is looked at once.
+        let single =
+            channels == 1 && rows.bitDepth <= 8
+            ? (0..<UInt16(1 << rows.bitDepth)).map { shown(SIMD4($0, $0, $0, 0)) } : []
+        var pixels: [SIMD4<UInt16>] = []
+        pixels.reserveCapacity(width * height)
+        for y in 0..<height {
+            for x in 0..<width {
+                let first = UInt16(rows.sample(x * channels, inRow: y))
+                if !single.isEmpty {
+                    pixels.append(single[Int(first)])
+                    continue
+                }
+                var values = SIMD4(first, first, first, 0)
+                if channels > 2 {
+                    values.y = UInt16(rows.sample(x * channels + 1, inRow: y))
+                    values.z = UInt16(rows.sample(x * channels + 2, inRow: y))
+                }
+                if channels % 2 == 0 {
+                    values.w = UInt16(rows.sample(x * channels + channels - 1, inRow: y))
+                }
+                pixels.append(shown(values))
+            }
+        }
+        self.pixels = pixels
+    }
+
+    func pixel(_ x: Int, _ y: Int) -> SIMD4<UInt16> { pixels[y * width + x] }
+}
+
+extension PackedRows {
+    /// Number `index` of a row, unscaled.
+    func sample(_ index: Int, inRow y: Int) -> Int {
+        if bitDepth == 16 {
+            let start = y * rowBytes + 2 * index
+            return Int(samples[start]) << 8 | Int(samples[start + 1])
+        }
+        let bit = index * bitDepth
+        return Int(samples[y * rowBytes + bit / 8]) >> (8 - bitDepth - bit % 8)
+            & ((1 << bitDepth) - 1)
+    }
+}
+
+/// A PNG made for a test.
+struct GeneratedPNG {
+    var width = 40
+    var height = 30
+    let colorType: Int
+    let bitDepth: Int
+    /// Complete chunks before the image data.
+    var chunks: [UInt8] = []
+
+    var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
+
+    /// Each pixel's samples come from `pixel`, as large as they may be.
+    func bytes(_ pixel: (_ x: Int, _ y: Int) -> [Int]) throws -> [UInt8] {
+        var image = try rows(pixel)
+        defer { cpng_image_free(&image) }
+        let strategy = cpng_strategy(
+            filter: CPNG_FILTER_NONE, compressor: CPNG_LIBDEFLATE, level: 1)
+        return try #require(try encoded(&image, chunks: chunks, strategy: strategy))
+    }
+
+    func rows(_ pixel: (_ x: Int, _ y: Int) -> [Int]) throws -> cpng_image {
+        let bits = channels * bitDepth
+        let rowBytes = (width * bits + 7) / 8
+        var image = cpng_image()
+        image.width = UInt32(width)
+        image.height = UInt32(height)
+        image.bit_depth = Int32(bitDepth)
+        image.color_type = Int32(colorType)
+        image.row_bytes = rowBytes
+        image.filter_distance = Int32(max(bits / 8, 1))
+        let memory = try #require(calloc((rowBytes + 1) * height, 1))
+        let bytes = memory.assumingMemoryBound(to: UInt8.self)
+        image.rows = bytes
+        for y in 0..<height {
+            let row = bytes + y * (rowBytes + 1) + 1
+            for x in 0..<width {
+                let samples = pixel(x, y)
+                for (channel, sample) in samples.enumerated() {
+                    let bit = (x * channels + channel) * bitDepth
+                    if bitDepth == 16 {
+                        row[bit / 8] = UInt8(sample >> 8)
+                        row[bit / 8 + 1] = UInt8(sample & 255)
+                    } else {
+                        row[bit / 8] |= UInt8(sample << (8 - bitDepth - bit % 8))
+                    }
+                }
+            }
+        }
+        return image
+    }
+}
+
+/// A whole file; nil when it would reach `maximum` bytes. The rows stay.
+func encoded(
+    _ image: inout cpng_image, chunks: [UInt8] = [], strategy: cpng_strategy,
+    maximum: Int = .max / 4
+) throws -> [UInt8]? {
+    var output: UnsafeMutablePointer<UInt8>?
+    var length = 0
+    try #require(
+        cpng_encode(
+            &image, chunks, chunks.count, strategy, true, maximum, &output, &length) == CPNG_OK)
+    defer { free(output) }
+    return output.map { [UInt8](UnsafeBufferPointer(start: $0, count: length)) }
+}
+
+/// The same numbers in every run.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    /// SplitMix64.
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
