@@ -39,6 +39,8 @@ let package = Package(
         .executableTarget(
             name: "scheduler-bench", dependencies: ["Pipeline", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
+        .executableTarget(
+            name: "codec-bench", dependencies: ["Codecs", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [

@@ -1,4 +1,4 @@
-"""What Scripts/bench-run, Scripts/bench-net and Scripts/bench-warm share: measuring a command, nginx, texts.
+"""What Scripts/bench-run, -net, -warm and -codec share: measuring a command, nginx, texts.
 
 Wall time is from start to end of the process; CPU is user + system of the process and all its
 children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
@@ -231,7 +231,8 @@ def arguments_of(description):
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
         "prefetch-warm, prefetch-help; download, small, latency and scheduler; warm, new and known "
-        "for lists against large caches")
+        "for lists against large caches; codec-photo, codec-graphics and codec-jpeg for the codecs "
+        "alone")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()

@@ -1,0 +1,56 @@
+import Codecs
+import FoundationEssentials
+import Glibc
+import PrefetchModel
+
+/// Encodes images again as a run does, on one thread, and says what it cost: what `Scripts/bench
+/// --only codec` measures. Not installed with the command.
+///
+/// Usage: `codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...`. PNG stays PNG, JPEG stays JPEG; what
+/// comes out is kept, however large, and goes to `FOLDER/NAME`. For each file a line on standard output:
+/// pixels, seconds of CPU for decoding and for encoding (each the least of the rounds), bytes,
+/// name, with tabs between them. Files are read before the clock starts.
+@main
+struct CodecBench {
+    static func main() throws {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.count > 4, let effort = PNGEffort(rawValue: arguments[1]),
+            let quality = Int(arguments[2]), (1...100).contains(quality),
+            let rounds = Int(arguments[3]), rounds > 0
+        else {
+            fail("usage: codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...")
+        }
+        let folder = URL(filePath: arguments[4])
+        var recipe = Recipe(quality: quality, keepsLarger: true)
+        recipe.pngEffort = effort
+        for path in arguments.dropFirst(4) {
+            let file = URL(filePath: path)
+            let source = try Data(contentsOf: file)
+            try source.withUnsafeBytes { bytes in
+                let header = try header(of: bytes)
+                var (decoding, encoding) = (Duration.seconds(1 << 40), Duration.seconds(1 << 40))
+                var output = source
+                for _ in 0..<rounds {
+                    let image = try process(bytes, header: header, recipe: recipe)
+                    decoding = min(decoding, image.decodeDuration)
+                    encoding = min(encoding, image.encodeDuration)
+                    if case .encoded(let made) = image.output {
+                        output = made.withUnsafeBytes { Data($0) }
+                    }
+                }
+                try output.write(to: folder.appending(path: file.lastPathComponent))
+                print(
+                    header.pixels, seconds(decoding), seconds(encoding), output.count,
+                    file.lastPathComponent, separator: "\t")
+            }
+        }
+    }
+
+    private static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }
+
+    private static func fail(_ message: String) -> Never {
+        // Whether it can be written or not, the status says that something is wrong.
+        _ = "codec-bench: \(message)\n".withBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        exit(64)
+    }
+}
