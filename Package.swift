@@ -17,7 +17,9 @@ let boundary: [CSetting] = [
 let package = Package(
     name: "prefetch",
     products: [
-        .executable(name: "prefetch", targets: ["prefetch"])
+        .executable(name: "prefetch", targets: ["prefetch"]),
+        // Preloaded by tests of what a decoder's death costs.
+        .library(name: "FaultyJPEG", type: .dynamic, targets: ["FaultyJPEG"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -31,7 +33,7 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "CacheStorage", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
+                "CCrash", "CacheStorage", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -68,7 +70,7 @@ let package = Package(
         .target(
             name: "CacheStorage",
             dependencies: [
-                "CCrypto", "CLinux", "PrefetchModel",
+                "CCrash", "CCrypto", "CLinux", "PrefetchModel",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -127,10 +129,12 @@ let package = Package(
             path: "Tests/TestSupport",
             exclude: ["Fixtures", "everywhere.py", "judge.py"],
             swiftSettings: strict),
+        .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
 
         .target(
             name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CCrash", cSettings: boundary),
         .target(name: "CJPEG", cSettings: boundary, linkerSettings: [.linkedLibrary("jpeg")]),
         .target(
             name: "CPNG", cSettings: boundary,

@@ -7,6 +7,7 @@ package import PrefetchModel
 /// DIR/CACHEDIR.TAG                     marks the folder as a cache for backup programs, and as ours
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
+/// DIR/crashes                          digests of images that ended a run, see `CrashLog.swift`
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files on their way
 /// DIR/tmp/<sha256 of the key>.partial  bodies that broke off

@@ -109,9 +109,16 @@ final class CodecStage: Sendable {
     private let originals: MemoryBudget
     private let content: ContentStore
     private let partials: PartialStore
+    private let crashes: CrashLog
+    /// Whether images are decoded again that ended a run.
+    private let retriesCrashes: Bool
     private let mailbox: Mailbox
 
-    init(configuration: RunConfiguration, cache: OpenCache, mailbox: Mailbox) {
+    init(
+        configuration: RunConfiguration, cache: OpenCache, crashes: CrashLog, mailbox: Mailbox
+    ) {
+        self.crashes = crashes
+        retriesCrashes = configuration.retriesFailed
         recipe = configuration.recipe
         check = configuration.check
         limits = CodecLimits(
@@ -293,16 +300,15 @@ final class CodecStage: Sendable {
         hasFramedBody: Bool, hasher: borrowing SHA256Hasher,
         result: (StoredImage, SourceImage) -> CodecCompletion.Result
     ) -> CodecCompletion {
+        if let crash = crashes.crash(of: digest), !retriesCrashes {
+            return CodecCompletion(
+                id: id, result: .failed(.unsupportedImage, message: crash.description))
+        }
         let header: ImageHeader
         let image: ProcessedImage
         do throws(CodecError) {
-            header = try Codecs.header(of: bytes, limits: limits)
-            image =
-                switch check {
-                case .decode: try decoded(bytes, header)
-                case .structure:
-                    try Codecs.checkedStructure(of: bytes, header: header, limits: limits)
-                }
+            let outcome = crashes.whileDecoding(digest) { decoded(bytes) }
+            (header, image) = try outcome.get()
         } catch {
             let (reason, message) = error.failure(
                 sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
@@ -340,6 +346,21 @@ final class CodecStage: Sendable {
         return CodecCompletion(
             id: id, result: completion, decode: image.decodeDuration,
             encode: image.encodeDuration, remark: remark)
+    }
+
+    private func decoded(
+        _ bytes: UnsafeRawBufferPointer
+    ) -> Result<(ImageHeader, ProcessedImage), CodecError> {
+        Result { () throws(CodecError) in
+            let header = try Codecs.header(of: bytes, limits: limits)
+            let image =
+                switch check {
+                case .decode: try decoded(bytes, header)
+                case .structure:
+                    try Codecs.checkedStructure(of: bytes, header: header, limits: limits)
+                }
+            return (header, image)
+        }
     }
 
     private func decoded(

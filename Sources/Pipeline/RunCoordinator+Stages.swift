@@ -8,6 +8,7 @@ import Transfers
 struct RunningStages {
     let codecs: CodecStage
     let writer: MetadataWriter
+    let crashes: CrashLog
     let codecThreads: [OwnedThread]
     let writerThread: OwnedThread
 }
@@ -21,18 +22,27 @@ struct RunningTransfers {
 extension RunCoordinator {
     /// The stages, started when first asked for: a run over a warm list never needs them.
     ///
-    /// - Returns: nil when they cannot be started, since the run could not be noted.
+    /// - Returns: nil when they cannot be started, since the run could not be noted, or what ended
+    ///   earlier ones could not be read.
     func runningStages() -> RunningStages? {
         if let stages { return stages }
         guard let logged else { return nil }
+        let crashes: CrashLog
+        do throws(StorageError) {
+            crashes = try CrashLog(directory: cache.directory, at: wallClock())
+        } catch {
+            fail(FatalError(error))
+            return nil
+        }
+        crashes.begin()
         var writing = MetadataWriter.Configuration()
         writing.durability = configuration.durability
         let writer = MetadataWriter(
             database: cache.database, content: cache.content, run: logged, configuration: writing)
         let codecs = CodecStage(
-            configuration: configuration, cache: cache, mailbox: mailbox)
+            configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
         let started = RunningStages(
-            codecs: codecs, writer: writer,
+            codecs: codecs, writer: writer, crashes: crashes,
             codecThreads: (0..<configuration.codecWorkers).map { number in
                 OwnedThread(name: "codec \(number)") { codecs.work() }
             },
@@ -84,6 +94,11 @@ extension RunCoordinator {
         stages.codecs.finish()
         stages.writer.finish()
         for thread in stages.codecThreads { thread.join() }
+        do throws(StorageError) {
+            try stages.crashes.end()
+        } catch {
+            fail(FatalError(error))
+        }
         stages.writerThread.join()
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+internal import CCrash
 import Glibc
 
 /// The command: arguments in, exit status out.
@@ -26,6 +27,7 @@ struct Prefetch: ParsableCommand {
         // A closed pipe and a file-size limit are answers of the calls that meet them.
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        ccrash_install()
         raiseDescriptorLimit()
         do {
             var command = try parseAsRoot()

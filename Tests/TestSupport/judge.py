@@ -27,7 +27,7 @@ ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
 
 EXTENSIONS = {"jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif"}
-TOP_LEVEL = {"CACHEDIR.TAG", "lock", "content", "tmp"} | {
+TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }
 SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"

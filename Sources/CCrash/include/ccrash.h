@@ -1,0 +1,30 @@
+/// Notes which bytes were being decoded when a fault ends the program.
+///
+/// A fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT) runs its handler on the thread that
+/// made it. The handler calls only what may be called there (POSIX.1-2017 section 2.4.3) and leaves
+/// the rest to what was set before: the program dies of the signal as it would without it.
+#ifndef CCRASH_H
+#define CCRASH_H
+
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+/// Installs the handlers; called once, before there are other threads.
+void ccrash_install(void);
+
+/// Where faults are noted from now on: in the file `name` of the open folder, which it makes when
+/// it has to. The name, of at most 63 bytes, is copied; -1 ends it. Called while no thread is
+/// between ``ccrash_enter`` and ``ccrash_leave``.
+void ccrash_set_file(int directory, const char *name);
+
+/// This thread begins to decode the bytes with that SHA-256 (32 bytes, copied).
+///
+/// A fault before ``ccrash_leave`` adds the line `SHA-256 SECONDS SIGNAL`: in hexadecimal digits,
+/// since 1970 UTC, and by its number.
+void ccrash_enter(const uint8_t *digest);
+void ccrash_leave(void);
+
+#pragma clang assume_nonnull end
+
+#endif

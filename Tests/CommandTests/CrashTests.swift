@@ -1,0 +1,140 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A decoder that dies costs one run, and not every run.
+@Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
+struct CrashTests {
+    /// As ``FaultyJPEG`` knows them, with the signal that it dies of.
+    private static let deaths: [(mark: String, signal: Int32)] = [
+        ("\nFaultyJPEG: abort\n", SIGABRT), ("\nFaultyJPEG: segment\n", SIGSEGV),
+    ]
+
+    /// The mark in a comment after the first marker.
+    private static func marked(_ mark: String) throws -> [UInt8] {
+        let source = try Fixtures.file("baseline.jpg")
+        let length = mark.utf8.count + 2
+        return source[..<2] + [0xFF, 0xFE, UInt8(length >> 8), UInt8(length & 255)] + mark.utf8
+            + source[2...]
+    }
+
+    /// With the decoder in front of libjpeg.
+    private static func faulty(_ command: Command) -> Command {
+        var command = command
+        let folder = URL(filePath: command.executable).deletingLastPathComponent()
+        command.environment["LD_PRELOAD"] = folder.appending(path: "libFaultyJPEG.so").path
+        return command
+    }
+
+    private static func crashes(_ workspace: Workspace) -> String? {
+        try? String(contentsOfFile: workspace.cache + "/crashes", encoding: .utf8)
+    }
+
+    @Test(arguments: deaths)
+    func anImageThatEndsTheProgramIsLeftAloneByTheNextRun(
+        mark: String, signal: Int32
+    ) async throws {
+        let bytes = try CrashTests.marked(mark)
+        try await withOrigin { origin in
+            origin.serve("/bad.jpg", .picture(bytes))
+            let bad = origin.url("/bad.jpg")
+            let pictures = origin.serveImages(6)
+            let lines = pictures[..<3] + [bad] + pictures[3...]
+            try await withWorkspace { workspace in
+                let options = ["-j", "1"]
+                func run(_ options: [String], isFaulty: Bool) async throws -> Workspace.Run {
+                    let command = try workspace.prefetchCommand(Array(lines), options)
+                    return try await workspace.finish(
+                        (isFaulty ? CrashTests.faulty(command) : command).run(),
+                        entries: lines.count)
+                }
+                let dead = try await CrashTests.faulty(
+                    workspace.prefetchCommand(Array(lines), options)
+                ).run()
+                #expect(dead.signal == signal, "\(dead)")
+                let noted = try #require(CrashTests.crashes(workspace))
+                #expect(noted.hasSuffix(" \(signal)\n"))
+                #expect(noted.split(separator: "\n").count == 1)
+
+                // It goes on with all others, and would die if it decoded that one.
+                let next = try await run(options, isFaulty: true)
+                #expect(next.result.status == 1, "\(next.result)")
+                let entry = try #require(next.report.entries.first { $0.url == bad })
+                #expect(entry.verdict == "failed/unsupported-image")
+                #expect(entry.message?.contains("by signal \(signal)") == true)
+                for entry in next.report.entries where entry.url != bad {
+                    #expect(["downloaded", "revalidated", "fresh"].contains(entry.outcome))
+                }
+                let blocked = try await run(options, isFaulty: true)
+                #expect(
+                    blocked.report.entries.first { $0.url == bad }?.verdict == "blacklisted")
+                // Other addresses of the same bytes, too.
+                origin.serve("/same.jpg", .picture(bytes))
+                let same = try await workspace.finish(
+                    CrashTests.faulty(
+                        workspace.prefetchCommand([origin.url("/same.jpg")], options)
+                    ).run(), entries: 1)
+                #expect(same.report.verdicts == ["failed/unsupported-image"], "\(same.result)")
+
+                // When asked for, it is tried again; here by a decoder without the fault.
+                let mended = try await run(options + ["--retry-failed"], isFaulty: false)
+                #expect(mended.result.status == 0, "\(mended.result)")
+                #expect(CrashTests.crashes(workspace) == nil)
+                try await workspace.judge(sources: [bad: bytes])
+            }
+        }
+    }
+
+    /// Whoever ends the program by a signal says nothing about images.
+    @Test(arguments: [SIGSEGV, SIGABRT])
+    func aSignalThatWasSentBlamesNoImage(signal: Int32) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let lines = origin.serveImages(2, gate: gate)
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(lines).start()
+                try await origin.wait(for: "one held") { $0.inFlight > 0 }
+                kill(running.process, signal)
+                let result = await running.wait()
+                gate.open()
+                #expect(result.signal == signal, "\(result)")
+                #expect(CrashTests.crashes(workspace) == nil)
+            }
+        }
+    }
+
+    @Test func linesThatAreOldOrUnreadableAreDropped() async throws {
+        let bytes = try Fixtures.file("baseline.jpg")
+        try await withOrigin { origin in
+            origin.serve("/a.jpg", .picture(bytes, ("Cache-Control", "max-age=3600")))
+            let url = origin.url("/a.jpg")
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url], "--encode", "original")
+                let digest = try #require(first.report.entries.first?.sha256)
+                let other = String(repeating: "ab", count: 32)
+                let now = Int(Date.now.timeIntervalSince1970)
+                let kept = "\(other) \(now - 86400) 11\n"
+                let text = "\(digest) \(now - 31 * 86400) 6\n\(digest)\nnonsense\n" + kept
+                try Data(text.utf8).write(to: URL(filePath: workspace.cache + "/crashes"))
+                let run = try await workspace.prefetch([url])
+                #expect(run.report.verdicts == ["derived"], "\(run.result)")
+                #expect(CrashTests.crashes(workspace) == kept)
+            }
+        }
+    }
+
+    @Test func whatIsNoFileOfOursEndsTheRun() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([lines[0]])
+                try FileManager.default.createSymbolicLink(
+                    atPath: workspace.cache + "/crashes", withDestinationPath: "/dev/zero")
+                let run = try await workspace.prefetch(lines)
+                #expect(run.result.status == 2, "\(run.result)")
+                #expect(run.result.error.contains("crashes: is not a regular file"))
+                try FileManager.default.removeItem(atPath: workspace.cache + "/crashes")
+            }
+        }
+    }
+}
