@@ -108,7 +108,8 @@ cjpeg_status cjpeg_decode(
 
 static cjpeg_status run_encode(
     cjpeg_session *s, const uint8_t *pixels, uint32_t width, uint32_t height, int channels,
-    int quality, const uint8_t *segments, size_t segments_length, cjpeg_result *result) {
+    int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length,
+    cjpeg_result *result) {
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     s->is_encoding = true;
@@ -121,6 +122,11 @@ static cjpeg_status run_encode(
     cinfo->in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(cinfo);
     jpeg_set_quality(cinfo, quality, TRUE);
+    // The library's default is a sample of chroma for two by two pixels.
+    if (!halves_chroma) {
+        cinfo->comp_info[0].h_samp_factor = 1;
+        cinfo->comp_info[0].v_samp_factor = 1;
+    }
     cinfo->optimize_coding = TRUE;
     jpeg_start_compress(cinfo, TRUE);
     cjpeg_write_segments(s, segments, segments_length);
@@ -140,14 +146,15 @@ static cjpeg_status run_encode(
 
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
-    const uint8_t *segments, size_t segments_length, size_t maximum_output,
+    bool halves_chroma, const uint8_t *segments, size_t segments_length, size_t maximum_output,
     uint64_t deadline_nanoseconds, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
     s.deadline = deadline_nanoseconds;
     cjpeg_status status = run_encode(
-        &s, pixels, width, height, channels, quality, segments, segments_length, result);
+        &s, pixels, width, height, channels, quality, halves_chroma, segments, segments_length,
+        result);
     cjpeg_end(&s);
     return status;
 }

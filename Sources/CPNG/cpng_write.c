@@ -212,6 +212,27 @@ double cpng_flatness(const cpng_image *image) {
     return compared > 0 ? (double)equal / (double)compared : 1;
 }
 
+static unsigned chroma_distance(const uint8_t *one, const uint8_t *other) {
+    int blue = one[2] - one[1] - (other[2] - other[1]);
+    int red = one[0] - one[1] - (other[0] - other[1]);
+    return (unsigned)(abs(blue) + abs(red));
+}
+
+double cpng_chroma_detail(const cpng_image *image) {
+    if (image->bit_depth != 8 || image->color_type != 2) return 0;
+    uint64_t sum = 0, compared = 0;
+    size_t stride = image->row_bytes + 1;
+    // The second of each eight, which has one above it; a single row is its own.
+    for (uint32_t y = image->height > 1; y < image->height; y += 8) {
+        const uint8_t *row = image->rows + y * stride + 1, *above = y > 0 ? row - stride : row;
+        for (size_t i = 3; i + 3 <= image->row_bytes; i += 3) {
+            sum += chroma_distance(row + i, row + i - 3) + chroma_distance(row + i, above + i);
+            compared += 4;
+        }
+    }
+    return compared > 0 ? (double)sum / (double)compared : 0;
+}
+
 uint8_t *cpng_deflate(const uint8_t *bytes, size_t length, int level, size_t *output_length) {
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
     if (compressor == NULL) return NULL;

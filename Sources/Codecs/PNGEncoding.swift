@@ -126,6 +126,9 @@ struct PNGEncoding {
 
     // MARK: - Strategies
 
+    /// Of flat graphics; where fewer pixels equal their neighbour, it is a photograph.
+    static let leastFlatness = 0.4
+
     /// What rows may be written with.
     ///
     /// Measured on one core beside libpng's default (level 6, adaptive filters). 28 photographs, 42
@@ -146,7 +149,7 @@ struct PNGEncoding {
                 ? [libdeflate(CPNG_FILTER_PAETH, 1)] : [libdeflate(CPNG_FILTER_NONE, 3)]
         case .balanced:
             if isIndexed { return [libdeflate(CPNG_FILTER_NONE, 4)] }
-            if flatness < 0.4 { return [photograph(16)] }
+            if flatness < PNGEncoding.leastFlatness { return [photograph(16)] }
             let other = flatness < 0.75 ? photograph(16) : libdeflate(CPNG_FILTER_SUMS, 4)
             return [libdeflate(CPNG_FILTER_NONE, 5), other]
         case .small:

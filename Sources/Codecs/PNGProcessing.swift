@@ -174,6 +174,7 @@ struct PNGProcessing {
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let channels = rows.color_type == 0 ? 1 : 3
+        let halvesChroma = PNGProcessing.halvesChroma(&rows)
         guard var pixels = ImageBytes(uninitialised: rows.row_bytes * Int(rows.height)) else {
             throw .outOfMemory("no memory for the pixels")
         }
@@ -202,8 +203,8 @@ struct PNGProcessing {
                 }
                 try JPEGProcessing.check { message in
                     cjpeg_encode(
-                        start, width, height, Int32(channels), Int32(quality), segments,
-                        segments.count, most, deadline, &result, message)
+                        start, width, height, Int32(channels), Int32(quality), halvesChroma,
+                        segments, segments.count, most, deadline, &result, message)
                 }
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
@@ -226,6 +227,16 @@ struct PNGProcessing {
             output: .encoded(made), format: .jpeg, widthInPixels: Int(width),
             heightInPixels: Int(height), decodeDuration: PNGProcessing.duration(rows),
             encodeDuration: ThreadClock.now - begin)
+    }
+
+    /// Whether a JPEG of these rows has a sample of chroma for two by two pixels, as photographs
+    /// have.
+    ///
+    /// Where neighbours differ in little but their colour, it would be smeared over two pixels: in
+    /// flat graphics, in which it shows most, and beyond a mean difference of 6, which 16 photographs
+    /// are well below (0.2 to 3.4) and small icons of strong colours above.
+    private static func halvesChroma(_ rows: inout cpng_image) -> Bool {
+        cpng_flatness(&rows) < PNGEncoding.leastFlatness && cpng_chroma_detail(&rows) < 6
     }
 
     private static func duration(_ rows: cpng_image) -> Duration {

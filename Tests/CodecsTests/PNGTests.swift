@@ -57,6 +57,34 @@ import Testing
         }
     }
 
+    enum Chroma: String, CaseIterable {
+        case photograph, flat, icon, line
+
+        /// Whether one sample for two by two pixels is as good.
+        var isHalved: Bool { self == .photograph }
+
+        func png() throws -> [UInt8] {
+            var picture = GeneratedPNG(colorType: 2, bitDepth: 8)
+            if self == .line { picture.height = 1 }
+            return try picture.bytes { x, y in
+                switch self {
+                case .photograph: [90 + x + (x * 7 + y * 5) % 5, 80 + y + (x * 3 + y) % 7, 70 + x]
+                case .flat: x / 10 % 2 == 0 ? [255, 255, 255] : [200, 0, 0]
+                case .icon, .line:
+                    [(x * 97 + y * 31) & 255, (x * 57 + y * 71) & 255, (x ^ y) * 40 & 255]
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Chroma.allCases)
+    func aJPEGHasAsMuchChromaAsThePictureNeeds(chroma: Chroma) throws {
+        let jpeg = try stored(chroma.png(), Recipe(encoding: .jpeg)).bytes
+        let luma = try jpeg.withUnsafeBytes { try JPEGFile(headerOf: $0).frame?.sampling.first }
+        #expect(luma?.horizontal == (chroma.isHalved ? 2 : 1))
+        #expect(luma?.vertical == (chroma.isHalved ? 2 : 1))
+    }
+
     @Test(arguments: Samples.pngs, [false, true])
     func dropsMetadata(source: [UInt8], keepsLarger: Bool) throws {
         let chunks =
@@ -151,8 +179,6 @@ import Testing
         let rows = try PackedRows(png: source, isOpaque: true)
         #expect(pixels.channels == (rows.colorType == 0 ? 1 : 3))
         #expect(pixels.samples.count == rows.samples.count)
-        let frame = try result.bytes.withUnsafeBytes { try JPEGFile(headerOf: $0).frame }
-        #expect(frame?.sampling.first?.horizontal == (rows.colorType == 0 ? 1 : 2))
         #expect(try stored(result.bytes, Recipe(encoding: .jpeg, quality: 95)).isSource)
     }
 

@@ -40,8 +40,8 @@ struct Pixels: Equatable {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         let status = cjpeg_encode(
-            samples, UInt32(width), UInt32(height), Int32(channels), Int32(quality), nil, 0,
-            .max / 4, 0, &result, &message)
+            samples, UInt32(width), UInt32(height), Int32(channels), Int32(quality), true, nil,
+            0, .max / 4, 0, &result, &message)
         try #require(status == CJPEG_OK)
         let start = try #require(result.bytes)
         defer { free(start) }

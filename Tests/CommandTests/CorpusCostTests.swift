@@ -7,7 +7,7 @@ import Testing
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"),
     .enabled(if: !Sanitizer.isActive, "costs are not measured under a sanitizer"))
 struct CorpusCostTests {
-    private static let encodings = ["same", "png", "original"]
+    private static let encodings = ["same", "jpeg", "png", "original"]
 
     @Test(arguments: encodings)
     func noFileTakesFiveSeconds(encoding: String) async throws {

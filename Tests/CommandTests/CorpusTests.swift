@@ -8,7 +8,7 @@ import Testing
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct CorpusTests {
     /// Each takes another way through the decoders.
-    private static let encodings = ["same", "png", "original"]
+    private static let encodings = ["same", "jpeg", "png", "original"]
 
     /// A picture of 33 megapixels is larger in the midst of becoming a PNG than the default allows.
     private static func options(_ encoding: String) -> [String] {
@@ -46,6 +46,10 @@ struct CorpusTests {
                         }
                     } else {
                         let decision = decisions.first { $0.path == file.path }
+                        if encoding == "jpeg", CorpusTests.isAnimation(entry) {
+                            taken += 1
+                            continue
+                        }
                         #expect(
                             entry.verdict == decision?.verdict,
                             "\(file): \(entry.message ?? "")")
@@ -59,6 +63,12 @@ struct CorpusTests {
                 }
             }
         }
+    }
+
+    /// A JPEG would keep one picture of it.
+    private static func isAnimation(_ entry: Report.Entry) -> Bool {
+        entry.verdict == "failed/unsupported-image"
+            && entry.message?.hasPrefix("an animated PNG") == true
     }
 
     /// Of four inks every reader makes its own colours, a mean says nothing of a few pixels, and

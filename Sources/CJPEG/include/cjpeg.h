@@ -100,14 +100,18 @@ cjpeg_status cjpeg_decode(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message);
 
-/// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr 4:2:0.
+/// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
+///
+/// - `halves_chroma`: 4:2:0 in place of 4:4:4.
+/// - `segments`: complete, for after the header.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
 ///
 /// - `deadline_nanoseconds`: as in the limits.
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
-    const uint8_t *_Nullable segments, size_t segments_length, size_t maximum_output,
+    bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
+    size_t maximum_output,
     uint64_t deadline_nanoseconds, cjpeg_result *result, char *message);
 
 /// Turns pixels upright: `orientation` is that of EXIF, 1…8. Widths and heights are those before;

@@ -187,6 +187,11 @@ cpng_status cpng_image_make(
 /// less than a byte are compared byte by byte.
 double cpng_flatness(const cpng_image *image);
 
+/// How far, on average, the chroma of a pixel of 8-bit RGB is from that of its left and its upper
+/// neighbour, in every eighth row, from 0 to 255; chroma being blue and red less green. 0 for
+/// others.
+double cpng_chroma_detail(const cpng_image *image);
+
 /// Compresses to a zlib stream that the caller releases with `free`; NULL without memory.
 uint8_t *_Nullable cpng_deflate(
     const uint8_t *bytes, size_t length, int level, size_t *output_length);
