@@ -39,7 +39,7 @@ static void convert_cmyk_row(const uint8_t *cmyk, uint8_t *rgb, size_t width, bo
     }
 }
 
-static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
+static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_result *result) {
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
@@ -63,7 +63,7 @@ static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
     // from their neighbours, as viewers do; a complete file is not touched.
     cinfo->do_block_smoothing = TRUE;
     s->pixels_a_step = cinfo->image_width;
-    size_t row_bytes = (size_t)cinfo->image_width * (size_t)channels;
+    size_t row_bytes = (size_t)cinfo->image_width * (size_t)channels + spare_bytes;
     size_t total;
     if (__builtin_mul_overflow(row_bytes, (size_t)cinfo->image_height, &total)) {
         cjpeg_fail(s, CJPEG_LIMIT, "more pixels than can be addressed");
@@ -77,7 +77,7 @@ static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
         if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
     }
     while (cinfo->output_scanline < cinfo->output_height) {
-        uint8_t *target = s->pixels + (size_t)cinfo->output_scanline * row_bytes;
+        uint8_t *target = s->pixels + (size_t)cinfo->output_scanline * row_bytes + spare_bytes;
         JSAMPROW rows[1] = {is_cmyk ? s->row : target};
         jpeg_read_scanlines(cinfo, rows, 1);
         if (is_cmyk) {
@@ -97,18 +97,18 @@ static cjpeg_status run_decode(cjpeg_session *s, cjpeg_result *result) {
 }
 
 cjpeg_status cjpeg_decode(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
-    char *message) {
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, source, length, limits, result, message);
-    cjpeg_status status = run_decode(&s, result);
+    cjpeg_status status = run_decode(&s, spare_bytes, result);
     cjpeg_end(&s);
     return status;
 }
 
 static cjpeg_status run_encode(
-    cjpeg_session *s, const uint8_t *pixels, uint32_t width, uint32_t height, int channels,
-    int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length,
+    cjpeg_session *s, const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height,
+    int channels, int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length,
     cjpeg_result *result) {
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
@@ -130,10 +130,9 @@ static cjpeg_status run_encode(
     cinfo->optimize_coding = TRUE;
     jpeg_start_compress(cinfo, TRUE);
     cjpeg_write_segments(s, segments, segments_length);
-    size_t row_bytes = (size_t)width * (size_t)channels;
     while (cinfo->next_scanline < cinfo->image_height) {
         // The library's pointer type is not const, but it only reads.
-        JSAMPROW rows[1] = {(JSAMPROW)(uintptr_t)(pixels + cinfo->next_scanline * row_bytes)};
+        JSAMPROW rows[1] = {(JSAMPROW)(uintptr_t)(pixels + cinfo->next_scanline * stride)};
         jpeg_write_scanlines(cinfo, rows, 1);
     }
     jpeg_finish_compress(cinfo);
@@ -145,43 +144,16 @@ static cjpeg_status run_encode(
 }
 
 cjpeg_status cjpeg_encode(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
-    bool halves_chroma, const uint8_t *segments, size_t segments_length, size_t maximum_output,
+    const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
+    int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length, size_t maximum_output,
     uint64_t deadline_nanoseconds, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
     s.deadline = deadline_nanoseconds;
     cjpeg_status status = run_encode(
-        &s, pixels, width, height, channels, quality, halves_chroma, segments, segments_length,
+        &s, pixels, stride, width, height, channels, quality, halves_chroma, segments, segments_length,
         result);
     cjpeg_end(&s);
     return status;
-}
-
-// MARK: - Orientation
-
-void cjpeg_orient(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int bytes_per_pixel, int orientation,
-    uint8_t *output) {
-    size_t size = (size_t)bytes_per_pixel;
-    bool is_transposed = orientation >= 5;
-    size_t output_width = is_transposed ? height : width;
-    size_t output_height = is_transposed ? width : height;
-    // Where the output's first pixel comes from, and the steps to its neighbours.
-    bool flips_x = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    bool flips_y = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    ptrdiff_t column = (ptrdiff_t)size, row = (ptrdiff_t)(size * width);
-    const uint8_t *origin = pixels + (flips_x ? (size_t)(width - 1) * size : 0)
-        + (flips_y ? (size_t)(height - 1) * size * width : 0);
-    if (flips_x) column = -column;
-    if (flips_y) row = -row;
-    ptrdiff_t step_x = is_transposed ? row : column;
-    ptrdiff_t step_y = is_transposed ? column : row;
-    for (size_t y = 0; y < output_height; y++) {
-        const uint8_t *from = origin + (ptrdiff_t)y * step_y;
-        for (size_t x = 0; x < output_width; x++, from += step_x, output += size) {
-            for (size_t byte = 0; byte < size; byte++) output[byte] = from[byte];
-        }
-    }
 }

@@ -206,6 +206,8 @@ static void read_rows(session *s, output_kind kind) {
             blend_row(row + 1, image->width, channels, s->background);
             memmove(image->rows + y * packed, row, packed);
         }
+        uint8_t *shrunk = realloc(image->rows, packed * image->height);
+        if (shrunk != NULL) image->rows = shrunk;
         image->row_bytes = packed - 1;
         image->color_type &= ~PNG_COLOR_MASK_ALPHA;
         image->filter_distance = channels - 1;
@@ -277,13 +279,4 @@ cpng_status cpng_decode_opaque(
 void cpng_image_free(cpng_image *image) {
     free(image->rows);
     image->rows = NULL;
-}
-
-void cpng_copy_pixels(const cpng_image *image, uint8_t *pixels) {
-    const uint8_t *row = image->rows + 1;
-    for (uint32_t y = 0; y < image->height; y++) {
-        memcpy(pixels, row, image->row_bytes);
-        pixels += image->row_bytes;
-        row += image->row_bytes + 1;
-    }
 }

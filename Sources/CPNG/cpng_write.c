@@ -181,23 +181,16 @@ size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
     return result;
 }
 
-cpng_status cpng_image_make(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, cpng_image *image) {
-    memset(image, 0, sizeof *image);
-    size_t row_bytes = (size_t)width * (size_t)channels, total;
-    if (__builtin_mul_overflow(row_bytes + 1, (size_t)height, &total)) return CPNG_LIMIT;
-    image->rows = malloc(total);
-    if (image->rows == NULL) return CPNG_OUT_OF_MEMORY;
-    image->width = width;
-    image->height = height;
-    image->bit_depth = 8;
-    image->color_type = channels == 1 ? 0 : 2;
-    image->row_bytes = row_bytes;
-    image->filter_distance = channels;
-    for (uint32_t y = 0; y < height; y++) {
-        memcpy(image->rows + y * (row_bytes + 1) + 1, pixels + y * row_bytes, row_bytes);
-    }
-    return CPNG_OK;
+cpng_image cpng_image_of(uint8_t *rows, uint32_t width, uint32_t height, int channels) {
+    return (cpng_image){
+        .rows = rows,
+        .width = width,
+        .height = height,
+        .bit_depth = 8,
+        .color_type = channels == 1 ? 0 : 2,
+        .row_bytes = (size_t)width * (size_t)channels,
+        .filter_distance = channels,
+    };
 }
 
 double cpng_flatness(const cpng_image *image) {

@@ -19,6 +19,8 @@ package struct ImageHeader: Hashable, Sendable {
     let sourceBytes: Int
     /// More than one picture, of which the size is that of all.
     var isAnimated = false
+    /// A PNG's profile is unpacked to know what it says.
+    var hasPackedProfile = false
 
     /// Whether a result of the same format may be upright where the source is not.
     private func isTurned(by recipe: Recipe) -> Bool {
@@ -27,20 +29,28 @@ package struct ImageHeader: Hashable, Sendable {
 
     package var pixels: Int { widthInPixels * heightInPixels }
 
+    /// Up to which a PNG may become a JPEG of 4:4:4.
+    static let mostPixelsOfWholeChroma = 16_000_000
+
     /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:)`` allocates for this image, the source itself not
     /// counted: coefficients, pixels, and the output.
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
         let isSmall = recipe.pngEffort == .small
         // The libraries' own state and tables; libdeflate's compressor is most of it, of which the
         // highest levels have 9 MB.
-        let fixed = isSmall ? 12 << 20 : 3 << 20
+        var fixed = isSmall ? 12 << 20 : 3 << 20
+        if hasPackedProfile { fixed += 2 * CodecLimits().maximumMetadataBytes }
+        // Taken out of the source and put together.
+        if recipe.stripping == .none { fixed += 2 * sourceBytes }
         func stride(_ pixels: Int) -> Int { (pixels * channels * bitDepth + 7) / 8 + 1 }
         let isTurned = isTurned(by: recipe)
         // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
         // compressed.
         let longest = isTurned ? max(widthInPixels, heightInPixels) : widthInPixels
-        let margin = fixed + (isSmall ? 1100 : 300) * stride(longest)
         let rows = heightInPixels * stride(widthInPixels)
+        // Those of a small picture are all of them.
+        let margin =
+            fixed + min((isSmall ? 1100 : 300) * stride(longest), 5 * rows + 8 * stride(longest))
         let turnedRows = isTurned ? max(widthInPixels * stride(heightInPixels), rows) : 0
         // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
         var output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
@@ -53,19 +63,23 @@ package struct ImageHeader: Hashable, Sendable {
             // Turned ones lie beside those as read.
             return margin + coefficientBytes * (isTurned ? 2 : 1) + output
         case (.jpeg, .png):
-            let decoded = pixels * min(channels, 3)
-            // Pixels as decoded, turned or as rows, and the output.
-            return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
-                + (isSmall ? 5 : 3) * (decoded + heightInPixels)
+            let decoded = pixels * min(channels, 3) + max(widthInPixels, heightInPixels)
+            let coefficients = isProgressiveOrInterlaced ? coefficientBytes : 0
+            // Beside the rows there are first coefficients, then turned rows, then the output; with
+            // more effort a copy of the rows and two outputs.
+            return margin + decoded + max(coefficients, (isSmall ? 3 : 1) * decoded)
         case (_, .original):
             // An animation's frames are each put together to be decoded.
             return margin + (isAnimated ? sourceBytes : 0)
         case (_, .same) where isAnimated, (_, .png) where isAnimated:
             return margin + 2 * sourceBytes
         case (_, .jpeg):
-            // Grey or RGB, with alpha before it is blended; then upright; then a JPEG.
+            // Grey or RGB, before with alpha, and beside it turned, or all coefficients and a JPEG.
+            let coefficients = (pixels > ImageHeader.mostPixelsOfWholeChroma ? 3 : 6) * pixels
+            let jpeg = recipe.quality > 90 ? 6 * pixels : 3 * pixels / 2
             let trials = min(recipe.maximumStoredBytes ?? 0, 3 * pixels)
-            return margin + 4 * pixels + heightInPixels + 2 * 3 * pixels + 2 * trials
+            return margin + 3 * pixels + heightInPixels
+                + coefficients + jpeg + 2 * trials
         default:
             let written = max(rows, turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : sourceBytes

@@ -68,6 +68,10 @@ struct JPEGProcessing {
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         // A turned one is smaller than the source, if not always than its bytes with a tag.
+        // What stands behind the image, as further pictures do, is found by its place in the file.
+        if recipe.stripping == .none, result.source_end < source.count {
+            return image(.source, result)
+        }
         if let made = encoded, !recipe.keepsLarger, !result.was_turned,
             made.count >= stripped.byteCount
         {
@@ -154,18 +158,15 @@ struct JPEGProcessing {
 
     /// As a PNG of at most 8 bits a sample, upright unless it takes the whole EXIF along.
     func converted() throws(CodecError) -> ProcessedImage {
-        var result = try called { limits, result, message in
-            cjpeg_decode(bytes, source.count, limits, result, message)
+        let result = try called { limits, result, message in
+            cjpeg_decode(bytes, source.count, limits, 1, result, message)
         }
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
-        var pixels = ImageBytes(owning: decoded, count: result.length)
+        var rows = cpng_image_of(decoded, result.width, result.height, result.channels)
+        defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let exif = recipe.stripping == .none ? file.exif(in: source) : nil
-        let (width, height) = try ImageBytes.upright(
-            &pixels, width: result.width, height: result.height, channels: Int(result.channels),
-            orientation: exif == nil ? file.orientation : ExifOrientation.upright)
-        result.width = width
-        result.height = height
+        if exif == nil { try PNGProcessing.turn(&rows, file.orientation) }
         var chunks: [UInt8] = []
         if let profile = keptProfile, !result.was_cmyk,
             ICCProfile.fits(profile, channels: Int(result.channels))
@@ -173,22 +174,13 @@ struct JPEGProcessing {
             chunks += PNGFile.profileChunk(profile)
         }
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
-        var rows = cpng_image()
-        let status = pixels.withUnsafeBytes { packed in
-            packed.baseAddress.map {
-                cpng_image_make(
-                    $0.assumingMemoryBound(to: UInt8.self), width, height, result.channels, &rows)
-            }
-        }
-        guard status == CPNG_OK else { throw .outOfMemory("no memory for the pixels") }
-        defer { cpng_image_free(&rows) }
+        let (width, height) = (Int(rows.width), Int(rows.height))
         let encoding = PNGEncoding(
             effort: recipe.pngEffort, changesKind: recipe.stripping != .none)
         let output = try encoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }
         return ProcessedImage(
-            output: .encoded(output), format: .png, widthInPixels: Int(width),
-            heightInPixels: Int(height),
+            output: .encoded(output), format: .png, widthInPixels: width, heightInPixels: height,
             decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
             encodeDuration: ThreadClock.now - begin)
     }
@@ -234,29 +226,5 @@ struct JPEGProcessing {
         case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
         default: throw .corrupt(text, isTruncated: false)
         }
-    }
-}
-
-extension ImageBytes {
-    /// Replaces packed pixels by upright ones where they are not; returns the new width and height.
-    ///
-    /// - Throws: `outOfMemory`.
-    static func upright(
-        _ pixels: inout ImageBytes, width: UInt32, height: UInt32, channels: Int, orientation: Int
-    ) throws(CodecError) -> (width: UInt32, height: UInt32) {
-        guard orientation != ExifOrientation.upright else { return (width, height) }
-        guard let turned = ImageBytes(uninitialised: pixels.count) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        pixels.withUnsafeBytes { from in
-            turned.fill { to in
-                guard let from = from.baseAddress, let to = to.baseAddress else { return }
-                cjpeg_orient(
-                    from.assumingMemoryBound(to: UInt8.self), width, height, Int32(channels),
-                    Int32(orientation), to.assumingMemoryBound(to: UInt8.self))
-            }
-        }
-        pixels = turned
-        return orientation >= 5 ? (height, width) : (width, height)
     }
 }

@@ -22,8 +22,10 @@ struct PNGEncoding {
         var forms: [Form] = []
         defer { for index in forms.indices { cpng_image_free(&forms[index].sample) } }
         var chunks = chunks
-        let list = PNGChunk.list(chunks)
-        if changesKind, var reduction = PNGReduction(chunks: list, colorType: rows.color_type) {
+        if changesKind,
+            var reduction = PNGReduction(
+                chunks: PNGChunk.list(chunks), colorType: rows.color_type, bitDepth: rows.bit_depth)
+        {
             // Where all is small, even a channel without content may help to find a match.
             if isSmall { forms.append(Form(sample: try sample(&rows), chunks: chunks)) }
             reduction.simplify(&rows)
@@ -89,7 +91,9 @@ struct PNGEncoding {
         var strategies: [cpng_strategy] = []
         for index in forms.indices {
             let isWhole = forms[index].sample.height == rows.height && isSmall(forms[index].sample)
-            let found = best(&forms[index].sample, isSmall: isWhole)
+            let found = best(
+                &forms[index].sample, isSmall: isWhole,
+                bytesOfRows: Int(rows.height) * forms[index].sample.row_bytes)
             let scale = Double(rows.height) / Double(forms[index].sample.height)
             let bytes = Double(found.bytes) * scale + Double(forms[index].chunks.count)
             if bytes <= least {
@@ -170,10 +174,10 @@ struct PNGEncoding {
         cpng_strategy(filter: CPNG_FILTER_SUMS, compressor: CPNG_PHOTOGRAPH, level: depth)
     }
 
-    /// The strategies with which all rows are to be written, and what the sample takes with the
-    /// best candidate.
+    /// The strategies with which all of so many bytes of rows are to be written, and what the sample
+    /// takes with the best candidate.
     private func best(
-        _ sample: inout cpng_image, isSmall: Bool
+        _ sample: inout cpng_image, isSmall: Bool, bytesOfRows: Int
     ) -> (strategies: [cpng_strategy], bytes: Int) {
         let candidates = candidates(&sample, isSmall: isSmall)
         var trials: [(strategy: cpng_strategy, bytes: Int)] = []
@@ -187,10 +191,16 @@ struct PNGEncoding {
         trials.sort { $0.bytes < $1.bytes }
         guard let first = trials.first else { return (candidates, .max) }
         guard effort == .small, !isSmall else { return ([first.strategy], first.bytes) }
-        // The two best filters, compressed as well as can be, and what photographs like.
-        let filters = trials.filter { $0.strategy.compressor == CPNG_LIBDEFLATE }.prefix(2)
+        let filters = trials.filter { $0.strategy.compressor == CPNG_LIBDEFLATE }
+        // What photographs like, and the best filters, compressed as well as can be: the last level
+        // takes a second for two megabytes, so that large pictures get one that takes a fifth of it.
+        let isLarge = bytesOfRows > PNGEncoding.mostThoroughBytes
         return (
-            filters.map { libdeflate($0.strategy.filter, 12) } + [photograph(1024)], first.bytes
+            filters.prefix(isLarge ? 1 : 2).map {
+                libdeflate($0.strategy.filter, isLarge ? 9 : 12)
+            } + [photograph(isLarge ? 64 : 1024)], first.bytes
         )
     }
+
+    private static let mostThoroughBytes = 4 << 20
 }

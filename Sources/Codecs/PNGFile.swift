@@ -22,6 +22,8 @@ struct PNGFile {
     let colorType: Int
     let isInterlaced: Bool
     private(set) var orientation = ExifOrientation.upright
+    /// The first that is undamaged, wherever it stands.
+    private var exif: Chunk?
     /// Nil for a still image, and where the form of an animation is invalid.
     private(set) var animation: PNGAnimation?
 
@@ -58,7 +60,10 @@ struct PNGFile {
             }
             chunks.append(chunk)
             offset = chunk.range.upperBound
-            if type == .eXIf { orientation = PNGFile.orientation(chunk, in: source) }
+            if type == .eXIf, exif == nil, PNGFile.isIntact(chunk, in: source) {
+                exif = chunk
+                orientation = PNGFile.orientation(chunk, in: source)
+            }
             if type == .IEND { break }
         }
         animation = PNGAnimation(in: self, source: source)
@@ -78,7 +83,8 @@ struct PNGFile {
         return ImageHeader(
             format: .png, widthInPixels: width, heightInPixels: height, bitDepth: bitDepth,
             isProgressiveOrInterlaced: isInterlaced, orientation: orientation, channels: channels,
-            coefficientBytes: 0, sourceBytes: source.count, isAnimated: animation != nil)
+            coefficientBytes: 0, sourceBytes: source.count, isAnimated: animation != nil,
+            hasPackedProfile: chunks.contains { $0.type == .iCCP })
     }
 }
 
@@ -128,6 +134,10 @@ extension PNGFile {
 
     /// Whether the checksum at its end is right.
     func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
+        PNGFile.isIntact(chunk, in: source)
+    }
+
+    private static func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
         let body = UnsafeRawBufferPointer(
             rebasing: source[chunk.range.lowerBound + 4..<chunk.range.upperBound - 4])
         return Int(cpng_crc(body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count))
@@ -174,9 +184,13 @@ extension PNGFile {
         var pieces: [ImagePiece] = []
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
+        var paletteEntries = 0
         for chunk in chunks.dropFirst() {
             if chunk.type == .IDAT { break }
-            guard seen.insert(chunk.type).inserted else { continue }
+            guard isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk, in: source),
+                seen.insert(chunk.type).inserted
+            else { continue }
+            if chunk.type == .PLTE { paletteEntries = chunk.data.count / 3 }
             if chunk.type == .eXIf {
                 guard needsOrientation else { continue }
                 pieces.append(orientationPiece(chunk, in: source))
@@ -198,12 +212,30 @@ extension PNGFile {
                         PNGFile.unknown[chunk.type] == chunk.data.count
                     }
                 }
-            if isKept, isIntact(chunk, in: source) { pieces.append(source: chunk.range) }
+            if isKept { pieces.append(source: chunk.range) }
         }
         if needsOrientation {
             pieces.append(.made(PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))))
         }
         return Metadata(leading: pieces)
+    }
+
+    /// Whether the decoder takes the chunk, as far as its length and its place behind so many entries
+    /// of a palette tell. It skips others, and takes a later one of the same type.
+    private func isTaken(_ chunk: Chunk, paletteEntries: Int) -> Bool {
+        let length = chunk.data.count
+        switch chunk.type {
+        case .tRNS:
+            return colorType == 3
+                ? (1...256).contains(length) && length <= paletteEntries
+                : length == [2, 0, 6, 0, 0, 0, 0][colorType]
+        // These stand before the palette (PNG section 5.6).
+        case .gAMA: return length == 4 && paletteEntries == 0
+        case .cHRM: return length == 32 && paletteEntries == 0
+        case .sRGB: return length == 1 && paletteEntries == 0
+        case .sBIT: return length == [1, 0, 3, 3, 2, 0, 4][colorType] && paletteEntries == 0
+        default: return true
+        }
     }
 
     /// All undamaged ancillary chunks whose meaning is known or that are safe to copy into a file
@@ -264,7 +296,7 @@ extension PNGFile {
 
     /// The TIFF structure of the file's EXIF.
     func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
-        chunks.last { $0.type == .eXIf }.map { Array(source[$0.data]) }
+        exif.map { Array(source[$0.data]) }
     }
 
     /// The ICC profile, unpacked; nil without a whole one for this kind of pixels.

@@ -86,15 +86,13 @@ struct PNGProcessing {
     /// metadata is kept; else the source's own data. An animation keeps the data it has.
     func rewritten() throws(CodecError) -> ProcessedImage {
         if file.animation != nil { return try passedThrough() }
+        let end = file.chunks.last?.range.upperBound ?? 0
+        if recipe.stripping == .none, end < source.count { return try verified() }
         var rows = try decoded(cpng_decode)
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
-        if isTurned {
-            guard cpng_turn(&rows, Int32(file.orientation)) == CPNG_OK else {
-                throw .outOfMemory("no memory for the pixels")
-            }
-        }
+        if isTurned { try PNGProcessing.turn(&rows, file.orientation) }
         let metadata = metadata(valid: rows.chunks, isUpright: isTurned)
         // Where the source's own data stays, so does its orientation.
         let stripped = file.stripped(
@@ -175,19 +173,10 @@ struct PNGProcessing {
         let begin = ThreadClock.now
         let channels = rows.color_type == 0 ? 1 : 3
         let halvesChroma = PNGProcessing.halvesChroma(&rows)
-        guard var pixels = ImageBytes(uninitialised: rows.row_bytes * Int(rows.height)) else {
-            throw .outOfMemory("no memory for the pixels")
-        }
-        pixels.fill { target in
-            guard let start = target.baseAddress else { return }
-            cpng_copy_pixels(&rows, start.assumingMemoryBound(to: UInt8.self))
-        }
-        cpng_image_free(&rows)
         let exif =
             recipe.stripping == .none ? file.exif(in: source).flatMap(JPEGFile.exifSegment) : nil
-        let (width, height) = try ImageBytes.upright(
-            &pixels, width: rows.width, height: rows.height, channels: channels,
-            orientation: exif == nil ? file.orientation : ExifOrientation.upright)
+        if exif == nil { try PNGProcessing.turn(&rows, file.orientation) }
+        guard let start = rows.rows else { throw .outOfMemory("no pixels") }
         var segments = exif ?? []
         if recipe.stripping != .all, let profile = file.profile(source, limits: limits),
             recipe.stripping == .none || !ICCProfile.isSRGB(profile),
@@ -197,15 +186,11 @@ struct PNGProcessing {
         }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()
-            try pixels.withUnsafeBytes { (packed) throws(CodecError) in
-                guard let start = packed.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-                    return
-                }
-                try JPEGProcessing.check { message in
-                    cjpeg_encode(
-                        start, width, height, Int32(channels), Int32(quality), halvesChroma,
-                        segments, segments.count, most, deadline, &result, message)
-                }
+            try JPEGProcessing.check { message in
+                cjpeg_encode(
+                    start + 1, rows.row_bytes + 1, rows.width, rows.height, Int32(channels),
+                    Int32(quality), halvesChroma, segments, segments.count, most, deadline, &result,
+                    message)
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         }
@@ -224,8 +209,8 @@ struct PNGProcessing {
             }
         }
         return ProcessedImage(
-            output: .encoded(made), format: .jpeg, widthInPixels: Int(width),
-            heightInPixels: Int(height), decodeDuration: PNGProcessing.duration(rows),
+            output: .encoded(made), format: .jpeg, widthInPixels: Int(rows.width),
+            heightInPixels: Int(rows.height), decodeDuration: PNGProcessing.duration(rows),
             encodeDuration: ThreadClock.now - begin)
     }
 
@@ -235,8 +220,22 @@ struct PNGProcessing {
     /// Where neighbours differ in little but their colour, it would be smeared over two pixels: in
     /// flat graphics, in which it shows most, and beyond a mean difference of 6, which 16 photographs
     /// are well below (0.2 to 3.4) and small icons of strong colours above.
+    ///
+    /// Of more than 16 megapixels always: lines are not as thin, and the encoder takes twice the
+    /// memory for all chroma.
     private static func halvesChroma(_ rows: inout cpng_image) -> Bool {
-        cpng_flatness(&rows) < PNGEncoding.leastFlatness && cpng_chroma_detail(&rows) < 6
+        Int(rows.width) * Int(rows.height) > ImageHeader.mostPixelsOfWholeChroma
+            || cpng_flatness(&rows) < PNGEncoding.leastFlatness && cpng_chroma_detail(&rows) < 6
+    }
+
+    /// Turns pixels upright from EXIF's orientation.
+    ///
+    /// - Throws: `outOfMemory`.
+    static func turn(_ rows: inout cpng_image, _ orientation: Int) throws(CodecError) {
+        guard orientation != ExifOrientation.upright else { return }
+        guard cpng_turn(&rows, Int32(orientation)) == CPNG_OK else {
+            throw .outOfMemory("no memory for the pixels")
+        }
     }
 
     private static func duration(_ rows: cpng_image) -> Duration {

@@ -26,7 +26,7 @@ struct PNGReduction {
     ]
 
     /// nil where a chunk prevents it.
-    init?(chunks: [PNGChunk], colorType: Int32) {
+    init?(chunks: [PNGChunk], colorType: Int32, bitDepth: Int32) {
         let isUnderstood = chunks.allSatisfy {
             $0.isSafeToCopy || PNGReduction.understood.contains($0.type)
                 || $0.type == .PLTE && colorType == 3
@@ -35,6 +35,15 @@ struct PNGReduction {
         self.chunks = chunks
         let bound: Set<UInt32> = [.iCCP, .cICP, .mDCV, .cLLI]
         changesColor = !chunks.contains { bound.contains($0.type) }
+        if colorType != 3, let key = data(of: .tRNS) {
+            // Only the bits of the depth count (section 11.3.1.1).
+            let mask = 1 << UInt16(clamping: bitDepth) &- 1
+            replace(
+                .tRNS,
+                by: key.enumerated().map {
+                    $0.element & UInt8(truncatingIfNeeded: $0.offset % 2 == 0 ? mask >> 8 : mask)
+                })
+        }
     }
 
     private func data(of type: UInt32) -> [UInt8]? { chunks.first { $0.type == type }?.data }

@@ -99,6 +99,31 @@ import Testing
                 < header.decodeMemoryBytes(for: Recipe()))
     }
 
+    /// As cameras make them, within what `--memory` leaves for decoding by default.
+    @Test(arguments: Recipe.Encoding.allCases, [ImageFormat.jpeg, .png])
+    func aPictureOf24MegapixelsFits(encoding: Recipe.Encoding, format: ImageFormat) {
+        for isProgressive in [false, true] {
+            let header = ImageHeader(
+                format: format, widthInPixels: 6000, heightInPixels: 4000, bitDepth: 8,
+                isProgressiveOrInterlaced: isProgressive, orientation: 1, channels: 3,
+                coefficientBytes: format == .jpeg ? 24_000_000 * 3 : 0, sourceBytes: 12_000_000)
+            #expect(header.decodeMemoryBytes(for: Recipe(encoding: encoding)) <= 192 << 20)
+        }
+    }
+
+    @Test(arguments: PNGEffort.allCases)
+    func aLineIsEstimatedByItsPixels(effort: PNGEffort) {
+        var recipe = Recipe()
+        recipe.pngEffort = effort
+        for (width, height) in [(65_500, 1), (1, 65_500)] {
+            let header = ImageHeader(
+                format: .png, widthInPixels: width, heightInPixels: height, bitDepth: 8,
+                isProgressiveOrInterlaced: false, orientation: 6, channels: 4,
+                coefficientBytes: 0, sourceBytes: 262_000)
+            #expect(header.decodeMemoryBytes(for: recipe) < 20 << 20)
+        }
+    }
+
     @Test(.enabled(if: TestData.isAvailable))
     func refusesBombsQuickly() throws {
         let clock = ContinuousClock()

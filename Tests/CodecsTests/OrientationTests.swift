@@ -60,11 +60,32 @@ import Testing
         JPEGTests.inserting(JPEGTests.exif(orientation: orientation), into: source)
     }
 
+    /// Where an upright picture's pixel is in one of that orientation.
+    private static func origin(
+        of place: (x: Int, y: Int), _ orientation: Int, right: Int, bottom: Int
+    ) -> (Int, Int) {
+        let (x, y) = place
+        return switch orientation {
+        case 1: (x, y)
+        case 2: (right - x, y)
+        case 3: (right - x, bottom - y)
+        case 4: (x, bottom - y)
+        case 5: (y, x)
+        case 6: (y, bottom - x)
+        case 7: (right - y, bottom - x)
+        default: (right - y, x)
+        }
+    }
+
     private static func turned(_ pixels: Pixels, _ orientation: Int) -> [UInt8] {
-        var output = [UInt8](repeating: 0, count: pixels.samples.count)
-        cjpeg_orient(
-            pixels.samples, UInt32(pixels.width), UInt32(pixels.height), Int32(pixels.channels),
-            Int32(orientation), &output)
+        let (right, bottom) = (pixels.width - 1, pixels.height - 1)
+        var output: [UInt8] = []
+        for y in 0...(orientation < 5 ? bottom : right) {
+            for x in 0...(orientation < 5 ? right : bottom) {
+                let (column, row) = origin(of: (x, y), orientation, right: right, bottom: bottom)
+                output += pixels[column, row]
+            }
+        }
         return output
     }
 
@@ -227,16 +248,7 @@ import Testing
         let (right, bottom) = (before.width - 1, before.height - 1)
         for y in 0..<after.height {
             for x in 0..<after.width {
-                let from =
-                    switch orientation {
-                    case 2: (right - x, y)
-                    case 3: (right - x, bottom - y)
-                    case 4: (x, bottom - y)
-                    case 5: (y, x)
-                    case 6: (y, bottom - x)
-                    case 7: (right - y, bottom - x)
-                    default: (right - y, x)
-                    }
+                let from = Self.origin(of: (x, y), orientation, right: right, bottom: bottom)
                 #expect(after.pixel(x, y) == before.pixel(from.0, from.1))
             }
         }

@@ -59,11 +59,10 @@ import Testing
     }
 
     static func image(_ bytes: [UInt8], width: Int) throws -> cpng_image {
-        var image = cpng_image()
-        try #require(
-            cpng_image_make(bytes, UInt32(width), UInt32(bytes.count / width), 1, &image) == CPNG_OK
-        )
-        return image
+        let height = bytes.count / width
+        return try GeneratedPNG(width: width, height: height, colorType: 0, bitDepth: 8).rows {
+            [Int(bytes[$1 * width + $0])]
+        }
     }
 
     static let filters = [
@@ -102,8 +101,7 @@ import Testing
             }
         }
         defer { cpng_image_free(&rows) }
-        var plain = [UInt8](repeating: 0, count: rows.row_bytes * 21)
-        cpng_copy_pixels(&rows, &plain)
+        let plain = rows.packed
         for compressor in [CPNG_LIBDEFLATE, CPNG_PHOTOGRAPH] {
             let strategy = cpng_strategy(filter: filter, compressor: compressor, level: 6)
             let made = try #require(try encoded(&rows, strategy: strategy))

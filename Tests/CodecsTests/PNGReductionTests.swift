@@ -159,6 +159,29 @@ import Testing
         }
     }
 
+    /// Bits beyond the depth mean nothing (PNG section 11.3.1.1).
+    @Test(arguments: [(0, 2), (0, 4), (0, 8), (2, 8)], [true, false])
+    func aTransparentColorWithHighBitsStaysTransparent(kind: (Int, Int), isGrey: Bool) throws {
+        let most = 1 << kind.1 - 1
+        let key = (0..<(kind.0 == 0 ? 1 : 3)).map { isGrey || kind.0 == 0 ? most : most - $0 }
+        let picture = GeneratedPNG(
+            colorType: kind.0, bitDepth: kind.1,
+            chunks: PNGFile.chunk(.tRNS, key.flatMap { [0xA5, UInt8($0 | 0xF0 & ~most)] }))
+        let source = try picture.bytes { x, y in
+            x % 4 == 0 ? key : key.map { _ in (x + y) & most }
+        }
+        let shown = try ShownPixels(png: source)
+        #expect(shown.pixels.filter { $0.w == 0 }.count >= 300)
+        for effort in PNGEffort.allCases {
+            for keepsLarger in [false, true] {
+                let recipe = Recipe(keepsLarger: keepsLarger)
+                let made = try stored(source, recipe, pngEffort: effort)
+                #expect(try ShownPixels(png: made.bytes) == shown)
+                #expect(try stored(made.bytes, recipe, pngEffort: effort).isSource)
+            }
+        }
+    }
+
     /// 0x7801 is no colour of 8 bits: without its low byte every pixel 0x7878 would be transparent.
     @Test func aTransparentColorThatNoPixelHasTakesNone() throws {
         for type in [0, 2] {

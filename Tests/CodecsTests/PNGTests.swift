@@ -57,6 +57,58 @@ import Testing
         }
     }
 
+    /// Of chunks that the decoder skips for their form or place it takes a later one.
+    @Test(arguments: [false, true])
+    func keepsTheChunkThatTheDecoderTakes(keepsLarger: Bool) throws {
+        let recipe = Recipe(keepsLarger: keepsLarger)
+        func kept(_ picture: GeneratedPNG, _ type: UInt32) throws -> [UInt8]? {
+            let source = try picture.bytes { x, y in
+                Array(repeating: (x * 7 + y * 3) % 200, count: picture.channels)
+            }
+            let made = try stored(source, recipe)
+            #expect(try stored(made.bytes, recipe).isSource)
+            let file = try made.bytes.withUnsafeBytes { try PNGFile($0) }
+            #expect(file.chunks.filter { $0.type == type }.count <= 1)
+            return try Self.data(of: type, in: made.bytes)
+        }
+        let entries: [UInt8] = (0..<200).flatMap { index -> [UInt8] in
+            [UInt8(index), 9, UInt8(255 - index)]
+        }
+        let palette = PNGFile.chunk(.PLTE, entries)
+        let transparency = PNGFile.chunk(.tRNS, [7, 8])
+        let misplaced = GeneratedPNG(
+            colorType: 3, bitDepth: 8,
+            chunks: PNGFile.chunk(.tRNS, [1, 2, 3]) + palette + transparency)
+        #expect(try kept(misplaced, .tRNS) == [7, 8])
+        let short = GeneratedPNG(
+            colorType: 0, bitDepth: 8,
+            chunks: PNGFile.chunk(.tRNS, [1]) + PNGFile.chunk(.tRNS, [0, 21]))
+        #expect(try kept(short, .tRNS) == [0, 21])
+        let gamma = GeneratedPNG(
+            colorType: 2, bitDepth: 8,
+            chunks: PNGFile.chunk(.gAMA, [1]) + PNGFile.chunk(.gAMA, [0, 1, 0, 0]))
+        #expect(try kept(gamma, .gAMA) == [0, 1, 0, 0])
+        let late = GeneratedPNG(
+            colorType: 3, bitDepth: 8, chunks: palette + PNGFile.chunk(.gAMA, [0, 1, 0, 0]))
+        #expect(try kept(late, .gAMA) == nil)
+    }
+
+    @Test func anOrientationCountsThatIsUndamagedAndFirst() throws {
+        let plain = try stored(Samples.colourPNG).bytes
+        func orientation(_ chunks: [[UInt8]]) throws -> Int {
+            try imageHeader(Self.inserting(Array(chunks.joined()), into: plain)).orientation
+        }
+        func exif(_ orientation: Int, isDamaged: Bool = false) -> [UInt8] {
+            var chunk = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))
+            if isDamaged { chunk[chunk.count - 1] ^= 1 }
+            return chunk
+        }
+        #expect(try orientation([exif(6)]) == 6)
+        #expect(try orientation([exif(6, isDamaged: true)]) == 1)
+        #expect(try orientation([exif(3), exif(6)]) == 3)
+        #expect(try orientation([exif(3, isDamaged: true), exif(6)]) == 6)
+    }
+
     enum Chroma: String, CaseIterable {
         case photograph, flat, icon, line
 

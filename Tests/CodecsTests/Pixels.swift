@@ -18,7 +18,7 @@ struct Pixels: Equatable {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         try #require(
-            cjpeg_decode(bytes, bytes.count, &limits, &result, &message) == CJPEG_OK)
+            cjpeg_decode(bytes, bytes.count, &limits, 0, &result, &message) == CJPEG_OK)
         let start = try #require(result.bytes)
         width = Int(result.width)
         height = Int(result.height)
@@ -40,8 +40,8 @@ struct Pixels: Equatable {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         let status = cjpeg_encode(
-            samples, UInt32(width), UInt32(height), Int32(channels), Int32(quality), true, nil,
-            0, .max / 4, 0, &result, &message)
+            samples, width * channels, UInt32(width), UInt32(height), Int32(channels),
+            Int32(quality), true, nil, 0, .max / 4, 0, &result, &message)
         try #require(status == CJPEG_OK)
         let start = try #require(result.bytes)
         defer { free(start) }
@@ -91,9 +91,7 @@ struct PackedRows: Equatable {
         bitDepth = Int(image.bit_depth)
         colorType = Int(image.color_type)
         rowBytes = image.row_bytes
-        var pixels = [UInt8](repeating: 0, count: rowBytes * height)
-        cpng_copy_pixels(&image, &pixels)
-        samples = pixels
+        samples = image.packed
     }
 
     /// RGBA of 8 bits, as `EXPECT.tsv` has it; nil for deeper samples.
@@ -134,6 +132,16 @@ struct PackedRows: Equatable {
                 + [index < transparency.count ? transparency[index] : 255]
         case 4: return [scaled[0], scaled[0], scaled[0], scaled[1]]
         default: return scaled
+        }
+    }
+}
+
+extension cpng_image {
+    /// The rows without their spare bytes.
+    var packed: [UInt8] {
+        let bytes = UnsafeBufferPointer(start: rows, count: (row_bytes + 1) * Int(height))
+        return (0..<Int(height)).flatMap { y in
+            bytes[y * (row_bytes + 1) + 1..<(y + 1) * (row_bytes + 1)]
         }
     }
 }

@@ -19,7 +19,9 @@ struct ShownPixels: Equatable {
         let transparency = try PNGTests.data(of: .tRNS, in: bytes) ?? []
         let channels = [1, 1, 3, 1, 2, 2, 4][rows.colorType]
         let key = stride(from: 0, to: transparency.count - 1, by: 2).map {
-            UInt16(transparency[$0]) << 8 | UInt16(transparency[$0 + 1])
+            // Only the bits of the depth count.
+            (UInt16(transparency[$0]) << 8 | UInt16(transparency[$0 + 1]))
+                & UInt16(1 << rows.bitDepth - 1)
         }
         let scale = UInt16(65535 / (1 << rows.bitDepth - 1))
         /// From samples as they are; those of grey are there three times.

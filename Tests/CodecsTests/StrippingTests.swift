@@ -173,4 +173,13 @@ extension Recipe {
         #expect(try PackedRows(png: result.bytes) == PackedRows(png: Samples.colourPNG))
         #expect(try stored(result.bytes, recipe).isSource)
     }
+
+    /// A second picture, as phones append one, is found by its distance from the first.
+    @Test(arguments: [Samples.baselineJPEG, Samples.colourPNG])
+    func noneKeepsWhatStandsBehindTheImage(image: [UInt8]) throws {
+        let source = image + image
+        #expect(try stored(source, Recipe(.none, quality: 30)).isSource)
+        let safe = try stored(source, Recipe(quality: 30)).bytes
+        #expect(safe.count <= image.count)
+    }
 }

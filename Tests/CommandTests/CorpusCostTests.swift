@@ -7,15 +7,19 @@ import Testing
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"),
     .enabled(if: !Sanitizer.isActive, "costs are not measured under a sanitizer"))
 struct CorpusCostTests {
-    private static let encodings = ["same", "jpeg", "png", "original"]
+    private static let ways = ["same", "jpeg", "png", "original", "same --png-effort small"]
 
-    @Test(arguments: encodings)
-    func noFileTakesFiveSeconds(encoding: String) async throws {
+    private static func options(_ way: String) -> [String] {
+        ["-j", "1", "--encode"] + way.split(separator: " ").map(String.init)
+    }
+
+    @Test(arguments: ways)
+    func noFileTakesFiveSeconds(way: String) async throws {
         let files = try Corpus.files()
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 let (_, entries) = try await workspace.prefetch(
-                    files, from: origin, ["--encode", encoding, "-j", "1"])
+                    files, from: origin, CorpusCostTests.options(way))
                 for (file, entry) in zip(files, entries) {
                     let milliseconds =
                         (entry.decodeMilliseconds ?? 0) + (entry.encodeMilliseconds ?? 0)
@@ -27,14 +31,14 @@ struct CorpusCostTests {
     }
 
     /// One by one, since several are in work at once on a machine of many cores.
-    @Test(arguments: encodings)
-    func noFileTakes200Megabytes(encoding: String) async throws {
+    @Test(arguments: ways)
+    func noFileTakes200Megabytes(way: String) async throws {
         let files = try Corpus.files().sorted { $0.pixels > $1.pixels }.prefix(16)
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 for file in files {
                     let (run, _) = try await workspace.prefetch(
-                        [file], from: origin, ["--encode", encoding, "-j", "1"])
+                        [file], from: origin, CorpusCostTests.options(way))
                     #expect(run.result.peakMemoryInBytes < 200_000_000, "\(file)")
                 }
                 try workspace.removeCache()

@@ -8,11 +8,14 @@ import Testing
     .timeLimit(.minutes(15)), .enabled(if: SharedData.isAvailable, "the shared data is not there"))
 struct CorpusTests {
     /// Each takes another way through the decoders.
-    private static let encodings = ["same", "jpeg", "png", "original"]
+    private static let ways = [
+        "same", "jpeg", "png", "original", "same --strip none", "same --png-effort small",
+    ]
 
-    /// A picture of 33 megapixels is larger in the midst of becoming a PNG than the default allows.
-    private static func options(_ encoding: String) -> [String] {
-        ["--encode", encoding] + (encoding == "png" ? ["--memory", "512MiB"] : [])
+    /// A picture of 33 megapixels is larger in the midst of becoming another format than the default
+    /// allows.
+    private static func options(_ way: String) -> [String] {
+        ["--memory", "512MiB", "--encode"] + way.split(separator: " ").map(String.init)
     }
 
     /// What a file without whole data may be called.
@@ -27,14 +30,14 @@ struct CorpusTests {
         #expect(try Corpus.files(.differing).count == 194)
     }
 
-    @Test(arguments: encodings)
-    func takesWhatTwoDecodersTake(encoding: String) async throws {
+    @Test(arguments: ways)
+    func takesWhatTwoDecodersTake(way: String) async throws {
         let files = try Corpus.files(.taken)
         let decisions = try Corpus.decisions()
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 let (run, entries) = try await workspace.prefetch(
-                    files, from: origin, CorpusTests.options(encoding))
+                    files, from: origin, CorpusTests.options(way))
                 #expect([0, 1].contains(run.result.status), "\(run.result)")
                 var taken = 0
                 var sources: [String: [UInt8]] = [:]
@@ -46,7 +49,7 @@ struct CorpusTests {
                         }
                     } else {
                         let decision = decisions.first { $0.path == file.path }
-                        if encoding == "jpeg", CorpusTests.isAnimation(entry) {
+                        if way == "jpeg", CorpusTests.isAnimation(entry) {
                             taken += 1
                             continue
                         }
@@ -56,7 +59,7 @@ struct CorpusTests {
                     }
                 }
                 #expect(Double(taken) >= 0.995 * Double(files.count))
-                if encoding == "original" {
+                if way == "original" {
                     try workspace.removeCache()
                 } else {
                     try await workspace.judge(sources: sources)
@@ -79,13 +82,13 @@ struct CorpusTests {
             && (64...16_000_000).contains(pixels)
     }
 
-    @Test(arguments: encodings)
-    func refusesWhatTwoDecodersRefuse(encoding: String) async throws {
+    @Test(arguments: ways)
+    func refusesWhatTwoDecodersRefuse(way: String) async throws {
         let files = try Corpus.files(.refused)
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 let (run, entries) = try await workspace.prefetch(
-                    files, from: origin, CorpusTests.options(encoding))
+                    files, from: origin, CorpusTests.options(way))
                 #expect(run.result.status == 1, "\(run.result)")
                 for (file, entry) in zip(files, entries) {
                     #expect(CorpusTests.refusals.contains(entry.verdict), "\(file)")
@@ -94,15 +97,15 @@ struct CorpusTests {
         }
     }
 
-    @Test(arguments: encodings)
-    func decidesAsTheTableSaysWhereTwoDecodersDiffer(encoding: String) async throws {
+    @Test(arguments: ways)
+    func decidesAsTheTableSaysWhereTwoDecodersDiffer(way: String) async throws {
         let files = try Corpus.files(.differing)
         let decisions = Dictionary(
             uniqueKeysWithValues: try Corpus.decisions().map { ($0.path, $0) })
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 let (run, entries) = try await workspace.prefetch(
-                    files, from: origin, CorpusTests.options(encoding))
+                    files, from: origin, CorpusTests.options(way))
                 #expect(run.result.status == 1, "\(run.result)")
                 for (file, entry) in zip(files, entries) {
                     #expect(
@@ -130,7 +133,7 @@ struct CorpusTests {
     /// What `--check structure` skips is the work of decoding, not a file that decodes.
     @Test func theCheckOfStructureTakesWhateverDecodes() async throws {
         let files = try Corpus.files()
-        let options = ["--encode", "original", "--check"]
+        let options = CorpusTests.options("original") + ["--check"]
         try await withOrigin { origin in
             var taken: [Set<String>] = []
             for check in ["decode", "structure"] {

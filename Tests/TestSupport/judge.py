@@ -44,6 +44,8 @@ def decoded(data, name):
     try:
         picture = Image.open(io.BytesIO(data))
         picture.load()
+        # No browser looks for an orientation in XMP, where Pillow does.
+        picture.info.pop("XML:com.adobe.xmp", None)
         return picture
     except Exception as error:  # whatever a decoder says, the file is not whole
         problem(f"{name}: does not decode: {error}")
@@ -59,8 +61,9 @@ def check_jpeg(path, name):
 
 
 def check_end(data, kind, name):
-    if kind == "png" and data[-12:] != b"\0\0\0\0IEND\xaeB`\x82":
-        problem(f"{name}: does not end with the end chunk")
+    # Where all metadata is kept, more may follow.
+    if kind == "png" and b"\0\0\0\0IEND\xaeB`\x82" not in data:
+        problem(f"{name}: has no end chunk")
     if kind == "jpeg" and b"\xff\xd9" not in data[2:]:
         problem(f"{name}: has no end-of-image marker")
 
@@ -90,7 +93,8 @@ def check_row(directory, row, files, pictures):
         problem(f"{path}: has {len(data)} bytes, its row says {size}")
     if picture is None:
         return
-    if picture.format.lower() != kind:
+    # A JPEG behind which more pictures stand is MPO to Pillow.
+    if picture.format.lower().replace("mpo", "jpeg") != kind:
         problem(f"{path}: is {picture.format}, its row says {kind}")
     sizes = {picture.size}
     if picture.getexif().get(0x0112, 1) >= 5:
@@ -101,8 +105,6 @@ def check_row(directory, row, files, pictures):
 
 def comparable(picture):
     """Upright, 8 bits a sample, RGBA; Pillow has 16 bits for grey alone, of others it reads 8."""
-    # No browser looks for an orientation in XMP, where Pillow does.
-    picture.info.pop("XML:com.adobe.xmp", None)
     picture = ImageOps.exif_transpose(picture)
     if picture.mode.startswith("I"):
         key = picture.info.get("transparency")

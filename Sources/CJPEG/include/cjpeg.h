@@ -95,13 +95,15 @@ cjpeg_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
-/// Decodes to 8-bit grey or RGB, rows from the top without padding.
+/// Decodes to 8-bit grey or RGB, rows from the top with `spare_bytes` that mean nothing in front of
+/// each.
 cjpeg_status cjpeg_decode(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
-    char *message);
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    cjpeg_result *result, char *message);
 
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
 ///
+/// - `pixels`: the first row; `stride` bytes from one to the next.
 /// - `halves_chroma`: 4:2:0 in place of 4:4:4.
 /// - `segments`: complete, for after the header.
 ///
@@ -109,16 +111,9 @@ cjpeg_status cjpeg_decode(
 ///
 /// - `deadline_nanoseconds`: as in the limits.
 cjpeg_status cjpeg_encode(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, int quality,
-    bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
-    size_t maximum_output,
-    uint64_t deadline_nanoseconds, cjpeg_result *result, char *message);
-
-/// Turns pixels upright: `orientation` is that of EXIF, 1…8. Widths and heights are those before;
-/// orientations 5…8 exchange them. The buffers do not overlap.
-void cjpeg_orient(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int bytes_per_pixel, int orientation,
-    uint8_t *output);
+    const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
+    int quality, bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
+    size_t maximum_output, uint64_t deadline_nanoseconds, cjpeg_result *result, char *message);
 
 #pragma clang assume_nonnull end
 

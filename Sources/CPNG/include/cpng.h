@@ -87,9 +87,6 @@ void cpng_image_free(cpng_image *image);
 /// rows stay as they were unless it returns `CPNG_OK`.
 cpng_status cpng_turn(cpng_image *image, int orientation);
 
-/// Copies rows without their spare bytes.
-void cpng_copy_pixels(const cpng_image *image, uint8_t *pixels);
-
 /// How rows are filtered (PNG section 9).
 typedef enum {
     CPNG_FILTER_NONE,
@@ -179,9 +176,9 @@ void cpng_make_indices(
 cpng_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample);
 
-/// Copies packed 8-bit pixels, 1 (grey) or 3 (RGB) channels, to rows with a spare byte.
-cpng_status cpng_image_make(
-    const uint8_t *pixels, uint32_t width, uint32_t height, int channels, cpng_image *image);
+/// An image of 8-bit rows, 1 (grey) or 3 (RGB) channels, with a spare byte each, which it owns from
+/// now on.
+cpng_image cpng_image_of(uint8_t *rows, uint32_t width, uint32_t height, int channels);
 
 /// How many of the pixels in every eighth row equal their left neighbour, from 0 to 1. Pixels of
 /// less than a byte are compared byte by byte.
