@@ -83,7 +83,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",
-            dependencies: ["CCrypto", "CJPEG", "CPNG", "Codecs", "PrefetchModel"],
+            dependencies: ["CCrypto", "CJPEG", "CPNG", "CodecFuzzing", "Codecs", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["TestSupport", "prefetch"],
@@ -131,6 +131,14 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
+        // What must hold of the codecs, for their tests and their fuzzers.
+        .target(
+            name: "CodecFuzzing",
+            dependencies: ["CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel"],
+            path: "Tests/CodecFuzzing", swiftSettings: strict),
+        .target(
+            name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
 
         .target(
             name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
@@ -147,3 +155,29 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
+// is for C only.
+if Context.environment["PREFETCH_FUZZ"] != nil {
+    let fuzzed: Set = ["Codecs", "CJPEG", "CPNG"]
+    let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel"]
+    package.dependencies = []
+    package.products = []
+    package.targets.removeAll { !fuzzed.union(helpers).contains($0.name) }
+    for target in package.targets where fuzzed.contains(target.name) {
+        target.swiftSettings?.append(.unsafeFlags(["-sanitize=fuzzer"]))
+        target.cSettings?.append(
+            .unsafeFlags([
+                "-fsanitize=undefined", "-fno-sanitize-recover=undefined",
+                // Without the comparisons, of which loops over pixels are full.
+                "-fsanitize-coverage=inline-8bit-counters,pc-table",
+            ]))
+    }
+    package.targets += [
+        .executableTarget(
+            name: "codec-fuzz",
+            dependencies: ["CLibFuzzer", "CodecFuzzing", "Codecs", "PrefetchModel"],
+            path: "Tests/codec-fuzz", exclude: ["jpeg.dict"], swiftSettings: strict),
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
+    ]
+}

@@ -1,0 +1,284 @@
+internal import CReferenceDecoders
+package import Codecs
+package import PrefetchModel
+
+/// What must hold whatever bytes come in: of the verdict on an image, and of what is stored of it.
+///
+/// Ordinary tests and the fuzzer's targets check the same.
+package struct CodecInvariants {
+    /// What does not hold, with the recipe that shows it.
+    package struct Violation: Error, CustomStringConvertible {
+        package let recipe: Recipe
+        package let text: String
+
+        package var description: String { "\(recipe.canonicalText): \(text)" }
+    }
+
+    package let limits: CodecLimits
+    private let source: UnsafeRawBufferPointer
+    private let header: ImageHeader
+    /// Of the source, as it comes.
+    private let reference: ReferencePicture
+    private let verdict: Verdict
+
+    private enum Verdict {
+        case taken(ProcessedImage)
+        case refused(CodecError)
+    }
+
+    /// Decodes the source, by the codecs and by the library alone; nil for what is refused by its
+    /// header.
+    ///
+    /// - Parameters:
+    ///   - source: valid as long as this is used.
+    ///   - limits: of the codecs, and of pixels and scans for the library, too.
+    /// - Throws: a violation in the verdicts.
+    package init?(
+        _ source: UnsafeRawBufferPointer, limits: CodecLimits
+    ) throws(Violation) {
+        do throws(CodecError) {
+            header = try Codecs.header(of: source, limits: limits)
+        } catch {
+            return nil
+        }
+        self.source = source
+        self.limits = limits
+        reference = ReferencePicture(
+            source, format: header.format, maximumPixels: limits.maximumPixels,
+            maximumScans: limits.maximumScans)
+        verdict = CodecInvariants.verdict(
+            source, header, Recipe(encoding: .original), limits)
+        try checkVerdict()
+    }
+
+    private static func verdict(
+        _ source: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipe: Recipe,
+        _ limits: CodecLimits
+    ) -> Verdict {
+        do throws(CodecError) {
+            return .taken(try process(source, header: header, recipe: recipe, limits: limits))
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private func require(
+        _ condition: Bool, _ recipe: Recipe, _ text: @autoclosure () -> String
+    ) throws(Violation) {
+        if !condition { throw Violation(recipe: recipe, text: text()) }
+    }
+
+    // MARK: - Verdicts
+
+    private func checkVerdict() throws(Violation) {
+        let recipe = Recipe(encoding: .original)
+        guard case .taken(let image) = verdict else { return }
+        try require(isSource(image), recipe, "other bytes than the source's")
+        try require(
+            image.widthInPixels == header.widthInPixels
+                && image.heightInPixels == header.heightInPixels && image.format == header.format,
+            recipe, "\(image) of \(header)")
+        do throws(CodecError) {
+            _ = try checkedStructure(of: source, header: header, limits: limits)
+        } catch {
+            throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
+        }
+        // The policy about warnings may be stricter than the library, never laxer.
+        try require(
+            reference.isDecoded || reference.isBeyondLimits, recipe,
+            "taken, where the library alone has an error: \(reference.message)")
+        try require(
+            !reference.isDecoded
+                || (reference.width, reference.height)
+                    == (header.widthInPixels, header.heightInPixels),
+            recipe, "\(header) of \(reference.width)×\(reference.height) pixels")
+    }
+
+    /// What the library alone decodes without a warning is taken, but for limits and for the kinds
+    /// that are refused by name.
+    ///
+    /// - Throws: a violation.
+    package func checkReferenceIsTaken() throws(Violation) {
+        guard reference.isDecoded, !reference.hasWarning, case .refused(let error) = verdict else {
+            return
+        }
+        switch error {
+        case .unsupported, .limitExceeded, .tooManyPixels, .outOfMemory: return
+        // The library fills what a file has no data of with grey, and says nothing.
+        case .corrupt("a colour component has no data", _): return
+        default:
+            throw Violation(
+                recipe: Recipe(encoding: .original),
+                text: "refused, where the library alone has no complaint: \(error)")
+        }
+    }
+
+    // MARK: - What is stored
+
+    /// Stores the image and looks at what came out.
+    ///
+    /// - Throws: the first violation.
+    package func check(_ recipe: Recipe) throws(Violation) {
+        switch (verdict, CodecInvariants.verdict(source, header, recipe, limits)) {
+        case (.refused, .refused(let error)):
+            try require(!CodecInvariants.isFault(error), recipe, "\(error)")
+        case (.taken, .refused(.unsupported))
+        where recipe.encoding == .jpeg && header.format == .png:
+            // An animation, or more pixels a side than a JPEG has.
+            return
+        case (_, .refused(.limitExceeded)), (_, .refused(.outOfMemory)),
+            (.refused(.limitExceeded), _), (.refused(.outOfMemory), _):
+            // The one takes more time or memory than the other.
+            return
+        case (.taken, .refused(let error)):
+            throw Violation(recipe: recipe, text: "refused, where `original` takes it: \(error)")
+        case (.refused(let error), .taken):
+            throw Violation(recipe: recipe, text: "taken, where `original` refuses it: \(error)")
+        case (.taken, .taken(let image)):
+            if case .encoded(let bytes) = image.output {
+                try bytes.withUnsafeBytes { (output) throws(Violation) in
+                    try check(image, output, recipe)
+                }
+            } else {
+                try check(image, source, recipe)
+            }
+        }
+    }
+
+    private static func isFault(_ error: CodecError) -> Bool {
+        if case .encodingFailed = error { return true }
+        return false
+    }
+
+    private func isSource(_ image: ProcessedImage) -> Bool {
+        if case .source = image.output { return true }
+        return false
+    }
+
+    /// The format that a recipe makes of this source.
+    private func format(by recipe: Recipe) -> ImageFormat {
+        switch recipe.encoding {
+        case .same, .original: header.format
+        case .jpeg: .jpeg
+        case .png: .png
+        }
+    }
+
+    private func check(
+        _ image: ProcessedImage, _ output: UnsafeRawBufferPointer, _ recipe: Recipe
+    ) throws(Violation) {
+        let made: ImageHeader
+        do throws(CodecError) {
+            made = try Codecs.header(of: output, limits: limits)
+        } catch {
+            throw Violation(recipe: recipe, text: "the output has no good header: \(error)")
+        }
+        try require(
+            image.format == format(by: recipe) && made.format == image.format, recipe,
+            "\(image.format) instead of \(format(by: recipe))")
+        try require(
+            made.widthInPixels == image.widthInPixels
+                && made.heightInPixels == image.heightInPixels, recipe, "\(made) of \(image)")
+        try checkOrientation(of: made, recipe)
+        if image.format == header.format, !recipe.keepsLarger {
+            try require(
+                output.count <= source.count, recipe,
+                "\(output.count) bytes of \(source.count)")
+        }
+        try checkOutputDecodes(output, made, recipe)
+        try checkAgain(output, made, recipe)
+        try checkPixels(output, made, recipe)
+    }
+
+    private func checkOrientation(of made: ImageHeader, _ recipe: Recipe) throws(Violation) {
+        let isKept = made.orientation == header.orientation
+        let isResolved = made.orientation == 1
+        let mayKeep = made.format == header.format || recipe.stripping == .none
+        let mayResolve = recipe.stripping != .none && recipe.encoding != .original
+        try require(
+            isKept && (mayKeep || isResolved) || isResolved && mayResolve, recipe,
+            "orientation \(made.orientation) of \(header.orientation)")
+        let isTransposed = !isKept && header.orientation >= 5
+        let expected =
+            isTransposed
+            ? (header.heightInPixels, header.widthInPixels)
+            : (header.widthInPixels, header.heightInPixels)
+        try require(
+            (made.widthInPixels, made.heightInPixels) == expected, recipe, "\(made) of \(header)")
+    }
+
+    private func checkOutputDecodes(
+        _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
+    ) throws(Violation) {
+        do throws(CodecError) {
+            _ = try checkedStructure(of: output, header: made, limits: limits)
+            _ = try process(
+                output, header: made, recipe: Recipe(encoding: .original), limits: limits)
+        } catch .limitExceeded {
+            return
+        } catch {
+            throw Violation(recipe: recipe, text: "the output is refused: \(error)")
+        }
+    }
+
+    /// Another run over its own output changes nothing.
+    private func checkAgain(
+        _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
+    ) throws(Violation) {
+        switch CodecInvariants.verdict(output, made, recipe, limits) {
+        case .refused(.limitExceeded): return
+        case .refused(let error):
+            throw Violation(recipe: recipe, text: "another run refuses the output: \(error)")
+        case .taken(let again):
+            guard case .encoded(let bytes) = again.output else { return }
+            try bytes.withUnsafeBytes { (bytes) throws(Violation) in
+                try require(
+                    bytes.elementsEqual(output), recipe,
+                    "another run makes \(bytes.count) bytes of \(output.count)")
+            }
+        }
+    }
+
+    // MARK: - Pixels
+
+    private func checkPixels(
+        _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
+    ) throws(Violation) {
+        let result = ReferencePicture(
+            output, format: made.format, maximumPixels: limits.maximumPixels,
+            maximumScans: limits.maximumScans)
+        guard reference.isDecoded else { return }
+        try require(
+            result.isDecoded && (!result.hasWarning || reference.hasWarning), recipe,
+            "the library alone says of the output: \(result.message)")
+        let orientation = made.orientation == header.orientation ? 1 : header.orientation
+        switch (header.format, made.format) {
+        case (.jpeg, .jpeg):
+            try checkCoefficients(output, orientation: orientation, recipe)
+        case (_, .png) where header.format == .png || reference.channels != 4:
+            // Of four inks every reader makes its own colours.
+            let difference = reference.difference(from: result, orientation: orientation)
+            try require(difference == nil, recipe, "other pixels: \(difference ?? "")")
+        default: break
+        }
+    }
+
+    private func checkCoefficients(
+        _ output: UnsafeRawBufferPointer, orientation: Int, _ recipe: Recipe
+    ) throws(Violation) {
+        guard let from = source.baseAddress?.assumingMemoryBound(to: UInt8.self),
+            let to = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        else { return }
+        var isSame = false
+        let text = withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(CREFERENCE_MESSAGE_BYTES)
+        ) { message in
+            message.initialize(repeating: 0)
+            guard let start = message.baseAddress else { return "" }
+            isSame = creference_has_same_coefficients(
+                from, source.count, to, output.count, Int32(orientation), start)
+            return String(cString: start)
+        }
+        try require(isSame, recipe, text)
+    }
+}

@@ -1,0 +1,58 @@
+package import PrefetchModel
+
+extension Recipe {
+    /// Recipes that together take every way through the codecs.
+    package static let samples: [Recipe] = [
+        Recipe(encoding: .same),
+        make(.same, quality: 100, .none),
+        make(.same, quality: 40, .all, keepsLarger: true),
+        make(.same, .safe, effort: .small, maximumStoredBytes: 600),
+        make(.same, quality: 30, .none, effort: .fast),
+        Recipe(encoding: .jpeg),
+        make(
+            .jpeg, quality: 60, .none, maximumStoredBytes: 2000,
+            background: RGBColor(red: 51, green: 102, blue: 204)),
+        Recipe(encoding: .png),
+        make(.png, .none, effort: .small, keepsLarger: true),
+        make(.png, .all, effort: .fast),
+        Recipe(encoding: .original),
+    ]
+
+    private static func make(
+        _ encoding: Encoding, quality: Int = Recipe.defaultQuality, _ stripping: Stripping,
+        effort: PNGEffort = .balanced, maximumStoredBytes: Int? = nil,
+        background: RGBColor = .white, keepsLarger: Bool = false
+    ) -> Recipe {
+        var recipe = Recipe(encoding: encoding, quality: quality, keepsLarger: keepsLarger)
+        recipe.stripping = stripping
+        recipe.pngEffort = effort
+        recipe.maximumStoredBytes = maximumStoredBytes
+        recipe.background = background
+        return recipe
+    }
+
+    /// A recipe that follows from the bytes, so that the input of a fuzzer is an image and nothing
+    /// else, and every change of it is likely to be stored in another way.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole input.
+    ///   - encodings: the choice.
+    package init(hashing bytes: UnsafeRawBufferPointer, encodings: [Encoding]) {
+        // FNV-1a, whose low bits are good enough after one more mixing.
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        hash ^= hash >> 29
+        func chosen<Element>(_ elements: [Element]) -> Element {
+            let (quotient, remainder) = hash.quotientAndRemainder(
+                dividingBy: UInt64(elements.count))
+            hash = quotient
+            return elements[Int(remainder)]
+        }
+        self.init(encoding: chosen(encodings), quality: chosen([85, 100, 60, 30, 5, 93]))
+        stripping = chosen([.safe, .safe, .all, .none])
+        pngEffort = chosen([.balanced, .fast, .balanced, .small])
+        maximumStoredBytes = chosen([nil, nil, nil, 400, 4000])
+        background = chosen([.white, RGBColor(red: 51, green: 102, blue: 204)])
+        keepsLarger = chosen([false, false, true])
+    }
+}

@@ -1,0 +1,106 @@
+import CLibFuzzer
+import CodecFuzzing
+import Codecs
+import Glibc
+import PrefetchModel
+
+/// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
+/// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
+///
+/// Three targets look at each input with one recipe, which follows from its bytes:
+///
+/// - `jpeg`: JPEG bytes to stored bytes;
+/// - `png`: PNG bytes to stored bytes;
+/// - `differential`: either, as PNG, where the verdict has to be that of the library alone, too.
+///
+/// `corpus` looks at each with the sample recipes, under the limits of the program and with the
+/// comparison of the verdicts. An invariant that is broken ends the process.
+@main
+enum CodecFuzz {
+    static func main() {
+        var count = CommandLine.argc
+        var arguments = CommandLine.unsafeArgv
+        exit(
+            LLVMFuzzerRunDriver(&count, &arguments) { bytes, count in
+                target.run(UnsafeRawBufferPointer(start: bytes, count: count)) ? 0 : -1
+            })
+    }
+}
+
+private enum Target: String {
+    case jpeg
+    case png
+    case differential
+    case corpus
+
+    /// Small, so that many inputs are looked at in a second.
+    private static let fuzzingLimits: CodecLimits = {
+        var limits = CodecLimits(maximumPixels: 1 << 18, maximumTime: .seconds(2))
+        limits.maximumLibraryBytes = 256 << 20
+        return limits
+    }()
+
+    /// - Returns: whether the input is one for the target's corpus.
+    func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let format = sniffed(bytes)
+        let isWanted =
+            switch self {
+            case .jpeg: format == .jpeg
+            case .png: format == .png
+            case .differential, .corpus: format == .jpeg || format == .png
+            }
+        guard isWanted else { return false }
+        do throws(CodecInvariants.Violation) {
+            guard
+                let invariants = try CodecInvariants(
+                    bytes, limits: self == .corpus ? CodecLimits() : Target.fuzzingLimits)
+            else { return true }
+            switch self {
+            case .jpeg, .png:
+                try invariants.check(Recipe(hashing: bytes, encodings: [.same, .jpeg, .png]))
+            case .differential:
+                try invariants.checkReferenceIsTaken()
+                try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
+            case .corpus:
+                try invariants.checkReferenceIsTaken()
+                for recipe in Recipe.samples { try invariants.check(recipe) }
+            }
+        } catch {
+            fatalError("\(error)")
+        }
+        return true
+    }
+}
+
+/// Read once, from the one argument that libFuzzer leaves alone.
+private let target: Target = {
+    for argument in CommandLine.arguments where argument.hasPrefix("--target=") {
+        if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
+    }
+    let text = "codec-fuzz: --target=NAME: it is jpeg, png, differential or corpus\n"
+    write(STDERR_FILENO, text, text.utf8.count)
+    exit(64)
+}()
+
+/// Found by libFuzzer by its name. Every eighth input is changed without regard to its form.
+@_cdecl("LLVMFuzzerCustomMutator")
+public func mutateInput(
+    _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ maximum: Int, _ seed: UInt32
+) -> Int {
+    let source = UnsafeRawBufferPointer(start: bytes, count: count)
+    if seed % 8 != 0, sniffed(source) == .png {
+        var mutation = PNGMutation(seed: UInt64(seed)) { data, maximum in
+            let count = data.count
+            data += [UInt8](repeating: 0, count: max(maximum - count, 0))
+            let changed = data.withUnsafeMutableBufferPointer { buffer in
+                buffer.baseAddress.map { LLVMFuzzerMutate($0, count, buffer.count) } ?? 0
+            }
+            data.removeLast(data.count - min(changed, data.count))
+        }
+        if let result = mutation.mutated(source, maximumBytes: maximum) {
+            UnsafeMutableRawBufferPointer(start: bytes, count: maximum).copyBytes(from: result)
+            return result.count
+        }
+    }
+    return LLVMFuzzerMutate(bytes, count, maximum)
+}
