@@ -110,7 +110,6 @@ extension PNGFile {
         guard isFormOfHeaderValid(in: source) else {
             throw .corrupt("bad header chunk", isTruncated: false)
         }
-        var previous: UInt32 = 0
         var seen: Set<UInt32> = []
         for chunk in chunks {
             let type = chunk.type
@@ -118,12 +117,13 @@ extension PNGFile {
                 throw .corrupt("invalid chunk type", isTruncated: false)
             }
             let isAncillary = type & 0x2000_0000 != 0
-            if isAncillary && type != .tRNS {
-                previous = type
-                continue
-            }
+            if isAncillary && type != .tRNS { continue }
+            // What stands behind the image data has no effect on it, whatever it is (section 5.6
+            // forbids most of it), but for another header. So it is with more image data, if the
+            // first has all rows, which only decoding tells.
+            let isBehindImageData = seen.contains(.IDAT)
             let isRepeated = !seen.insert(type).inserted
-            if type == .IDAT ? isRepeated && previous != .IDAT : isRepeated && !isAncillary {
+            if isRepeated, type == .IHDR || type == .PLTE && !isBehindImageData {
                 throw .corrupt("\(PNGFile.name(type)): out of place", isTruncated: false)
             }
             switch type {
@@ -132,13 +132,15 @@ extension PNGFile {
                 guard colorType != 3 || seen.contains(.PLTE) else {
                     throw .corrupt("no palette", isTruncated: false)
                 }
-            default: throw .corrupt("unhandled critical chunk", isTruncated: false)
+            default:
+                guard isBehindImageData else {
+                    throw .corrupt("unhandled critical chunk", isTruncated: false)
+                }
             }
             // Where transparency counts: behind the image data it is too late to matter.
-            guard isIntact(chunk, in: source) || (type == .tRNS && seen.contains(.IDAT)) else {
+            guard isIntact(chunk, in: source) || (type == .tRNS && isBehindImageData) else {
                 throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
             }
-            previous = type
         }
         guard seen.contains(.IDAT) else { throw .corrupt("no image data", isTruncated: false) }
         try checkSilentDamage(in: source)

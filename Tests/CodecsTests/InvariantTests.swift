@@ -1,0 +1,78 @@
+import CodecFuzzing
+import Codecs
+import Foundation
+import PrefetchModel
+import Testing
+
+/// What must hold for any bytes, on files that a fuzzer found and on changed samples.
+@Suite(.timeLimit(.minutes(5))) struct InvariantTests {
+    private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "FuzzRegressions")
+
+    private static func names() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: regressions.path).sorted()
+    }
+
+    private func check(_ source: [UInt8], _ recipes: [Recipe]) throws {
+        try source.withUnsafeBytes { source in
+            guard let invariants = try CodecInvariants(source, limits: CodecLimits()) else {
+                return
+            }
+            try invariants.checkReferenceIsTaken()
+            for recipe in recipes { try invariants.check(recipe) }
+        }
+    }
+
+    /// One was found by each file, whose name says what it has.
+    @Test(arguments: try names())
+    func holdForWhatAFuzzerFound(name: String) throws {
+        let source = try Data(contentsOf: InvariantTests.regressions.appending(path: name))
+        try check([UInt8](source), Recipe.samples)
+    }
+
+    @Test(arguments: Samples.jpegs + Samples.pngs)
+    func holdForEveryRecipe(source: [UInt8]) throws {
+        try check(source, Recipe.samples)
+    }
+
+    @Test(arguments: 0..<40)
+    func holdForChangedImages(seed: Int) throws {
+        var random = Random(state: UInt64(seed))
+        for source in Samples.jpegs + Samples.pngs {
+            for _ in 0..<10 {
+                let changed = InvariantTests.changed(source, &random)
+                let recipe = changed.withUnsafeBytes {
+                    Recipe(hashing: $0, encodings: Recipe.Encoding.allCases)
+                }
+                do {
+                    try check(changed, [recipe])
+                } catch {
+                    let text = Data(changed).base64EncodedString()
+                    Issue.record("seed \(seed): \(error); the image: \(text)")
+                }
+            }
+        }
+    }
+
+    private static func changed(_ source: [UInt8], _ random: inout Random) -> [UInt8] {
+        var bytes = Random(state: random.next())
+        var mutation = PNGMutation(seed: random.next()) { data, maximum in
+            bytes.change(&data, maximumBytes: maximum)
+        }
+        let changed = source.withUnsafeBytes { mutation.mutated($0, maximumBytes: 1 << 16) }
+        if let changed { return changed }
+        var result = source
+        random.change(&result, maximumBytes: 1 << 16)
+        return result
+    }
+
+    /// Otherwise the fuzzer would spend its time on files that are refused at once.
+    @Test(arguments: Samples.pngs)
+    func changedPNGsAreOftenTaken(source: [UInt8]) {
+        var random = Random(state: 1)
+        let changed = (0..<200).map { _ in InvariantTests.changed(source, &random) }
+        #expect(Set(changed).count > 150)
+        let taken = changed.filter { refusal($0, Recipe(encoding: .original)) == nil }
+        #expect(taken.count > 40, "\(taken.count) of 200")
+    }
+}
