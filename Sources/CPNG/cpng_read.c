@@ -57,6 +57,8 @@ static const struct {
     {"IDAT: Too much image data", true},
     {"Extra compressed data", true},
     {"Too much image data", true},
+    // Shown black. The library looks at the indices of interlaced images only.
+    {"IDAT: Read palette index exceeding num_palette", true},
     // "incorrect data check", "invalid distance" and the like: the stream is damaged after the
     // last row's bytes, its checksum included.
     {"IDAT", false},
