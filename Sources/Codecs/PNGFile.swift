@@ -190,7 +190,8 @@ extension PNGFile {
             guard isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk, in: source),
                 seen.insert(chunk.type).inserted
             else { continue }
-            if chunk.type == .PLTE { paletteEntries = chunk.data.count / 3 }
+            // The decoder takes no more entries than pixels can name.
+            if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
             if chunk.type == .eXIf {
                 guard needsOrientation else { continue }
                 pieces.append(orientationPiece(chunk, in: source))
