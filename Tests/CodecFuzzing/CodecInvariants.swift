@@ -115,6 +115,9 @@ package struct CodecInvariants {
         }
     }
 
+    /// Of the source.
+    package var pixels: Int { header.pixels }
+
     // MARK: - What is stored
 
     /// Stores the image and looks at what came out.
