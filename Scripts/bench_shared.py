@@ -230,9 +230,9 @@ def arguments_of(description):
     parser.add_argument(
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
-        "prefetch-warm, prefetch-help; download, small, latency and scheduler; warm, new and known "
-        "for lists against large caches; codec-photo, codec-graphics and codec-jpeg for the codecs "
-        "alone")
+        "prefetch-large, prefetch-warm, prefetch-help; download, small, latency and scheduler; "
+        "warm, new and known for lists against large caches; codec-photo, codec-graphics and "
+        "codec-jpeg for the codecs alone")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()

