@@ -35,7 +35,7 @@ private enum Target: String {
 
     /// Small, so that many inputs are looked at in a second.
     private static let fuzzingLimits: CodecLimits = {
-        var limits = CodecLimits(maximumPixels: 1 << 18, maximumTime: .seconds(2))
+        var limits = CodecLimits(maximumPixels: 1 << 16, maximumTime: .seconds(2))
         limits.maximumLibraryBytes = 256 << 20
         return limits
     }()
