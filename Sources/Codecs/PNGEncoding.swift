@@ -135,11 +135,11 @@ struct PNGEncoding {
 
     /// What rows may be written with.
     ///
-    /// Measured on one core beside libpng's default (level 6, adaptive filters). 28 photographs, 42
-    /// megapixels: fast 12 times its speed at 1.07 of its size, balanced 5.2 times at 0.96, small a
-    /// tenth of it at 0.89. 43 screenshots and drawings: fast 4.3 times at 0.83, balanced 3.3 times
-    /// at 0.79, small a twentieth at 0.70. libdeflate's level 6 on the photographs: 3.4 times at
-    /// 1.00.
+    /// Measured on one core beside libpng's default (level 6, adaptive filters; `Scripts/bench --only
+    /// codec`). 28 photographs, 42 megapixels: fast 10 times its speed at 1.02 of its size, balanced
+    /// 8.0 times at 0.97, small a third of it at 0.93. 12 screens: fast 3.9 times at 0.76, balanced
+    /// 3.4 times at 0.76, small a fourteenth at 0.68. libdeflate's level 6 on the photographs: 3.4
+    /// times at 1.00.
     ///
     /// Indices and packed pixels have no neighbourly differences: no filter. Photographs (fewer
     /// than two pixels in five equal their neighbour): filters by sums, and the compressor that is
@@ -152,10 +152,10 @@ struct PNGEncoding {
             return flatness < 0.6
                 ? [photograph(1, CPNG_FILTER_PAETH)] : [libdeflate(CPNG_FILTER_NONE, 3)]
         case .balanced:
-            if isIndexed { return [libdeflate(CPNG_FILTER_NONE, 4)] }
+            if isIndexed { return [libdeflate(CPNG_FILTER_NONE, 3)] }
             if flatness < PNGEncoding.leastFlatness { return [photograph(4)] }
-            let other = flatness < 0.75 ? photograph(4) : libdeflate(CPNG_FILTER_SUMS, 4)
-            return [libdeflate(CPNG_FILTER_NONE, 5), other]
+            let other = flatness < 0.75 ? photograph(4) : libdeflate(CPNG_FILTER_SUMS, 3)
+            return [libdeflate(CPNG_FILTER_NONE, 4), other]
         case .small:
             let filters = [
                 CPNG_FILTER_NONE, CPNG_FILTER_SUB, CPNG_FILTER_UP, CPNG_FILTER_PAETH,
