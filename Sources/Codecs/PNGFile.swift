@@ -187,8 +187,8 @@ extension PNGFile {
         var paletteEntries = 0
         for chunk in chunks.dropFirst() {
             if chunk.type == .IDAT { break }
-            guard isTaken(chunk, paletteEntries: paletteEntries), isIntact(chunk, in: source),
-                seen.insert(chunk.type).inserted
+            guard isTaken(chunk, in: source, paletteEntries: paletteEntries),
+                isIntact(chunk, in: source), seen.insert(chunk.type).inserted
             else { continue }
             // The decoder takes no more entries than pixels can name.
             if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
@@ -221,9 +221,11 @@ extension PNGFile {
         return Metadata(leading: pieces)
     }
 
-    /// Whether the decoder takes the chunk, as far as its length and its place behind so many entries
-    /// of a palette tell. It skips others, and takes a later one of the same type.
-    private func isTaken(_ chunk: Chunk, paletteEntries: Int) -> Bool {
+    /// Whether the decoder takes the chunk, as far as its length, its values and its place behind so
+    /// many entries of a palette tell. It skips others, and takes a later one of the same type.
+    private func isTaken(
+        _ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int
+    ) -> Bool {
         let length = chunk.data.count
         switch chunk.type {
         case .tRNS:
@@ -233,8 +235,12 @@ extension PNGFile {
         // These stand before the palette (PNG section 5.6).
         case .gAMA: return length == 4 && paletteEntries == 0
         case .cHRM: return length == 32 && paletteEntries == 0
-        case .sRGB: return length == 1 && paletteEntries == 0
-        case .sBIT: return length == [1, 0, 3, 3, 2, 0, 4][colorType] && paletteEntries == 0
+        case .sRGB:
+            return length == 1 && paletteEntries == 0 && source[chunk.data.lowerBound] <= 3
+        case .sBIT:
+            let depth = UInt8(colorType == 3 ? 8 : bitDepth)
+            return length == [1, 0, 3, 3, 2, 0, 4][colorType] && paletteEntries == 0
+                && source[chunk.data].allSatisfy { (1...depth).contains($0) }
         default: return true
         }
     }
