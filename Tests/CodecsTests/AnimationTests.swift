@@ -7,7 +7,7 @@ import Testing
 
 /// Animated PNGs are stored as they came, those of invalid form as their static image, and damaged
 /// ones not at all.
-@Suite(.timeLimit(.minutes(5))) struct AnimationTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct AnimationTests {
     /// An animation put together chunk by chunk.
     struct Animation {
         /// The static image is a frame, too; 12×11 pixels.

@@ -98,7 +98,7 @@ enum HandmadeJPEG {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct HandmadeJPEGTests {
     private func bytes(
         _ image: ProcessedImage, of source: [UInt8]

@@ -81,7 +81,7 @@ enum Profiles {
     }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct ICCProfileTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ICCProfileTests {
     @Test func knowsSRGBByWhatItDoes() {
         #expect(ICCProfile.isSRGB(Profiles.rgb()))
         #expect(ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .sampled(1024))))

@@ -5,7 +5,7 @@ import PrefetchModel
 import Testing
 
 /// What must hold for any bytes, on files that a fuzzer found and on changed samples.
-@Suite(.timeLimit(.minutes(5))) struct InvariantTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct InvariantTests {
     private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "FuzzRegressions")
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// The writer's own compressor and filters, read back by libpng.
-@Suite(.timeLimit(.minutes(5))) struct PNGCompressionTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGCompressionTests {
     enum Bytes: String, CaseIterable {
         /// Cannot be compressed: stored blocks.
         case noise

@@ -6,7 +6,7 @@ import Testing
 @testable import Codecs
 
 /// Fewer bits for the same pixels.
-@Suite(.timeLimit(.minutes(5))) struct PNGReductionTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReductionTests {
     /// What pixels are made of, in parts of the largest sample.
     enum Content: String, CaseIterable {
         case noise, gradient, grey, greyNoise, opaque, fewColors, fewGreys, twoGreys, oneColor

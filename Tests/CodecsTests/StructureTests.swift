@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 /// What is stored without decoding is whole all the same.
-@Suite(.timeLimit(.minutes(5))) struct StructureTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct StructureTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
         #expect(structureRefusal(source) == nil)

@@ -21,18 +21,18 @@ package final class RunningCommand: Sendable {
 
     private let command: Command
     private let startedAt: ContinuousClock.Instant
-    private let memoryBefore: Int
+    private let memoryOfTests: Int
     private let state: Monitor<State>
     package let process: Int32
 
     init(
-        command: Command, process: pid_t, startedAt: ContinuousClock.Instant, memoryBefore: Int,
+        command: Command, process: pid_t, startedAt: ContinuousClock.Instant, memoryOfTests: Int,
         output: Int32, error: Int32, input: Int32?
     ) {
         self.command = command
         self.process = process
         self.startedAt = startedAt
-        self.memoryBefore = memoryBefore
+        self.memoryOfTests = memoryOfTests
         var initial = State()
         initial.input = input
         state = Monitor(initial)
@@ -162,7 +162,7 @@ package final class RunningCommand: Sendable {
                 command: command, output: state.output, error: state.error,
                 waitStatus: ending.status, hasTimedOut: state.hasTimedOut, time: ending.time,
                 processorTime: ending.usage.ru_utime.duration + ending.usage.ru_stime.duration,
-                peakMemoryInBytes: counted > memoryBefore ? counted : state.sampledMemory)
+                peakMemoryInBytes: counted > memoryOfTests ? counted : state.sampledMemory)
             state.result = result
             defer { state.waiters = [] }
             return (result, state.waiters)
