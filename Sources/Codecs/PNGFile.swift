@@ -185,10 +185,28 @@ extension PNGFile {
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         var paletteEntries = 0
+        // Of several colour spaces it depends on their values which the library takes: none is kept.
+        let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
+            $0 == .gAMA || $0 == .cHRM
+        }
+        let repeated = Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
+        // Of colours that are no indices a palette is a suggestion, and the library forgets the
+        // transparent one that stands before it.
+        let suggestion =
+            colorType & 3 == 2
+            ? chunks.prefix { $0.type != .IDAT }.last {
+                $0.type == .PLTE && $0.data.count % 3 == 0 && $0.data.count <= 768
+            } : nil
         for chunk in chunks.dropFirst() {
             if chunk.type == .IDAT { break }
+            if chunk.type == .tRNS, let suggestion,
+                chunk.range.lowerBound < suggestion.range.lowerBound
+            {
+                continue
+            }
             guard isTaken(chunk, in: source, paletteEntries: paletteEntries),
-                isIntact(chunk, in: source), seen.insert(chunk.type).inserted
+                isIntact(chunk, in: source), seen.insert(chunk.type).inserted,
+                !repeated.contains(chunk.type)
             else { continue }
             // The decoder takes no more entries than pixels can name.
             if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
