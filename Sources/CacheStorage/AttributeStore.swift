@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 package import PrefetchModel
 
@@ -39,26 +38,36 @@ package struct AttributeStore: Sendable {
     }
 
     static func resource(key: String, in database: Database) throws -> Int64? {
-        try Int64.fetchOne(
-            database, sql: "SELECT id FROM resource WHERE key = ?", arguments: [key])
+        try PreparedStatement(database, sql: "SELECT id FROM resource WHERE key = ?")
+            .first(.text(key)) { try $0.integer(0) }
     }
 
     static func put(
         _ attribute: EntryAttribute, resource: Int64, in database: Database
     ) throws {
-        try database.cachedStatement(
+        try PreparedStatement(
+            database,
             sql: """
                 INSERT INTO attribute (resource_id, name, value) VALUES (?1, ?2, ?3)
                 ON CONFLICT (resource_id, name) DO UPDATE SET value = ?3
                 """
-        ).execute(arguments: [resource, attribute.name, Data(attribute.value)])
+        ).execute(.integer(resource), .text(attribute.name), .blob(attribute.value))
     }
 
     static func fetch(resource: Int64, in database: Database) throws -> [EntryAttribute] {
-        try Row.fetchAll(
-            database.cachedStatement(
-                sql: "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name"),
-            arguments: [resource]
-        ).map { EntryAttribute(storedName: $0[0], value: [UInt8]($0[1] as Data)) }
+        try PreparedStatement(
+            database, sql: "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name"
+        ).all(.integer(resource)) {
+            EntryAttribute(storedName: try $0.text(0), value: try $0.blob(1))
+        }
+    }
+
+    /// Nil when the resource has no attribute of that name.
+    static func value(
+        _ name: String, resource: Int64, in database: Database
+    ) throws -> [UInt8]? {
+        try PreparedStatement(
+            database, sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?"
+        ).first(.integer(resource), .text(name)) { try $0.blob(0) }
     }
 }

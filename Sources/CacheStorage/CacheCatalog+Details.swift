@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 package import PrefetchModel
 
@@ -8,9 +7,11 @@ extension CacheCatalog {
     /// The resource of a key, or nil when the cache has no such key.
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
-            try Row.fetchOne(
-                database, sql: "SELECT id, key, url FROM resource WHERE key = ?", arguments: [key]
-            ).map { Resource(id: $0[0], key: $0[1], url: $0[2]) }
+            try PreparedStatement(
+                database, sql: "SELECT id, key, url FROM resource WHERE key = ?"
+            ).first(.text(key)) {
+                Resource(id: try $0.integer(0), key: try $0.text(1), url: try $0.text(2))
+            }
         }
     }
 
@@ -26,10 +27,7 @@ extension CacheCatalog {
         _ name: String, of resource: Resource
     ) throws(StorageError) -> [UInt8]? {
         try database.read("reading an attribute") { database in
-            try Data.fetchOne(
-                database, sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?",
-                arguments: [resource.id, name]
-            ).map { [UInt8]($0) }
+            try AttributeStore.value(name, resource: resource.id, in: database)
         }
     }
 
@@ -38,12 +36,13 @@ extension CacheCatalog {
     /// The rows are streamed: memory stays flat however many there are.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try stream("listing failures", to: body) { database in
-            let rows = try Row.fetchCursor(
+            let rows = try PreparedStatement(
                 database, sql: "SELECT \(FailureRecord.columns) FROM failure ORDER BY key")
             return {
-                while let row = try rows.next() {
-                    if let record = FailureRecord(row) { return record }
+                while try rows.step() {
+                    if let record = try FailureRecord(rows) { return record }
                 }
+                rows.reset()
                 return nil
             }
         }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 import Glibc
 package import PrefetchModel
@@ -76,15 +75,14 @@ package struct CacheCatalog: Sendable {
     /// The variants of one key, the newest first.
     package func variants(of key: String) throws(StorageError) -> [Item] {
         try database.read("looking up") { database in
-            try Row.fetchAll(
+            try PreparedStatement(
                 database,
                 sql: """
                     SELECT \(CacheCatalog.columns)
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     ORDER BY created_at DESC, recipe
-                    """,
-                arguments: [key]
-            ).compactMap(Item.init)
+                    """
+            ).all(.text(key)) { try Item($0) }.compactMap(\.self)
         }
     }
 
@@ -102,24 +100,24 @@ package struct CacheCatalog: Sendable {
     }
 
     private static func items(_ database: Database) throws -> () throws -> Item? {
-        let rows = try Row.fetchCursor(
+        let rows = try PreparedStatement(
             database,
             sql: """
                 SELECT \(columns)
                 FROM resource JOIN variant ON id = resource_id ORDER BY key, recipe
                 """)
         return {
-            while let row = try rows.next() {
-                if let item = Item(row) { return item }
+            while try rows.step() {
+                if let item = try Item(rows) { return item }
             }
             return nil
         }
     }
 
-    private static func itemsWithAttributes(_ database: Database) throws -> () throws -> Item? {
+    static func itemsWithAttributes(_ database: Database) throws -> () throws -> Item? {
         // One row an attribute, and one for a variant without any. Three primary keys are in this
         // order already, so nothing is sorted.
-        let rows = try Row.fetchCursor(
+        let rows = try PreparedStatement(
             database,
             sql: """
                 SELECT \(columns), name, value
@@ -128,21 +126,27 @@ package struct CacheCatalog: Sendable {
                 ORDER BY key, recipe, name
                 """)
         var current: Item?
+        var isAtEnd = false
         return {
-            while let row = try rows.next() {
+            // SQLite would begin anew when it is asked for a row after the last one.
+            if isAtEnd { return nil }
+            while try rows.step() {
                 var finished: Item?
-                if let item = current, item.resource.id != row[5] || item.recipe != row[8] {
-                    finished = current
-                    current = nil
+                if let item = current {
+                    let isSame = try rows.integer(5) == item.resource.id
+                    if try !isSame || rows.text(8) != item.recipe {
+                        finished = current
+                        current = nil
+                    }
                 }
-                if current == nil { current = Item(row) }
-                if let name = row[15] as String? {
+                if current == nil { current = try Item(rows) }
+                if let name = try rows.optionalText(15) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: [UInt8](row[16] as Data)))
+                        EntryAttribute(storedName: name, value: try rows.blob(16)))
                 }
                 if let finished { return finished }
             }
-            defer { current = nil }
+            isAtEnd = true
             return current
         }
     }
@@ -171,26 +175,26 @@ package struct CacheCatalog: Sendable {
         let path = database.path
         return try database.read("counting") { database in
             func number(_ sql: String) throws -> Int {
-                try Int.fetchOne(database, sql: sql) ?? 0
+                try PreparedStatement(database, sql: sql).first { try $0.count(0) } ?? 0
             }
-            let formats = try Row.fetchAll(
+            let formats = try PreparedStatement(
                 database,
                 sql: """
                     SELECT format, count(*), sum(bytes) FROM variant
                     GROUP BY format ORDER BY format
                     """
-            ).map { (format: $0[0] as String, variants: $0[1] as Int, bytes: $0[2] as Int) }
-            let run = try Row.fetchOne(
+            ).all { (format: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2)) }
+            let run = try PreparedStatement(
                 database,
                 sql: """
                     SELECT started_at, ended_at, exit_status, manifest
                     FROM run ORDER BY id DESC LIMIT 1
                     """
-            ).map { row in
+            ).first { row in
                 Run(
-                    startedAt: Timestamp(milliseconds: row[0]),
-                    endedAt: (row[1] as Int64?).map(Timestamp.init(milliseconds:)),
-                    exitStatus: row[2], manifest: row[3])
+                    startedAt: try row.time(0), endedAt: try row.optionalTime(1),
+                    exitStatus: try row.optionalInteger(2).map(Int.init(truncatingIfNeeded:)),
+                    manifest: try row.text(3))
             }
             let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
             let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
@@ -220,10 +224,7 @@ package struct CacheCatalog: Sendable {
         var counts = (all: 0, expired: 0)
         while try statement.step() {
             counts.all += 1
-            let isGood = isFresh(
-                Timestamp(milliseconds: statement.integer(0)),
-                Timestamp(milliseconds: statement.integer(1)))
-            if !isGood { counts.expired += 1 }
+            if try !isFresh(statement.time(0), statement.time(1)) { counts.expired += 1 }
         }
         return counts
     }
@@ -231,12 +232,13 @@ package struct CacheCatalog: Sendable {
     private static func countFailures(
         in database: Database, isBlocking: (FailureRecord) -> Bool
     ) throws -> (all: Int, blocked: Int) {
-        let rows = try Row.fetchCursor(
+        let rows = try PreparedStatement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure")
+        defer { rows.reset() }
         var counts = (all: 0, blocked: 0)
-        while let row = try rows.next() {
+        while try rows.step() {
             counts.all += 1
-            if let record = FailureRecord(row), isBlocking(record) { counts.blocked += 1 }
+            if let record = try FailureRecord(rows), isBlocking(record) { counts.blocked += 1 }
         }
         return counts
     }
@@ -250,13 +252,14 @@ package struct CacheCatalog: Sendable {
 
 extension CacheCatalog.Item {
     /// Reads the columns of ``CacheCatalog``'s queries.
-    fileprivate init?(_ row: Row) {
-        guard let image = StoredImage(row, from: 0) else { return nil }
+    fileprivate init?(_ row: PreparedStatement) throws {
+        guard let image = try row.storedImage(from: 0) else { return nil }
         self.init(
-            resource: CacheCatalog.Resource(id: row[5], key: row[6], url: row[7]), recipe: row[8],
-            image: image, fetchedAt: Timestamp(milliseconds: row[9]),
-            validatedAt: Timestamp(milliseconds: row[10]),
-            expiresAt: Timestamp(milliseconds: row[11]), cacheControl: row[12],
-            sourceSize: ByteCount(max(0, row[13])), sourceFormat: row[14])
+            resource: CacheCatalog.Resource(
+                id: try row.integer(5), key: try row.text(6), url: try row.text(7)),
+            recipe: try row.text(8), image: image, fetchedAt: try row.time(9),
+            validatedAt: try row.time(10), expiresAt: try row.time(11),
+            cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
+            sourceFormat: try row.text(14))
     }
 }

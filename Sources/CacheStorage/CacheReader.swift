@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 package import PrefetchModel
 
@@ -44,8 +43,8 @@ package final class CacheReader {
             defer { statement.reset() }
             for index in order {
                 try statement.bind(.integer(fingerprints[index].upper), at: 1)
-                if try statement.step(), statement.integer(0) == fingerprints[index].lower {
-                    records[index] = statement.freshnessRecord(from: 1)
+                if try statement.step(), try statement.integer(0) == fingerprints[index].lower {
+                    records[index] = try statement.freshnessRecord(from: 1)
                 }
                 statement.reset()
             }
@@ -71,8 +70,8 @@ package final class CacheReader {
             try statement.bind(.integer(keys.upperBound), at: 2)
             while try statement.step() {
                 let isHeld = table.append(
-                    upper: statement.integer(0), lower: statement.integer(1),
-                    statement.freshnessRecord(from: 2))
+                    upper: try statement.integer(0), lower: try statement.integer(1),
+                    try statement.freshnessRecord(from: 2))
                 guard isHeld else { return nil }
             }
             table.seal()
@@ -94,9 +93,8 @@ package final class CacheReader {
         guard let vary = record.vary else { return true }
         if isSelected == nil, let known = knownVaries[vary] { return known }
         let text = try database.read("reading what a response varies on") { database in
-            try String.fetchOne(
-                database, sql: "SELECT vary FROM resource WHERE id = ?",
-                arguments: [record.resourceID])
+            try PreparedStatement(database, sql: "SELECT vary FROM resource WHERE id = ?")
+                .first(.integer(record.resourceID)) { try $0.optionalText(0) } ?? nil
         }
         // The row may have changed since the record was read; then its text says nothing of what
         // others with this fingerprint vary on.
@@ -126,7 +124,7 @@ package final class CacheReader {
             try statement.bind(.text(recipe.canonicalText), at: 2)
             for index in order {
                 try statement.bind(.integer(resources[index]), at: 1)
-                if try statement.step() { images[index] = statement.storedImage() }
+                if try statement.step() { images[index] = try statement.storedImage(from: 0) }
                 statement.reset()
             }
             return images
@@ -145,11 +143,9 @@ package final class CacheReader {
                     SELECT sha256, format, width, height, bytes, expires_at
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
                     """)
-            defer { statement.reset() }
-            try statement.bind(.text(key), at: 1)
-            try statement.bind(.text(recipe.canonicalText), at: 2)
-            guard try statement.step(), let image = statement.storedImage() else { return nil }
-            return (image, Timestamp(milliseconds: statement.integer(5)))
+            return try statement.first(.text(key), .text(recipe.canonicalText)) { row in
+                try row.storedImage(from: 0).map { ($0, try row.time(5)) }
+            } ?? nil
         }
     }
 
@@ -165,13 +161,10 @@ package final class CacheReader {
         _ wanted: [(resource: Int64, attributes: [EntryAttribute])]
     ) throws(StorageError) -> [Bool] {
         try database.read("looking up attributes") { database in
-            let statement = try database.cachedStatement(
-                sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?")
-            return try wanted.map { resource, attributes in
+            try wanted.map { resource, attributes in
                 try attributes.allSatisfy { attribute in
-                    let value = try Data.fetchOne(
-                        statement, arguments: [resource, attribute.name])
-                    return value.map { $0.elementsEqual(attribute.value) } ?? false
+                    try AttributeStore.value(attribute.name, resource: resource, in: database)
+                        == attribute.value
                 }
             }
         }
@@ -182,17 +175,17 @@ package final class CacheReader {
     /// Whether the table `failure` has any row: mostly it has none, and nobody needs to look.
     package func hasFailures() throws(StorageError) -> Bool {
         try database.read("looking for failures") { database in
-            try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM failure)") ?? false
+            try FailureLog.isAny(in: database)
         }
     }
 
     /// The failures of keys; nil where there is none.
     package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
         try database.read("looking up failures") { database in
-            let statement = try database.cachedStatement(
-                sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
+            let statement = try PreparedStatement(
+                database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
             return try keys.map { key in
-                try Row.fetchOne(statement, arguments: [key]).flatMap(FailureRecord.init)
+                try statement.first(.text(key)) { try FailureRecord($0) } ?? nil
             }
         }
     }
@@ -221,79 +214,51 @@ package struct CachedCopy: Sendable {
     package subscript(recipe: Recipe) -> StoredImage? { images[recipe.canonicalText] }
 
     fileprivate static func fetch(_ resource: Int64, in database: Database) throws -> CachedCopy? {
-        let statement = try database.cachedStatement(
+        let variants = try PreparedStatement(
+            database,
+            sql: """
+                SELECT sha256, format, width, height, bytes, recipe FROM variant
+                WHERE resource_id = ?
+                """
+        ).all(.integer(resource)) { (recipe: try $0.text(5), image: try $0.storedImage(from: 0)) }
+        var images: [String: StoredImage] = [:]
+        for (recipe, image) in variants { images[recipe] = image }
+        return try PreparedStatement(
+            database,
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
                     fetched_at, expires_at, coalesce(final_url, url), url, permanent_url
                 FROM resource WHERE id = ?
-                """)
-        guard let row = try Row.fetchOne(statement, arguments: [resource]),
-            let digest = ContentDigest(row, 0)
-        else { return nil }
-        let variants = try Row.fetchAll(
-            database.cachedStatement(
-                sql: """
-                    SELECT sha256, format, width, height, bytes, recipe FROM variant
-                    WHERE resource_id = ?
-                    """),
-            arguments: [resource])
-        var images: [String: StoredImage] = [:]
-        for variant in variants { images[variant[5]] = StoredImage(variant, from: 0) }
-        return CachedCopy(
-            resourceID: resource, responseURL: row[9], url: row[10], permanentURL: row[11],
-            response: StoredResponse(
-                entityTag: row[1], lastModified: row[2], cacheControl: row[3], expires: row[4],
-                vary: row[5], date: (row[6] as Int64?).map(Timestamp.init(milliseconds:))),
-            fetchedAt: Timestamp(milliseconds: row[7]),
-            expiresAt: Timestamp(milliseconds: row[8]), sourceDigest: digest, images: images)
+                """
+        ).first(.integer(resource)) { row in
+            CachedCopy(
+                resourceID: resource, responseURL: try row.text(9), url: try row.text(10),
+                permanentURL: try row.optionalText(11),
+                response: StoredResponse(
+                    entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),
+                    cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
+                    vary: try row.optionalText(5), date: try row.optionalTime(6)),
+                fetchedAt: try row.time(7), expiresAt: try row.time(8),
+                sourceDigest: try row.digest(0), images: images)
+        }
     }
 }
 
 extension PreparedStatement {
     /// Reads `resource_id, validated_at, expires_at, vary` from the columns that begin at `column`.
-    fileprivate func freshnessRecord(from column: Int32) -> FreshnessRecord {
+    fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         FreshnessRecord(
-            resourceID: integer(column), validatedAt: Timestamp(milliseconds: integer(column + 1)),
-            expiresAt: Timestamp(milliseconds: integer(column + 2)),
-            vary: isNull(column + 3) ? nil : VaryFingerprint(value: integer(column + 3)))
+            resourceID: try integer(column), validatedAt: try time(column + 1),
+            expiresAt: try time(column + 2),
+            vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)))
     }
-}
 
-extension PreparedStatement {
-    /// Reads `sha256, format, width, height, bytes` from the first columns; nil when a value is not
-    /// one that we write.
-    fileprivate func storedImage() -> StoredImage? {
-        let digest = withBytes(0) { ContentDigest(bytes: $0) }
-        let format = withBytes(1) { ImageFormat(rawValue: String(decoding: $0, as: UTF8.self)) }
-        guard let digest, let format, let size = Int(exactly: integer(4)), size >= 0 else {
-            return nil
-        }
-        return StoredImage(
-            digest: digest, format: format, widthInPixels: Int(integer(2)),
-            heightInPixels: Int(integer(3)), size: ByteCount(size))
-    }
-}
-
-extension ContentDigest {
-    /// Reads the 32 bytes of a column; nil when they are not that.
-    init?(_ row: Row, _ column: Int) {
-        guard let bytes = row[column] as Data?,
-            let digest = bytes.withUnsafeBytes({ ContentDigest(bytes: $0) })
-        else { return nil }
-        self = digest
-    }
-}
-
-extension StoredImage {
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`; nil
-    /// when a value is not one that we write.
-    init?(_ row: Row, from column: Int) {
-        guard let digest = ContentDigest(row, column),
-            let format = ImageFormat(rawValue: row[column + 1] as String),
-            let size = Int(exactly: row[column + 4] as Int64), size >= 0
-        else { return nil }
-        self.init(
-            digest: digest, format: format, widthInPixels: row[column + 2],
-            heightInPixels: row[column + 3], size: ByteCount(size))
+    /// when the format is not one that we write.
+    func storedImage(from column: Int32) throws -> StoredImage? {
+        guard let format = ImageFormat(rawValue: try text(column + 1)) else { return nil }
+        return StoredImage(
+            digest: try digest(column), format: format, widthInPixels: try count(column + 2),
+            heightInPixels: try count(column + 3), size: ByteCount(try count(column + 4)))
     }
 }

@@ -51,17 +51,19 @@ package struct FailureRecord: Sendable {
         """
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    init?(_ row: Row) {
-        guard let reason = FailureReason(rawValue: row[3]), let kind = Kind(rawValue: row[8]) else {
-            return nil
-        }
+    init?(_ row: PreparedStatement) throws {
+        guard let reason = FailureReason(rawValue: try row.text(3)),
+            let kind = Kind(rawValue: try row.text(8))
+        else { return nil }
         self.init(
-            key: row[0], url: row[1], host: row[2], reason: reason, httpStatus: row[4],
-            curlCode: row[5], message: row[6], attempts: row[7], kind: kind,
-            failedAt: Timestamp(milliseconds: row[11]))
-        runsInARow = row[9]
-        firstFailedAt = Timestamp(milliseconds: row[10])
-        blockedUntil = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
+            key: try row.text(0), url: try row.text(1), host: try row.text(2), reason: reason,
+            httpStatus: try row.optionalInteger(4).map(Int.init(truncatingIfNeeded:)),
+            curlCode: try row.optionalInteger(5).map(Int.init(truncatingIfNeeded:)),
+            message: try row.text(6), attempts: try row.count(7), kind: kind,
+            failedAt: try row.time(11))
+        runsInARow = try row.count(9)
+        firstFailedAt = try row.time(10)
+        blockedUntil = try row.optionalTime(12)
     }
 
     /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
@@ -173,25 +175,40 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Reads the table by pieces, so that memory stays flat and the piece's rows may be written.
+    /// Whether the table has any row: mostly it has none.
+    static func isAny(in database: Database) throws -> Bool {
+        try PreparedStatement(database, sql: "SELECT 1 FROM failure LIMIT 1")
+            .first { _ in true } ?? false
+    }
+
+    /// Reads the table, or the failures of one run, by pieces, so that memory stays flat and the
+    /// piece's rows may be written.
     private static func forEachPiece(
         in database: Database, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
     ) throws {
-        var last: String?
+        // Each piece begins with a search; conditions joined by OR would scan what is done already.
+        // The index of runs ends in the primary key, so it has the same order.
+        var start: String?
         while true {
-            // Each piece begins with a search; `?2 IS NULL OR` would scan what is done already.
-            let comparison = last == nil ? ">=" : ">"
-            let rows = try Row.fetchAll(
-                database.cachedStatement(
-                    sql: """
-                        SELECT \(FailureRecord.columns) FROM failure
-                        WHERE key \(comparison) ?2 AND (?1 IS NULL OR run_id = ?1)
-                        ORDER BY key LIMIT 10000
-                        """),
-                arguments: [run, last ?? ""])
-            guard let key = rows.last?[0] as String? else { return }
-            try body(rows.compactMap(FailureRecord.init))
-            last = key
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT \(FailureRecord.columns) FROM failure
+                    WHERE \(run == nil ? "" : "run_id = ?2 AND") key \(start == nil ? ">=" : ">") ?1
+                    ORDER BY key LIMIT 10000
+                    """)
+            if let run { try statement.bind(.integer(run), at: 2) }
+            var records: [FailureRecord] = []
+            var last: String?
+            try statement.bind(.text(start ?? ""), at: 1)
+            while try statement.step() {
+                last = try statement.text(0)
+                if let record = try FailureRecord(statement) { records.append(record) }
+            }
+            statement.reset()
+            guard let last else { return }
+            start = last
+            try body(records)
         }
     }
 }

@@ -53,7 +53,8 @@ package final class FreshnessIndex: Sendable {
         // Where the last row stands is known at once; a count would be a scan. Rows that were
         // removed make the guess too large, which only delays the scan.
         expectedRows = try database.read("reading the index") { database in
-            try Int.fetchOne(database, sql: "SELECT max(id) FROM resource") ?? 0
+            try PreparedStatement(database, sql: "SELECT max(id) FROM resource")
+                .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
         }
         lookupsBeforeScan =
             expectedRows > FreshnessTable.largestCount

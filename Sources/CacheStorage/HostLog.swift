@@ -30,12 +30,15 @@ package struct HostState: Hashable, Sendable {
     }
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    fileprivate init?(_ row: Row) {
+    fileprivate init?(_ row: PreparedStatement) throws {
+        guard let concurrency = Int(exactly: try row.optionalInteger(1) ?? 1),
+            let failures = Int(exactly: try row.integer(2))
+        else { return nil }
         self.init(
-            host: row[0], concurrency: row[1], failuresInARow: row[2],
-            coolingUntil: (row[3] as Int64?).map(Timestamp.init(milliseconds:)),
-            updatedAt: Timestamp(milliseconds: row[4]))
-        guard !host.isEmpty, concurrency ?? 1 >= 1, failuresInARow >= 0 else { return nil }
+            host: try row.text(0), concurrency: row.isNull(1) ? nil : concurrency,
+            failuresInARow: failures, coolingUntil: try row.optionalTime(3),
+            updatedAt: try row.time(4))
+        guard !host.isEmpty, concurrency >= 1, failuresInARow >= 0 else { return nil }
     }
 
     fileprivate static let columns = """
@@ -63,10 +66,12 @@ package struct HostLog: Sendable {
     package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         return try database.read("reading the hosts") { database in
-            let rows = try Row.fetchCursor(database, sql: "SELECT \(HostState.columns) FROM host")
+            let rows = try PreparedStatement(
+                database, sql: "SELECT \(HostState.columns) FROM host")
+            defer { rows.reset() }
             var states: [HostState] = []
-            while let row = try rows.next() {
-                guard var state = HostState(row), state.updatedAt <= latest else { continue }
+            while try rows.step() {
+                guard var state = try HostState(rows), state.updatedAt <= latest else { continue }
                 if let until = state.coolingUntil, until > HostLog.latestCooling(of: state) {
                     state.coolingUntil = nil
                 }

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import GRDB
 import PrefetchModel
 
@@ -44,17 +43,21 @@ struct MetadataStatements: ~Copyable {
     /// Removes the variants that name a content file. Their resources stay, and with them their
     /// attributes.
     private mutating func forget(_ image: StoredImage, in database: Database) throws {
-        let digest = Data(image.digest.bytes)
-        let rows = try Row.fetchAll(
-            database.cachedStatement(
-                sql: """
-                    SELECT key, recipe FROM variant JOIN resource ON id = resource_id
-                    WHERE sha256 = ? AND format = ?
-                    """),
-            arguments: [digest, image.format.rawValue])
-        for row in rows { try removeFreshness(key: row[0], recipe: row[1], in: database) }
-        try database.cachedStatement(sql: "DELETE FROM variant WHERE sha256 = ? AND format = ?")
-            .execute(arguments: [digest, image.format.rawValue])
+        let variants = try PreparedStatement(
+            database,
+            sql: """
+                SELECT key, recipe FROM variant JOIN resource ON id = resource_id
+                WHERE sha256 = ? AND format = ?
+                """
+        ).all(.digest(image.digest), .text(image.format.rawValue)) {
+            (key: try $0.text(0), recipe: try $0.text(1))
+        }
+        for (key, recipe) in variants {
+            try removeFreshness(key: key, recipe: recipe, in: database)
+        }
+        try PreparedStatement(
+            database, sql: "DELETE FROM variant WHERE sha256 = ? AND format = ?"
+        ).execute(.digest(image.digest), .text(image.format.rawValue))
     }
 
     // MARK: A body
@@ -123,27 +126,26 @@ struct MetadataStatements: ~Copyable {
 
     private func previousResource(
         key: String, in database: Database
-    ) throws -> (id: Int64, sourceDigest: ContentDigest?)? {
-        let statement = try PreparedStatement(
-            database, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?")
-        defer { statement.reset() }
-        try statement.bind(.text(key), at: 1)
-        guard try statement.step() else { return nil }
-        return (statement.integer(0), statement.withBytes(1) { ContentDigest(bytes: $0) })
+    ) throws -> (id: Int64, sourceDigest: ContentDigest)? {
+        try PreparedStatement(
+            database, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?"
+        ).first(.text(key)) { (try $0.integer(0), try $0.digest(1)) }
     }
 
     private mutating func removeVariants(
         of resource: Int64, key: String, in database: Database
     ) throws -> [StoredImage] {
-        let rows = try Row.fetchAll(
-            database.cachedStatement(
-                sql: """
-                    DELETE FROM variant WHERE resource_id = ?
-                    RETURNING sha256, format, width, height, bytes, recipe
-                    """),
-            arguments: [resource])
-        for row in rows { try removeFreshness(key: key, recipe: row[5], in: database) }
-        return rows.compactMap { StoredImage($0, from: 0) }
+        let removed = try PreparedStatement(
+            database,
+            sql: """
+                DELETE FROM variant WHERE resource_id = ?
+                RETURNING sha256, format, width, height, bytes, recipe
+                """
+        ).all(.integer(resource)) { (image: try $0.storedImage(from: 0), recipe: try $0.text(5)) }
+        for variant in removed {
+            try removeFreshness(key: key, recipe: variant.recipe, in: database)
+        }
+        return removed.compactMap(\.image)
     }
 
     /// Writes a variant, and returns the image that it replaces, if any.
@@ -153,14 +155,14 @@ struct MetadataStatements: ~Copyable {
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
         if !isNew {
-            let row = try Row.fetchOne(
-                database.cachedStatement(
-                    sql: """
-                        DELETE FROM variant WHERE resource_id = ? AND recipe = ?
-                        RETURNING sha256, format, width, height, bytes
-                        """),
-                arguments: [resource, recipe.canonicalText])
-            if let image = row.flatMap({ StoredImage($0, from: 0) }) { replaced.append(image) }
+            replaced = try PreparedStatement(
+                database,
+                sql: """
+                    DELETE FROM variant WHERE resource_id = ? AND recipe = ?
+                    RETURNING sha256, format, width, height, bytes
+                    """
+            ).all(.integer(resource), .text(recipe.canonicalText)) { try $0.storedImage(from: 0) }
+                .compactMap(\.self)
         }
         try PreparedStatement(
             database,
@@ -218,15 +220,17 @@ struct MetadataStatements: ~Copyable {
                 in: database)
             try removeFailure(key: change.key, in: database)
         } else if let variant = change.variant {
-            let row = try Row.fetchOne(
-                database.cachedStatement(
-                    sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"),
-                arguments: [change.resourceID])
-            guard let row else { throw DatabaseError(message: "the resource is gone") }
+            let freshness = try PreparedStatement(
+                database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
+            ).first(.integer(change.resourceID)) {
+                Freshness(
+                    validatedAt: try $0.integer(0), expiresAt: try $0.integer(1),
+                    vary: try $0.optionalText(2))
+            }
+            guard let freshness else { throw DatabaseError(message: "the resource is gone") }
             try putFreshness(
                 recipe: variant.recipe.canonicalText, key: change.key,
-                resource: change.resourceID,
-                Freshness(validatedAt: row[0], expiresAt: row[1], vary: row[2]), in: database)
+                resource: change.resourceID, freshness, in: database)
         }
         try put(change.attributes, resource: change.resourceID, in: database)
         return replaced
@@ -245,14 +249,9 @@ struct MetadataStatements: ~Copyable {
     private mutating func putFreshness(
         key: String, resource: Int64, _ freshness: Freshness, in database: Database
     ) throws {
-        let statement = try PreparedStatement(
-            database, sql: "SELECT recipe FROM variant WHERE resource_id = ?")
-        defer { statement.reset() }
-        try statement.bind(.integer(resource), at: 1)
-        var recipes: [String] = []
-        while try statement.step() {
-            recipes.append(statement.withBytes(0) { String(decoding: $0, as: UTF8.self) })
-        }
+        let recipes = try PreparedStatement(
+            database, sql: "SELECT recipe FROM variant WHERE resource_id = ?"
+        ).all(.integer(resource)) { try $0.text(0) }
         for recipe in recipes {
             try putFreshness(
                 recipe: recipe, key: key, resource: resource, freshness, in: database)
@@ -283,9 +282,9 @@ struct MetadataStatements: ~Copyable {
         key: String, recipe: String, in database: Database
     ) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
-        try database.cachedStatement(
-            sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
-        ).execute(arguments: [fingerprint.upper, fingerprint.lower])
+        try PreparedStatement(
+            database, sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
+        ).execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
     }
 
     private mutating func fingerprint(key: String, recipe: String) -> VariantFingerprint {
@@ -310,20 +309,14 @@ struct MetadataStatements: ~Copyable {
     }
 
     private mutating func removeFailure(key: String, in database: Database) throws {
-        if hasFailures == nil {
-            let statement = try PreparedStatement(
-                database, sql: "SELECT EXISTS (SELECT 1 FROM failure)")
-            defer { statement.reset() }
-            hasFailures = try statement.step() && statement.integer(0) != 0
-        }
+        if hasFailures == nil { hasFailures = try FailureLog.isAny(in: database) }
         guard hasFailures == true else { return }
         try PreparedStatement(database, sql: "DELETE FROM failure WHERE key = ?")
             .execute(.text(key))
     }
 
     static func isNamed(_ digest: ContentDigest, in database: Database) throws -> Bool {
-        let statement = try database.cachedStatement(
-            sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
-        return try Int.fetchOne(statement, arguments: [Data(digest.bytes)]) != nil
+        try PreparedStatement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
+            .first(.digest(digest)) { _ in true } ?? false
     }
 }

@@ -1,5 +1,4 @@
 internal import CLinux
-internal import Foundation
 internal import GRDB
 import Glibc
 package import PrefetchModel
@@ -291,29 +290,29 @@ private struct Entry: Sendable {
     private static let columns = "key, url, etag, last_modified, bytes, sha256, total, created_at"
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    private init?(_ row: Row) {
-        guard let digest = ContentDigest(row, 5), let size = Int(exactly: row[4] as Int64),
-            size > PartialStore.smallestBody.bytes
-        else { return nil }
+    private init?(_ row: PreparedStatement) throws {
+        let size = try row.count(4)
+        guard size > PartialStore.smallestBody.bytes else { return nil }
         let validator: PartialValidator
-        switch (row[2] as String?, row[3] as String?) {
+        switch (try row.optionalText(2), try row.optionalText(3)) {
         case (let tag?, nil): validator = .entityTag(tag)
         case (nil, let date?): validator = .lastModified(date)
         default: return nil
         }
-        let total = row[6] as Int?
+        let total = try row.isNull(6) ? nil : row.count(6)
         guard size < total ?? .max else { return nil }
         self.init(
-            url: row[1], validator: validator, size: ByteCount(size), digest: digest,
-            total: total, createdAt: Timestamp(milliseconds: row[7]))
+            url: try row.text(1), validator: validator, size: ByteCount(size),
+            digest: try row.digest(5), total: total, createdAt: try row.time(7))
     }
 
     /// By key; nil for rows that cannot be read.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: Entry?] {
         try database.read("reading partial bodies") { database in
-            let rows = try Row.fetchCursor(database, sql: "SELECT \(columns) FROM partial")
+            let rows = try PreparedStatement(database, sql: "SELECT \(columns) FROM partial")
+            defer { rows.reset() }
             var entries: [String: Entry?] = [:]
-            while let row = try rows.next() { entries.updateValue(Entry(row), forKey: row[0]) }
+            while try rows.step() { entries.updateValue(try Entry(rows), forKey: try rows.text(0)) }
             return entries
         }
     }
@@ -325,11 +324,11 @@ private struct Entry: Sendable {
         case .entityTag(let text): tag = text
         case .lastModified(let text): date = text
         }
-        try database.execute(
-            sql:
-                "INSERT OR REPLACE INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            arguments: [
-                key, url, tag, date, size.bytes, Data(digest.bytes), total, createdAt.milliseconds,
-            ])
+        try PreparedStatement(
+            database,
+            sql: "INSERT OR REPLACE INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        ).execute(
+            .text(key), .text(url), .init(tag), .init(date), .init(size.bytes), .digest(digest),
+            .init(total.map(Int64.init)), .init(createdAt))
     }
 }

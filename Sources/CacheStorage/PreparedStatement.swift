@@ -2,8 +2,14 @@ internal import GRDB
 internal import GRDBSQLite
 import PrefetchModel
 
-/// A statement of GRDB's, stepped through SQLite's own functions where a million rows or look-ups
-/// are at stake: GRDB makes a `Row` and boxed values for each.
+/// A statement of GRDB's, stepped through SQLite's own functions: all that is read from the database
+/// is read here.
+///
+/// GRDB's `Row` ends the program when a column has another type than is asked for, which takes no more
+/// than a damaged page; and it makes boxed values, where a million rows or look-ups are at stake.
+///
+/// Columns are counted from 0. Reading one throws `SQLITE_CORRUPT` when its value is of another type
+/// than the schema allows, as SQLite does where it finds damage by itself.
 ///
 /// Valid inside the database access that it was made in, on that thread.
 struct PreparedStatement {
@@ -13,6 +19,7 @@ struct PreparedStatement {
         case integer(Int64)
         case text(String)
         case digest(ContentDigest)
+        case blob([UInt8])
 
         init(_ text: String?) { self = text.map(Value.text) ?? .null }
         init(_ number: Int) { self = .integer(Int64(number)) }
@@ -61,14 +68,46 @@ struct PreparedStatement {
                     handle, index, bytes.baseAddress, Int32(bytes.count), transient)
             }
             try check(code)
+        case .blob(let bytes):
+            let code = bytes.withUnsafeBytes { bytes in
+                // As for text: no address would bind NULL.
+                sqlite3_bind_blob(
+                    handle, index, bytes.baseAddress ?? UnsafeRawPointer(emptyText),
+                    Int32(bytes.count), transient)
+            }
+            try check(code)
         }
+    }
+
+    private func bind(_ values: [Value]) throws {
+        for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     }
 
     /// Binds all parameters, carries the statement out and makes it ready again.
     func execute(_ values: Value...) throws {
         defer { reset() }
-        for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
+        try bind(values)
         while try step() {}
+    }
+
+    /// Binds all parameters and reads the first row, if there is one.
+    func first<Result>(
+        _ values: Value..., read: (PreparedStatement) throws -> Result
+    ) throws -> Result? {
+        defer { reset() }
+        try bind(values)
+        return try step() ? read(self) : nil
+    }
+
+    /// Binds all parameters and reads every row.
+    func all<Result>(
+        _ values: Value..., read: (PreparedStatement) throws -> Result
+    ) throws -> [Result] {
+        defer { reset() }
+        try bind(values)
+        var results: [Result] = []
+        while try step() { results.append(try read(self)) }
+        return results
     }
 
     /// Goes to the next row; false at the end.
@@ -80,18 +119,94 @@ struct PreparedStatement {
         }
     }
 
-    /// The integer in `column`, 0 for the first; 0 for NULL.
-    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+    // MARK: Columns
+
+    func integer(_ column: Int32) throws -> Int64 {
+        try expect(SQLITE_INTEGER, in: column)
+        return sqlite3_column_int64(handle, column)
+    }
+
+    /// Nil for NULL.
+    func optionalInteger(_ column: Int32) throws -> Int64? {
+        isNull(column) ? nil : try integer(column)
+    }
+
+    /// A count or a size, which is not negative.
+    func count(_ column: Int32) throws -> Int {
+        let number = try integer(column)
+        guard let count = Int(exactly: number), count >= 0 else {
+            throw damage("\(number) in", column)
+        }
+        return count
+    }
+
+    func time(_ column: Int32) throws -> Timestamp {
+        Timestamp(milliseconds: try integer(column))
+    }
+
+    /// Nil for NULL.
+    func optionalTime(_ column: Int32) throws -> Timestamp? {
+        try optionalInteger(column).map(Timestamp.init(milliseconds:))
+    }
+
+    /// Bytes that are not UTF-8 are replaced, as everywhere where bytes become text.
+    func text(_ column: Int32) throws -> String {
+        try expect(SQLITE_TEXT, in: column)
+        return withBytes(column) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Nil for NULL.
+    func optionalText(_ column: Int32) throws -> String? {
+        isNull(column) ? nil : try text(column)
+    }
+
+    func blob(_ column: Int32) throws -> [UInt8] {
+        try expect(SQLITE_BLOB, in: column)
+        return withBytes(column) { [UInt8]($0) }
+    }
+
+    func digest(_ column: Int32) throws -> ContentDigest {
+        try expect(SQLITE_BLOB, in: column)
+        guard let digest = withBytes(column, { ContentDigest(bytes: $0) }) else {
+            throw damage("a digest of another length in", column)
+        }
+        return digest
+    }
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
     /// The bytes of a text or BLOB in `column`, valid inside `body`; empty for NULL.
-    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    private func withBytes<Result>(
+        _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
         // The pointer first: asking for it may convert the value and change its length.
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
         return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
     }
 
-    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+    private func expect(_ type: Int32, in column: Int32) throws {
+        let found = sqlite3_column_type(handle, column)
+        guard found != type else { return }
+        throw damage("\(PreparedStatement.name(of: found)) in", column)
+    }
+
+    private static func name(of type: Int32) -> String {
+        switch type {
+        case SQLITE_INTEGER: "an INTEGER"
+        case SQLITE_FLOAT: "a REAL"
+        case SQLITE_TEXT: "a TEXT"
+        case SQLITE_BLOB: "a BLOB"
+        default: "NULL"
+        }
+    }
+
+    private func damage(_ found: String, _ column: Int32) -> DatabaseError {
+        let name = sqlite3_column_name(handle, column).map { String(cString: $0) } ?? "\(column)"
+        return DatabaseError(
+            resultCode: .SQLITE_CORRUPT, message: "damaged row: \(found) column \(name)",
+            sql: statement.sql)
+    }
 
     private func check(_ code: CInt) throws {
         guard code == SQLITE_OK else { throw error(code) }

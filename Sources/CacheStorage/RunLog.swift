@@ -18,13 +18,14 @@ package struct RunLog: Sendable {
     /// program that read the database kept it from removing what it replaced.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
-            try Bool.fetchOne(
+            try PreparedStatement(
                 database,
                 sql: """
                     SELECT ended_at IS NULL OR exit_status = 2
                         OR coalesce(json_extract(counters, '$.strays'), 0)
                     FROM run ORDER BY id DESC LIMIT 1
-                    """) ?? false
+                    """
+            ).first { try $0.integer(0) != 0 } ?? false
         }
     }
 
@@ -39,12 +40,10 @@ package struct RunLog: Sendable {
         try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
         let named = try database.read("reading content digests") { database in
+            let rows = try PreparedStatement(database, sql: "SELECT sha256 FROM variant")
+            defer { rows.reset() }
             var named: Set<ContentDigest> = []
-            let rows = try Row.fetchCursor(
-                database, sql: "SELECT sha256, format, width, height, bytes FROM variant")
-            while let row = try rows.next() {
-                if let image = StoredImage(row, from: 0) { named.insert(image.digest) }
-            }
+            while try rows.step() { named.insert(try rows.digest(0)) }
             return named
         }
         return try content.removeStrays { named.contains($0) }

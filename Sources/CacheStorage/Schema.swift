@@ -201,28 +201,30 @@ enum Schema {
                 CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
                 """)
         let hasher = SHA256Hasher()
-        let rows = try Row.fetchCursor(
+        let rows = try PreparedStatement(
             database,
             sql: """
                 SELECT key, recipe, resource_id, validated_at, expires_at, vary
                 FROM resource JOIN variant ON id = resource_id
                 """)
-        let insertion = try database.makeStatement(
+        defer { rows.reset() }
+        let insertion = try PreparedStatement(
+            database,
             sql: """
                 INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
                     validated_at, expires_at, vary)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """)
-        while let row = try rows.next() {
-            let (keyHigh, keyLow) = hasher.digest(of: row[0] as String).leadingWords
-            let (recipeHigh, recipeLow) = hasher.digest(of: row[1] as String).leadingWords
-            let vary = (row[5] as String?).map { text in
+        while try rows.step() {
+            let (keyHigh, keyLow) = hasher.digest(of: try rows.text(0)).leadingWords
+            let (recipeHigh, recipeLow) = hasher.digest(of: try rows.text(1)).leadingWords
+            let vary = try rows.optionalText(5).map { text in
                 Int64(bitPattern: hasher.digest(of: text).leadingWords.0)
             }
-            try insertion.execute(arguments: [
-                Int64(bitPattern: keyHigh ^ recipeHigh), Int64(bitPattern: keyLow ^ recipeLow),
-                row[2] as Int64, row[3] as Int64, row[4] as Int64, vary,
-            ])
+            try insertion.execute(
+                .integer(Int64(bitPattern: keyHigh ^ recipeHigh)),
+                .integer(Int64(bitPattern: keyLow ^ recipeLow)), .integer(try rows.integer(2)),
+                .integer(try rows.integer(3)), .integer(try rows.integer(4)), .init(vary))
         }
     }
 
