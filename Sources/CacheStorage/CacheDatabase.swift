@@ -9,11 +9,13 @@ import PrefetchModel
 /// Every call blocks, so none is made from the cooperative pool.
 package final class CacheDatabase: Sendable {
     private let queue: DatabaseQueue
+    private let directory: CacheDirectory
+    /// Of the database file that is open.
+    private let identity: FileIdentity?
     let path: String
 
     package enum Access: Sendable {
-        /// Makes the database where it is missing and brings its schema up to date. Only for the
-        /// holder of the lock.
+        /// Brings the schema up to date. Only for the holder of the lock.
         case readWrite
         case readOnly
     }
@@ -21,38 +23,90 @@ package final class CacheDatabase: Sendable {
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or was
     ///   written by a newer version; nothing has been changed then.
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
+        self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
-        try CacheDatabase.checkFiles(directory, access: access)
-        var configuration = Configuration()
-        configuration.readonly = access == .readOnly
-        configuration.label = "cache"
-        // Readers of other programs hold it for moments; a holder for longer is said by name.
-        configuration.busyMode = .timeout(CacheDatabase.busyTimeout)
-        configuration.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA trusted_schema = OFF")
-        }
-        if access == .readWrite {
-            configuration.prepareDatabase { database in
-                try database.execute(sql: "PRAGMA trusted_schema = OFF")
-                try CacheDatabase.checkApplication(database)
-                try database.execute(sql: "PRAGMA journal_mode = WAL")
-                try database.execute(sql: "PRAGMA synchronous = NORMAL")
-                // Checkpoints are ours, each after a `syncfs`: see `MetadataWriter`.
-                try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-            }
+        guard try CacheDatabase.checkFiles(directory) else {
+            throw .missing(directory.path, "holds no images yet")
         }
         do {
             switch access {
             case .readWrite:
-                queue = try DatabaseQueue(path: path, configuration: configuration)
+                queue = try DatabaseQueue(
+                    path: path, configuration: CacheDatabase.writingConfiguration)
                 try CacheDatabase.migrate(queue)
             case .readOnly:
+                var configuration = CacheDatabase.configuration
+                configuration.readonly = true
                 queue = try CacheDatabase.openForReading(directory, path, configuration)
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
+        identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "cache"
+        // Readers of other programs hold it for moments; a holder for longer is said by name.
+        configuration.busyMode = .timeout(busyTimeout)
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA trusted_schema = OFF")
+            // Damage is noticed where it is, not where it leads to.
+            try database.execute(sql: "PRAGMA cell_size_check = ON")
+        }
+        return configuration
+    }
+
+    private static var writingConfiguration: Configuration {
+        var configuration = configuration
+        configuration.prepareDatabase { database in
+            try checkApplication(database)
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            // What makes rows outlive a power cut is `MetadataWriter`'s business, as are
+            // checkpoints.
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+        }
+        return configuration
+    }
+
+    /// Makes an empty database with the whole schema beside its place and puts it there: whoever
+    /// looks for it finds nothing or all of it. Only for the holder of the lock, where there is none;
+    /// the folder of temporary files has to be there.
+    ///
+    /// With `keepsOrphans` content files that are there already are kept though no row names them
+    /// (see the table `property`): they are the images of a database that is gone.
+    static func make(in directory: CacheDirectory, keepsOrphans: Bool) throws(StorageError) {
+        let name = "tmp/new.sqlite"
+        do {
+            for suffix in companions {
+                // SQLite would take what is left of another database's log for this one's.
+                try directory.remove(CacheDirectory.databaseName + suffix)
+                try directory.remove(name + suffix)
+            }
+            try directory.remove(name)
+            // SQLite's companions copy the mode of the file.
+            try directory.makeFile(name)
+            let queue = try DatabaseQueue(
+                path: directory.path(of: name), configuration: writingConfiguration)
+            try Schema.migrator.migrate(queue)
+            if keepsOrphans {
+                // By the clock that gives the files their times.
+                let now = try directory.changeTime(of: name)
+                try queue.write { try Schema.Property.orphansKeptBefore.set(to: now, in: $0) }
+            }
+            // The last connection takes the log along.
+            try queue.close()
+            try directory.synchronize(name)
+            try directory.rename(name, to: CacheDirectory.databaseName)
+        } catch {
+            throw translate(error, operation: "making", path: directory.path(of: name))
+        }
+    }
+
+    /// What SQLite keeps beside a database, by the ends of the names.
+    static let companions = ["-wal", "-shm", "-journal"]
 
     /// Opens the database without writing to it, also where nothing can be written.
     ///
@@ -99,33 +153,32 @@ package final class CacheDatabase: Sendable {
         return uri + "?immutable=1"
     }
 
-    /// Refuses anything but regular files under the database's names, and makes the database file
-    /// itself where it may be written, so that it and SQLite's companions, which copy its mode, are
-    /// private.
-    static func checkFiles(
-        _ directory: CacheDirectory, access: Access
-    ) throws(StorageError) {
-        for suffix in ["", "-wal", "-shm", "-journal"] {
+    /// Refuses anything but regular files under the database's names.
+    ///
+    /// - Returns: whether there is a database.
+    static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
+        var isThere = false
+        for suffix in [""] + companions {
             let name = CacheDirectory.databaseName + suffix
             var status = stat()
-            if fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
-                guard status.st_mode & S_IFMT == S_IFREG else {
-                    throw .refused(
-                        directory.path(of: name), "is not a regular file",
-                        hint: "move it away; symbolic links inside a cache are refused")
-                }
-            } else if suffix.isEmpty {
-                guard access == .readWrite else {
-                    throw .refused(directory.path, "holds no images yet")
-                }
-                let number = openat(
-                    directory.handle.number, name,
-                    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-                guard number >= 0, close(number) == 0 else {
-                    throw .system("open", directory.path(of: name))
-                }
+            guard fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                guard errno == ENOENT else { throw .system("stat", directory.path(of: name)) }
+                continue
             }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw .refused(
+                    directory.path(of: name), "is not a regular file",
+                    hint: "move it away; symbolic links inside a cache are refused")
+            }
+            if suffix.isEmpty { isThere = true }
         }
+        return isThere
+    }
+
+    /// Whether the database's name still leads to the file that is open: if not, what is written
+    /// is lost, and another run may have begun a database of its own.
+    var isInPlace: Bool {
+        FileIdentity(CacheDirectory.databaseName, in: directory.handle) == identity
     }
 
     private static func checkApplication(_ database: Database) throws {
@@ -160,7 +213,7 @@ package final class CacheDatabase: Sendable {
         do {
             return try queue.read(work)
         } catch {
-            throw CacheDatabase.translate(error, operation: operation, path: path)
+            throw noted(CacheDatabase.translate(error, operation: operation, path: path))
         }
     }
 
@@ -170,7 +223,22 @@ package final class CacheDatabase: Sendable {
         do {
             return try queue.write(work)
         } catch {
-            throw CacheDatabase.translate(error, operation: operation, path: path)
+            throw noted(CacheDatabase.translate(error, operation: operation, path: path))
+        }
+    }
+
+    /// Leaves word of damage for the next run, which may not meet it by itself.
+    private func noted(_ error: StorageError) -> StorageError {
+        if error.isDamage { directory.suspectDatabase() }
+        return error
+    }
+
+    /// Has commits wait for the disk from now on.
+    func synchronizeCommits() throws(StorageError) {
+        do {
+            try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+        } catch {
+            throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
     }
 
@@ -202,10 +270,22 @@ package final class CacheDatabase: Sendable {
         }
     }
 
+    /// Whether content files are kept though no row names them.
+    func keepsOrphans() throws(StorageError) -> Bool {
+        try read("reading properties") {
+            try Schema.Property.orphansKeptBefore.time(in: $0) != nil
+        }
+    }
+
+    /// The size of the database file and of the log.
+    var size: ByteCount { ByteCount(CacheDatabase.size(of: path).bytes + logSize.bytes) }
+
     /// The size of the write-ahead log, 0 without one.
-    var logSize: ByteCount {
+    var logSize: ByteCount { CacheDatabase.size(of: path + "-wal") }
+
+    private static func size(of path: String) -> ByteCount {
         var status = stat()
-        return ByteCount(stat(path + "-wal", &status) == 0 ? max(0, Int(status.st_size)) : 0)
+        return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }
 
     /// How long another program's hold of the database is borne.
@@ -221,7 +301,7 @@ package final class CacheDatabase: Sendable {
             var hint: String?
             switch error.resultCode {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-                hint = "the database is damaged; move the cache directory away and run again"
+                hint = "the database is damaged; `prefetch run` sets it aside and begins a new one"
             case .SQLITE_BUSY, .SQLITE_LOCKED:
                 hint = "another program holds the database"
             case .SQLITE_FULL:

@@ -8,6 +8,8 @@ package import PrefetchModel
 /// DIR/prefetch.sqlite (-wal, -shm)     metadata, see `Schema.swift`
 /// DIR/lock                             held (flock) by the run that writes
 /// DIR/crashes                          digests of images that ended a run, see `CrashLog.swift`
+/// DIR/suspect                          a command met damage in the database: the next run looks
+/// DIR/prefetch.sqlite.damaged-<time>   a database that was set aside (-wal)
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files on their way
 /// DIR/tmp/<sha256 of the key>.partial  bodies that broke off
@@ -28,6 +30,7 @@ package final class CacheDirectory: Sendable {
         """
     private static let tagName = "CACHEDIR.TAG"
     static let databaseName = "prefetch.sqlite"
+    static let lockName = "lock"
 
     package enum Access: Sendable {
         /// Makes what is missing.
@@ -43,24 +46,33 @@ package final class CacheDirectory: Sendable {
         if access == .readWrite { try CacheDirectory.makeDirectories(path) }
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
-            throw .system(
-                "open", path,
-                hint: access == .readOnly && errno == ENOENT
-                    ? "there is no cache yet: `prefetch run` makes it, --cache-dir names another"
-                    : nil)
+            guard access == .readOnly, errno == ENOENT else { throw .system("open", path) }
+            throw .missing(
+                path, "there is no cache yet",
+                hint: "`prefetch run` makes it, --cache-dir names another")
         }
         handle = FileDescriptor(number)
         try checkOwner()
-        if !hasTag {
-            guard access == .readWrite else {
-                throw .refused(path, "is not a cache of prefetch")
-            }
-            guard try isEmpty() else {
-                throw .refused(
-                    path, "is not empty and not a cache of prefetch",
-                    hint: "name an empty or a new directory with --cache-dir")
-            }
-            try writeTag()
+        if !hasTag { try beginCache(access) }
+    }
+
+    /// Takes an empty folder for a cache, or sees that another process has just done so.
+    ///
+    /// Of a cache's names the tag comes first but for the lock, which a process may make that was
+    /// stopped before the tag. So whatever other processes are doing at this moment, a folder with
+    /// other names and without a tag is not ours.
+    private func beginCache(_ access: Access) throws(StorageError) {
+        let names = Set(try names(in: handle, path: path))
+        if names.contains(CacheDirectory.tagName) { return }
+        let isEmpty = names.isSubset(of: [CacheDirectory.lockName])
+        switch access {
+        case .readOnly where isEmpty: throw .missing(path, "holds no images yet")
+        case .readOnly: throw .refused(path, "is not a cache of prefetch")
+        case .readWrite where isEmpty: try writeTag()
+        case .readWrite:
+            throw .refused(
+                path, "is not empty and not a cache of prefetch",
+                hint: "name an empty or a new directory with --cache-dir")
         }
     }
 
@@ -117,13 +129,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    private var hasTag: Bool {
-        faccessat(handle.number, CacheDirectory.tagName, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-    }
-
-    private func isEmpty() throws(StorageError) -> Bool {
-        try names(in: handle, path: path).isEmpty
-    }
+    private var hasTag: Bool { contains(CacheDirectory.tagName) }
 
     private func writeTag() throws(StorageError) {
         let path = path(of: CacheDirectory.tagName)
@@ -143,6 +149,54 @@ package final class CacheDirectory: Sendable {
             unlinkat(handle.number, CacheDirectory.tagName, 0)
             throw error
         }
+    }
+
+    // MARK: Files
+
+    /// Makes an empty file; one that is there is an error.
+    func makeFile(_ name: String) throws(StorageError) {
+        let number = openat(
+            handle.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0, close(number) == 0 else { throw .system("open", path(of: name)) }
+    }
+
+    /// Removes a file, if it is there.
+    func remove(_ name: String) throws(StorageError) {
+        guard unlinkat(handle.number, name, 0) == 0 || errno == ENOENT else {
+            throw .system("unlink", path(of: name))
+        }
+    }
+
+    func rename(_ name: String, to newName: String) throws(StorageError) {
+        guard renameat(handle.number, name, handle.number, newName) == 0 else {
+            throw .system("rename", path(of: newName))
+        }
+    }
+
+    /// Writes a file's bytes to the disk.
+    func synchronize(_ name: String) throws(StorageError) {
+        let number = openat(handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .system("open", path(of: name)) }
+        let file = FileDescriptor(number)
+        guard fsync(file.number) == 0 else { throw .system("fsync", path(of: name)) }
+    }
+
+    /// When the file was made, written or renamed the last time.
+    func changeTime(of name: String) throws(StorageError) -> Timestamp {
+        var status = stat()
+        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            throw .system("stat", path(of: name))
+        }
+        return status.changeTime
+    }
+
+    func contains(_ name: String) -> Bool {
+        faccessat(handle.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Whether the path still leads to this folder.
+    var isInPlace: Bool {
+        FileIdentity(path: path).map { $0 == FileIdentity(of: handle) } ?? false
     }
 
     /// The names in an open directory, without `.` and `..`.

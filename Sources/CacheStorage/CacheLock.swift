@@ -4,30 +4,45 @@ import Glibc
 /// by the kernel when the process dies.
 package final class CacheLock: Sendable {
     private let handle: FileDescriptor
+    private let identity: FileIdentity
 
-    private init(handle: FileDescriptor) {
+    private init(handle: FileDescriptor, path: String) throws(StorageError) {
+        guard let identity = FileIdentity(of: handle) else { throw .system("stat", path) }
         self.handle = handle
+        self.identity = identity
     }
 
     /// Takes the lock, or returns nil when another process holds it.
     ///
     /// - Throws: when the lock file cannot be opened, or the file system has no locks.
     package static func acquire(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
-        let path = directory.path(of: "lock")
-        let number = openat(
-            directory.handle.number, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0 else {
-            throw .system(
-                "open", path, hint: errno == ELOOP ? "symbolic links in a cache are refused" : nil)
-        }
-        let handle = FileDescriptor(number)
-        while flock(number, LOCK_EX | LOCK_NB) != 0 {
-            switch errno {
-            case EINTR: continue
-            case EWOULDBLOCK: return nil
-            default: throw .system("flock", path)
+        let path = directory.path(of: CacheDirectory.lockName)
+        while true {
+            let number = openat(
+                directory.handle.number, CacheDirectory.lockName,
+                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard number >= 0 else {
+                throw .system(
+                    "open", path,
+                    hint: errno == ELOOP ? "symbolic links in a cache are refused" : nil)
             }
+            let lock = try CacheLock(handle: FileDescriptor(number), path: path)
+            while flock(number, LOCK_EX | LOCK_NB) != 0 {
+                switch errno {
+                case EINTR: continue
+                case EWOULDBLOCK: return nil
+                default: throw .system("flock", path)
+                }
+            }
+            // Somebody may have removed the file between the two calls: then the next process makes
+            // another one and locks that.
+            if lock.isInPlace(in: directory) { return lock }
         }
-        return CacheLock(handle: handle)
+    }
+
+    /// Whether the lock's name still leads to the file that is locked: if not, another run may hold
+    /// a lock of its own.
+    func isInPlace(in directory: CacheDirectory) -> Bool {
+        FileIdentity(CacheDirectory.lockName, in: directory.handle) == identity
     }
 }

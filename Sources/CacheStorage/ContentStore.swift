@@ -16,6 +16,9 @@ package final class ContentStore: Sendable {
     /// Digests whose file was found to be damaged.
     private let distrusted = Monitor(Set<ContentDigest>())
     private let temporaryNames = Atomic(0)
+    /// Whether files that are there are compared with their names before they are taken for what a
+    /// row is to name.
+    private let comparesFiles = Atomic(false)
 
     package init(directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
@@ -53,7 +56,8 @@ package final class ContentStore: Sendable {
         var status = stat()
         if fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
             status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count,
-            !distrusted.withLock({ $0.contains(image.digest) })
+            !distrusted.withLock({ $0.contains(image.digest) }),
+            !comparesFiles.load(ordering: .relaxed) || holds(bytes, image)
         {
             return
         }
@@ -105,6 +109,24 @@ package final class ContentStore: Sendable {
             name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true)
         shards.withLock { $0[index] = opened }
         return opened
+    }
+
+    /// Whether an image's content file is there in its whole size.
+    func hasWholeFile(_ image: StoredImage) -> Bool { directory.hasWholeFile(image) }
+
+    /// From now on a file that is there is read before a row is to name it: nobody knows whether it
+    /// reached the disk.
+    func compareFiles() {
+        comparesFiles.store(true, ordering: .relaxed)
+    }
+
+    /// Whether the image's content file holds the bytes.
+    private func holds(_ bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> Bool {
+        let found = FileDescriptor.contents(
+            of: image.relativePath, in: directory.handle, size: bytes.count,
+            path: directory.path(of: image))
+        guard case .bytes(let found) = found else { return false }
+        return found.elementsEqual(bytes)
     }
 
     /// What ``bytes(of:hasher:)`` finds.
@@ -177,10 +199,49 @@ package final class ContentStore: Sendable {
     /// Removes content files that no row names: what a run left that ended between a file's
     /// rename and its row's commit. Only for the holder of the lock, while nothing is being stored.
     ///
-    /// Files whose names are not of our form are left alone. `isNamed` tells whether a row names
-    /// the digest; the result is the number of files removed.
-    func removeStrays(isNamed: (ContentDigest) -> Bool) throws(StorageError) -> Int {
+    /// Files whose names are not of our form are left alone, and those that were put in place before
+    /// `keptBefore`, if there is such a time. `isNamed` tells whether a row names the digest; the
+    /// result is the number of files removed.
+    func removeStrays(
+        keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
+    ) throws(StorageError) -> Int {
         var removed = 0
+        try forEachFile { (shard, path, name) throws(StorageError) in
+            guard let dot = name.firstIndex(of: "."),
+                let digest = ContentDigest(hexadecimal: name[..<dot]), !isNamed(digest)
+            else { return true }
+            if let keptBefore {
+                var status = stat()
+                guard fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                    guard errno == ENOENT else { throw .system("stat", "\(path)/\(name)") }
+                    return true
+                }
+                if status.changeTime < keptBefore { return true }
+            }
+            guard unlinkat(shard.number, name, 0) == 0 || errno == ENOENT else {
+                throw .system("unlink", "\(path)/\(name)")
+            }
+            removed += 1
+            return true
+        }
+        return removed
+    }
+
+    /// Whether there is no content file.
+    func isEmpty() throws(StorageError) -> Bool {
+        var isEmpty = true
+        try forEachFile { (_, _, _) throws(StorageError) in
+            isEmpty = false
+            return false
+        }
+        return isEmpty
+    }
+
+    /// Calls `body` with the folder, its path and the name of each content file, as long as it
+    /// returns true.
+    private func forEachFile(
+        _ body: (FileDescriptor, String, String) throws(StorageError) -> Bool
+    ) throws(StorageError) {
         let path = directory.path(of: "content")
         for shardName in try directory.names(in: content, path: path)
         where shardName.utf8.count == 2 {
@@ -188,16 +249,9 @@ package final class ContentStore: Sendable {
             let shard = try FileDescriptor.directory(
                 shardName, in: content, path: shardPath, isCreated: false)
             for name in try directory.names(in: shard, path: shardPath) {
-                guard let dot = name.firstIndex(of: "."),
-                    let digest = ContentDigest(hexadecimal: name[..<dot]), !isNamed(digest)
-                else { continue }
-                guard unlinkat(shard.number, name, 0) == 0 || errno == ENOENT else {
-                    throw .system("unlink", "\(shardPath)/\(name)")
-                }
-                removed += 1
+                guard try body(shard, shardPath, name) else { return }
             }
         }
-        return removed
     }
 
     /// Writes everything of the cache's file system to the disk.

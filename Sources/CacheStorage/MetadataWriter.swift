@@ -1,20 +1,21 @@
 internal import GRDB
-import PrefetchModel
+package import PrefetchModel
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///
-/// Files are in place before their rows come here. `synchronous = NORMAL` writes the log without
-/// waiting for the disk; what makes a row outlive a power cut is the checkpoint, and before each
-/// one the whole file system is synchronised, so that no row that can be seen afterwards names an
-/// empty file.
+/// Files are in place before their rows come here, and on the disk before the group of their rows is
+/// committed: the whole file system is synchronised first. It would be too late before the
+/// checkpoint. What is in the log may reach the disk at any time after the commit, since the kernel
+/// writes back what it likes, and it must not get there before the files that it names.
 package final class MetadataWriter: Sendable {
     /// How far "done" reaches.
     package enum Durability: String, CaseIterable, Sendable {
-        /// `syncfs` before each checkpoint: a power cut loses the last seconds and tears nothing.
+        /// `syncfs` before each commit: a power cut loses the last seconds and tears nothing.
         case normal
-        /// Files and rows are on the disk before an entry is reported.
+        /// Rows are on the disk, too, before an entry is reported.
         case full
-        /// Nothing is synchronised; a power cut may leave rows that name empty files.
+        /// Nothing is synchronised; a power cut may leave rows that name empty files, which the next
+        /// run removes.
         case off
     }
 
@@ -22,9 +23,15 @@ package final class MetadataWriter: Sendable {
         /// A group is committed when it has this many rows. Rows of one group share the pages of
         /// the log that they change; with 256 rows, which are 25 ms of a fast run, the log took
         /// twice the time.
-        package var groupRows = 1024
-        /// The longest that a row waits for its group.
+        package var groupRows = 4096
+        /// A group is committed when its images have this many bytes.
+        package var groupBytes = ByteCount.mebibytes(64)
+        /// The longest that a row waits for its group, as long as the disk is fast.
         package var groupDelay: Duration = .milliseconds(200)
+        /// The same where the disk is slow: a row waits for so many times the time that it took the
+        /// last time, so that synchronising takes a tenth of the disk's time and not all of it.
+        package var delayPerSynchronization = 10
+        package var longestGroupDelay: Duration = .seconds(2)
         /// The longest time of work between two checkpoints.
         package var checkpointInterval: Duration = .seconds(5)
         package var durability: Durability = .normal
@@ -36,27 +43,33 @@ package final class MetadataWriter: Sendable {
     private struct Item {
         let change: MetadataChange
         let token: Int?
+        /// About what it takes in memory.
+        let memory: Int
     }
 
     private struct State {
         var items: [Item] = []
+        /// Of the images whose rows are in ``items``, up to a whole group's.
+        var contentBytes = 0
+        /// Of all changes that are not committed, those of the present group included.
+        var memory = 0
         var isFinished = false
-        var hasLeftOrphans = false
     }
 
     private let database: CacheDatabase
     private let content: ContentStore
     private let configuration: Configuration
     private let state: Monitor<State>
+    /// Throws when this process is no longer the only one that writes the cache.
+    private let checkHold: @Sendable () throws(StorageError) -> Void
 
     private let run: Int64
 
     /// Failures are noted with the identifier of their run.
-    package init(
-        database: CacheDatabase, content: ContentStore, run: Int64, configuration: Configuration
-    ) {
-        self.database = database
-        self.content = content
+    package init(_ cache: OpenCache, run: Int64, configuration: Configuration) {
+        database = cache.database
+        content = cache.content
+        checkHold = { () throws(StorageError) in try cache.checkHold() }
         self.run = run
         self.configuration = configuration
         state = Monitor(State())
@@ -69,61 +82,76 @@ package final class MetadataWriter: Sendable {
     /// Changes are committed in the order in which they come. Only those with a token are
     /// delivered.
     package func enqueue(_ change: MetadataChange, token: Int?) {
+        let item = Item(change: change, token: token, memory: change.memoryEstimate)
         // The writer has something to do for the first row of a group and for its last.
-        let groupRows = configuration.groupRows
-        state.update(wakes: { $0.items.count == 1 || $0.items.count >= groupRows }) {
-            $0.items.append(Item(change: change, token: token))
+        state.update(wakes: { $0.items.count == 1 || isWhole($0) }) { state in
+            state.items.append(item)
+            state.contentBytes += change.contentBytes
+            state.memory += item.memory
         }
     }
+
+    /// Bytes that uncommitted changes take in memory, at a guess. Whoever makes changes waits while
+    /// that is too much: the disk may take any time to synchronise.
+    package var backlog: ByteCount { ByteCount(state.withLock { $0.memory }) }
 
     /// Lets ``run(delivered:)`` commit what is there and return.
     package func finish() {
         state.update { $0.isFinished = true }
     }
 
-    /// Whether files without a row could not be removed yet, when ``run(delivered:)`` has returned.
-    package var hasLeftOrphans: Bool { state.withLock { $0.hasLeftOrphans } }
-
     // MARK: The writer's thread
 
     /// Commits rows until ``finish()``.
     ///
-    /// - Parameter delivered: called on this thread with the tokens of rows that are committed.
-    /// - Throws: when the database or the disk fails. Rows not delivered by then count as not
-    ///   stored, even where only their synchronisation failed.
+    /// - Parameter delivered: called on this thread after each commit, with the tokens of its rows.
+    /// - Throws: when the database or the disk fails, or another process has got at the cache. Rows
+    ///   not delivered by then count as not stored, even where only their synchronisation failed.
     package func run(delivered: ([Int]) -> Void) throws(StorageError) {
+        if configuration.durability == .full { try database.synchronizeCommits() }
         var checkpointDue: ContinuousClock.Instant?
-        // Images that lost their last row wait for the checkpoint: a power cut before it may bring
-        // the row back.
+        // Images that lost their last row wait until that is on the disk: a power cut before it may
+        // bring the row back.
         var orphans: [StoredImage] = []
         var statements = MetadataStatements(run: run)
+        var groupDelay = configuration.groupDelay
         while true {
-            let group = nextGroup(until: checkpointDue)
+            let group = nextGroup(delay: groupDelay, until: checkpointDue)
             if !group.items.isEmpty {
-                orphans += try commit(group.items, with: &statements)
-                if configuration.durability == .full { _ = try checkpoint(truncates: false) }
-                delivered(group.items.compactMap(\.token))
-                if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
-            }
-            if group.isFinished {
-                if checkpointDue != nil {
-                    if try checkpoint(truncates: true) {
-                        try remove(orphans)
-                    } else if !orphans.isEmpty {
-                        // A reader of another program keeps the log back.
-                        state.withLock { $0.hasLeftOrphans = true }
-                    }
-                }
-                return
-            }
-            if let due = checkpointDue, due <= .now {
-                if try checkpoint(truncates: false) {
+                try checkHold()
+                if configuration.durability != .off {
+                    let start = ContinuousClock.now
+                    try content.synchronize()
+                    let cost = (.now - start) * configuration.delayPerSynchronization
+                    groupDelay = min(
+                        max(cost, configuration.groupDelay), configuration.longestGroupDelay)
+                    // The log of the groups before has got there along with the files.
                     try remove(orphans)
                     orphans = []
                 }
+                orphans += try commit(group.items, with: &statements, delivered)
+                if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
+            }
+            if group.isFinished {
+                if checkpointDue != nil { try finish(removing: orphans) }
+                return
+            }
+            if let due = checkpointDue, due <= .now {
+                try database.checkpoint(truncates: false)
                 checkpointDue = nil
             }
         }
+    }
+
+    /// Moves the log into the database and removes the files that lost their last row.
+    private func finish(removing orphans: [StoredImage]) throws(StorageError) {
+        let isComplete = try database.checkpoint(truncates: true)
+        // A checkpoint synchronises the database, but a reader of another program may keep a part
+        // of the log back.
+        if !orphans.isEmpty, !isComplete, configuration.durability != .off {
+            try content.synchronize()
+        }
+        try remove(orphans)
     }
 
     /// Removes the files of images that still no row names.
@@ -135,54 +163,107 @@ package final class MetadataWriter: Sendable {
         for orphan in unnamed { try content.remove(orphan.digest, format: orphan.format) }
     }
 
+    // MARK: Groups
+
+    private func isWhole(_ state: borrowing State) -> Bool {
+        state.items.count >= configuration.groupRows
+            || state.contentBytes >= configuration.groupBytes.bytes
+    }
+
     /// Waits for a whole group, the first row's delay, the end, or `deadline`.
     private func nextGroup(
-        until deadline: ContinuousClock.Instant?
+        delay: Duration, until deadline: ContinuousClock.Instant?
     ) -> (items: [Item], isFinished: Bool) {
         var flushTime: ContinuousClock.Instant?
         return state.wait { state, now in
-            if state.items.count >= configuration.groupRows || state.isFinished {
-                return .ready(take(&state))
-            }
+            if isWhole(state) || state.isFinished { return .ready(take(&state)) }
             if state.items.isEmpty {
                 if let deadline, deadline <= now { return .ready(([], false)) }
                 return .wait(until: deadline)
             }
-            let flush = flushTime ?? now + configuration.groupDelay
+            let flush = flushTime ?? now + delay
             flushTime = flush
             return flush <= now ? .ready(take(&state)) : .wait(until: flush)
         }
     }
 
     private func take(_ state: inout State) -> (items: [Item], isFinished: Bool) {
-        let count = min(state.items.count, configuration.groupRows)
-        let items = Array(state.items.prefix(count))
-        state.items.removeFirst(count)
+        let items = Array(state.items.prefix(configuration.groupRows))
+        state.items.removeFirst(items.count)
+        state.contentBytes = state.items.reduce(0) { $0 + $1.change.contentBytes }
         return (items, state.isFinished && state.items.isEmpty)
     }
 
-    private func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
-        if configuration.durability != .off { try content.synchronize() }
-        return try database.checkpoint(truncates: truncates)
-    }
+    // MARK: Commits
 
-    /// Commits the changes and returns the images that they replace.
+    /// Commits a group and delivers it; on a full disk, as much of it as finds room.
+    ///
+    /// - Returns: the images that its rows replace.
+    /// - Throws: also after a part of the group has been committed.
     private func commit(
-        _ items: [Item], with statements: inout MetadataStatements
+        _ items: [Item], with statements: inout MetadataStatements, _ delivered: ([Int]) -> Void
     ) throws(StorageError) -> [StoredImage] {
-        let replaced = try database.write("committing") { database in
-            var replaced: [StoredImage] = []
-            statements.beginTransaction()
-            for item in items { replaced += try statements.apply(item.change, in: database) }
-            return replaced
-        }
-        for item in items {
-            switch item.change {
-            case .image(let row): content.unpin(row.image.digest)
-            case .resource(let change): change.variant.map { content.unpin($0.image.digest) }
-            case .failure, .lost: break
+        let replaced: [StoredImage]
+        do throws(StorageError) {
+            replaced = try database.write("committing") { database in
+                var replaced: [StoredImage] = []
+                statements.beginTransaction()
+                for item in items { replaced += try statements.apply(item.change, in: database) }
+                return replaced
             }
+        } catch where error.isDiskFull && items.count > 1 {
+            // The files of the later half make room for the rows of the earlier.
+            let half = items.count / 2
+            for image in items[half...].compactMap(\.change.image) {
+                content.unpin(image.digest)
+                try remove([image])
+            }
+            _ = try commit(Array(items[..<half]), with: &statements, delivered)
+            throw error
         }
+        for image in items.compactMap(\.change.image) { content.unpin(image.digest) }
+        state.withLock { state in state.memory -= items.reduce(0) { $0 + $1.memory } }
+        delivered(items.compactMap(\.token))
         return replaced
     }
+}
+
+extension MetadataChange {
+    /// The image that was stored for it, and is pinned.
+    fileprivate var image: StoredImage? {
+        switch self {
+        case .image(let row): row.image
+        case .resource(let change): change.variant?.image
+        case .failure, .lost: nil
+        }
+    }
+
+    fileprivate var contentBytes: Int { image?.size.bytes ?? 0 }
+
+    /// Bytes that it takes in memory, at a guess: what origins and lists may make long is counted.
+    fileprivate var memoryEstimate: Int {
+        let texts: [String?]
+        var attributes: [EntryAttribute] = []
+        switch self {
+        case .image(let row):
+            texts = [row.key, row.url, row.finalURL, row.permanentURL] + row.response.texts
+            attributes = row.attributes
+        case .resource(let change):
+            texts = [change.key, change.validation?.location.url]
+                + (change.validation?.response.texts ?? [])
+            attributes = change.attributes
+        case .failure(let record):
+            texts = [record.key, record.url, record.message]
+        case .lost:
+            texts = []
+        }
+        // With what the entry's own state holds, which lasts as long.
+        let fixed = 1500
+        return texts.reduce(fixed) { $0 + ($1?.utf8.count ?? 0) }
+            + attributes.reduce(0) { $0 + $1.name.utf8.count + $1.value.count }
+    }
+}
+
+extension StoredResponse {
+    fileprivate var texts: [String?] { [entityTag, lastModified, cacheControl, expires, vary] }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import PrefetchModel
+package import PrefetchModel
 
 /// A cache opened for writing: locked, checked and migrated.
 package struct OpenCache: Sendable {
@@ -11,6 +11,8 @@ package struct OpenCache: Sendable {
     package let attributes: AttributeStore
     package let hosts: HostLog
     package let partials: PartialStore
+    /// What ``openForRun(path:waiting:at:)`` had to mend.
+    package private(set) var repair = Repair()
     /// Held as long as this value lives.
     private let lock: CacheLock
 
@@ -21,27 +23,133 @@ package struct OpenCache: Sendable {
         case upTo(Duration?)
     }
 
-    /// Locks and opens a cache; without `makesMissing` only one that is there, and nothing is made
-    /// of what is none.
+    /// What was found after an unclean end, and mended.
+    package struct Repair: Sendable {
+        /// The name that a damaged database has now, and what was wrong with it.
+        package var damage: (name: String, message: String)?
+        /// Images whose files were gone or torn, and whose rows have been removed.
+        package var tornImages = 0
+    }
+
+    // MARK: Opening
+
+    /// Locks and opens a cache, making it where it is missing.
     ///
     /// - Returns: nil when another run holds the cache and waiting for it is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
-        path: String, waiting: Waiting, makesMissing: Bool = true
+        path: String, waiting: Waiting
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(
-            path: path, access: makesMissing ? .readWrite : .readOnly)
-        if !makesMissing { try CacheDatabase.checkFiles(directory, access: .readOnly) }
+        let directory = try CacheDirectory(path: path, access: .readWrite)
+        guard let lock = try lock(directory, waiting) else { return nil }
+        return try OpenCache(directory: directory, lock: lock)
+    }
+
+    /// The same for a cache that is there; nothing is made of what is none.
+    package static func openExisting(
+        path: String, waiting: Waiting
+    ) throws(StorageError) -> OpenCache? {
+        let directory = try CacheDirectory(path: path, access: .readOnly)
+        guard try CacheDatabase.checkFiles(directory) else {
+            throw .missing(path, "holds no images yet")
+        }
+        guard let lock = try lock(directory, waiting) else { return nil }
+        return try OpenCache(directory: directory, lock: lock)
+    }
+
+    /// Opens a cache as ``open(path:waiting:)`` does, and mends what an unclean end has left: rows of
+    /// files that did not reach the disk go, orphaned files are collected, and a database that is
+    /// damaged is set aside for a new one.
+    ///
+    /// A small database is checked each time, a large one after an unclean end or when a command has
+    /// met damage in it. The wall clock is at `now`.
+    package static func openForRun(
+        path: String, waiting: Waiting, at now: Timestamp
+    ) throws(StorageError) -> OpenCache? {
+        let directory = try CacheDirectory(path: path, access: .readWrite)
+        guard let lock = try lock(directory, waiting) else { return nil }
+        do throws(StorageError) {
+            return try recovered(directory, lock)
+        } catch where error.isDamage {
+            // What was opened is closed by now: SQLite removes logs by name.
+            let name = try CacheDatabase.setAside(in: directory, at: now)
+            var cache = try recovered(directory, lock)
+            cache.repair.damage = (name, error.message)
+            return cache
+        }
+    }
+
+    private static func lock(
+        _ directory: CacheDirectory, _ waiting: Waiting
+    ) throws(StorageError) -> CacheLock? {
         let start = ContinuousClock.now
         while true {
-            if let lock = try CacheLock.acquire(directory) {
-                return try OpenCache(directory: directory, lock: lock)
-            }
+            if let lock = try CacheLock.acquire(directory) { return lock }
             guard case .upTo(let limit) = waiting else { return nil }
             if let limit, .now - start >= limit { return nil }
             // A kernel lock has no wait with a deadline.
             usleep(50_000)
         }
+    }
+
+    private static func recovered(
+        _ directory: CacheDirectory, _ lock: CacheLock
+    ) throws(StorageError) -> OpenCache {
+        var cache = try OpenCache(directory: directory, lock: lock)
+        let isSuspected = directory.isDatabaseSuspected
+        let isClean = try cache.log.lastRunEndedCleanly()
+        if isSuspected || cache.database.size <= CacheDatabase.sizeAlwaysChecked {
+            try cache.database.findDamage(.thorough)
+        } else if !isClean {
+            try cache.database.findDamage(.quick)
+        }
+        if isSuspected { try directory.dropSuspicion() }
+        cache.repair.tornImages = try cache.log.removeTornRows(bootID: BootID.current())
+        try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
+        return cache
+    }
+
+    private init(directory: CacheDirectory, lock: CacheLock) throws(StorageError) {
+        self.directory = directory
+        self.lock = lock
+        content = try ContentStore(directory: directory)
+        if try !CacheDatabase.checkFiles(directory) {
+            try CacheDatabase.make(in: directory, keepsOrphans: try !content.isEmpty())
+        }
+        database = try CacheDatabase(directory: directory, access: .readWrite)
+        if try database.keepsOrphans() { content.compareFiles() }
+        partials = try PartialStore(directory: directory, database: database)
+        log = RunLog(database: database, content: content, partials: partials)
+        hosts = HostLog(database: database)
+        failures = FailureLog(database: database)
+        attributes = AttributeStore(database: database)
+    }
+
+    // MARK: While it is open
+
+    /// Sees that this process alone writes the cache, and that what it writes can be found: the names
+    /// of the folder, the lock and the database have to lead to what was opened.
+    ///
+    /// - Throws: when one of them was removed, moved or replaced.
+    package func checkHold() throws(StorageError) {
+        func lost(_ path: String) -> StorageError {
+            .refused(
+                path, "was removed or replaced while this run held the cache",
+                hint: "see that nothing else changes the cache, and run again")
+        }
+        guard directory.isInPlace else { throw lost(directory.path) }
+        guard lock.isInPlace(in: directory) else {
+            throw lost(directory.path(of: CacheDirectory.lockName))
+        }
+        guard database.isInPlace else { throw lost(database.path) }
+    }
+
+    /// Sets aside a database that turned out to be damaged in the middle of a run, so that the next
+    /// one begins a new one; the wall clock is at `now`. Nothing is to be written afterwards.
+    ///
+    /// - Returns: the name that it has now.
+    package func setDatabaseAside(at now: Timestamp) throws(StorageError) -> String {
+        try CacheDatabase.setAside(in: directory, at: now)
     }
 
     /// Makes what was changed durable, with the files that rows of a killed run name: SQLite itself
@@ -56,17 +164,5 @@ package struct OpenCache: Sendable {
     /// else to move.
     package func synchronizeLongLog() throws(StorageError) {
         if database.logSize > .mebibytes(1) { try synchronize() }
-    }
-
-    private init(directory: CacheDirectory, lock: CacheLock) throws(StorageError) {
-        self.directory = directory
-        self.lock = lock
-        database = try CacheDatabase(directory: directory, access: .readWrite)
-        content = try ContentStore(directory: directory)
-        partials = try PartialStore(directory: directory, database: database)
-        log = RunLog(database: database, content: content, partials: partials)
-        hosts = HostLog(database: database)
-        failures = FailureLog(database: database)
-        attributes = AttributeStore(database: database)
     }
 }

@@ -159,6 +159,11 @@ package final class PartialStore: Sendable {
         }
     }
 
+    /// Reads every row.
+    static func countRows(in database: CacheDatabase) throws(StorageError) -> Int {
+        try Entry.fetchAll(in: database).count
+    }
+
     private func current() throws(StorageError) -> [String: Entry] {
         if let known = entries.withLock({ $0 }) { return known }
         return try change { $0 }

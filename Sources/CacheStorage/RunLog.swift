@@ -1,7 +1,7 @@
 internal import GRDB
 package import PrefetchModel
 
-/// The table `run`, and what the end of the last run means for the next one.
+/// The table `run`, and what the end of earlier runs means for the next one.
 package struct RunLog: Sendable {
     private let database: CacheDatabase
     private let content: ContentStore
@@ -13,19 +13,36 @@ package struct RunLog: Sendable {
         self.partials = partials
     }
 
-    /// Whether the last run may have left content files without a row: it has no end, since it was
-    /// killed or the machine went down, it ended because the disk or the database failed, or another
-    /// program that read the database kept it from removing what it replaced.
+    // MARK: How earlier runs ended
+
+    /// Whether the last run came to an orderly end; true also before the first one.
+    ///
+    /// It did not when it was killed, when the machine went down, or when the disk or the database
+    /// failed.
+    func lastRunEndedCleanly() throws(StorageError) -> Bool {
+        try database.read("reading the run log") { database in
+            try PreparedStatement(
+                database,
+                sql: """
+                    SELECT ended_at IS NOT NULL AND exit_status <> 2 FROM run
+                    ORDER BY id DESC LIMIT 1
+                    """
+            ).first { try $0.integer(0) != 0 } ?? true
+        }
+    }
+
+    /// Whether content files without a row may be there: a run left no orderly end, or a run of an
+    /// older version could not remove them, or the database lost its first rows.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
             try PreparedStatement(
                 database,
                 sql: """
                     SELECT ended_at IS NULL OR exit_status = 2
-                        OR coalesce(json_extract(counters, '$.strays'), 0)
+                        OR instr(coalesce(counters, ''), '"strays":1') > 0
                     FROM run ORDER BY id DESC LIMIT 1
                     """
-            ).first { try $0.integer(0) != 0 } ?? false
+            ).first { try $0.integer(0) != 0 } ?? true
         }
     }
 
@@ -39,32 +56,133 @@ package struct RunLog: Sendable {
     package func collectStrays(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
-        let named = try database.read("reading content digests") { database in
+        let (named, keptBefore) = try database.read("reading content digests") { database in
             let rows = try PreparedStatement(database, sql: "SELECT sha256 FROM variant")
             defer { rows.reset() }
             var named: Set<ContentDigest> = []
             while try rows.step() { named.insert(try rows.digest(0)) }
-            return named
+            return (named, try Schema.Property.orphansKeptBefore.time(in: database))
         }
-        return try content.removeStrays { named.contains($0) }
+        return try content.removeStrays(keptBefore: keptBefore) { named.contains($0) }
     }
+
+    // MARK: Rows whose files may not have reached the disk
+
+    /// Removes rows that name files which an unclean end has taken away or torn; their resources
+    /// stay. Only for the holder of the lock, before anything is read or stored.
+    ///
+    /// Looked at are the rows since the start of the earliest run of another boot that did not sync
+    /// its files: their bytes are compared with their names. And, since a system's word that files
+    /// are on the disk need not be true, those since the start of a last run that came to no end:
+    /// their files have to be there in their whole size.
+    ///
+    /// - Parameter bootID: of the present boot; nil where the system does not say, which counts as
+    ///   another one.
+    /// - Returns: the number of images whose rows are gone.
+    func removeTornRows(bootID: String?) throws(StorageError) -> Int {
+        let doubt = try database.read("reading the run log") { database in
+            let unsynced = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT min(started_at) FROM run
+                    WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                    """
+            ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
+            let unended = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
+                    ORDER BY id DESC LIMIT 1
+                    """
+            ).first { try $0.optionalTime(0) } ?? nil
+            return (unsynced: unsynced, unended: unended)
+        }
+        guard let earliest = [doubt.unsynced, doubt.unended].compactMap(\.self).min() else {
+            return 0
+        }
+        if doubt.unsynced != nil { content.compareFiles() }
+        let torn = try tornImages(since: earliest, unsynced: doubt.unsynced)
+        try database.write("removing rows of torn files") { database in
+            var statements = MetadataStatements(run: 0)
+            for image in torn { _ = try statements.apply(.lost(image), in: database) }
+            try PreparedStatement(
+                database,
+                sql: """
+                    UPDATE run SET files_synced = 1
+                    WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                    """
+            ).execute(.init(bootID))
+        }
+        guard !torn.isEmpty else { return 0 }
+        // The rows first, for good: they must not come back without their files.
+        try content.synchronize()
+        try database.checkpoint(truncates: false)
+        for image in torn { try content.remove(image.digest, format: image.format) }
+        return torn.count
+    }
+
+    /// The images of rows since `earliest` whose files are not there in their whole size, and of
+    /// those since `unsynced` whose bytes are others than their names say.
+    private func tornImages(
+        since earliest: Timestamp, unsynced: Timestamp?
+    ) throws(StorageError) -> [StoredImage] {
+        // Clocks are set, and a row may be older than the start of its run by them.
+        let margin = Duration.zero - Timestamp.toleratedClockStep
+        return try database.read("looking for torn files") { database in
+            let rows = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes, max(created_at) FROM variant
+                    WHERE created_at >= ?1 GROUP BY sha256, format
+                    """)
+            defer { rows.reset() }
+            try rows.bind(.init(earliest.advanced(by: margin)), at: 1)
+            let hasher = SHA256Hasher()
+            var torn: [StoredImage] = []
+            while try rows.step() {
+                guard let image = try rows.storedImage(from: 0) else { continue }
+                if let unsynced, try rows.time(5) >= unsynced.advanced(by: margin) {
+                    switch content.bytes(of: image, hasher: hasher) {
+                    case .whole: break
+                    case .damaged: torn.append(image)
+                    case .unreadable(let error): throw error
+                    }
+                } else if !content.hasWholeFile(image) {
+                    torn.append(image)
+                }
+            }
+            return torn
+        }
+    }
+
+    // MARK: This run
 
     /// Notes that a run begins.
     ///
+    /// - Parameters:
+    ///   - bootID: of the machine's present boot, if it is known.
+    ///   - syncsFiles: whether each row's file is on the disk before the row is committed.
     /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
-    package func begin(manifests: [String], at time: Timestamp) throws(StorageError) -> Int64 {
+    package func begin(
+        manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true
+    ) throws(StorageError) -> Int64 {
         try database.write("noting the run's start") { database in
-            try database.execute(
-                sql: "INSERT INTO run (started_at, manifest) VALUES (?, ?)",
-                arguments: [time.milliseconds, manifests.joined(separator: "\n")])
+            try PreparedStatement(
+                database,
+                sql: """
+                    INSERT INTO run (started_at, manifest, boot_id, files_synced)
+                    VALUES (?, ?, ?, ?)
+                    """
+            ).execute(
+                .init(time), .text(manifests.joined(separator: "\n")), .init(bootID),
+                .integer(syncsFiles ? 1 : 0))
             return database.lastInsertedRowID
         }
     }
 
     /// Notes that a run has ended.
     package func end(
-        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters,
-        leavesStrays: Bool = false
+        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
     ) throws(StorageError) {
         // Names of ours and whole numbers: nothing in this JSON needs escaping.
         let members =
@@ -72,12 +190,12 @@ package struct RunLog: Sendable {
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
-            + (leavesStrays ? [("strays", 1)] : [])
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
-            try database.execute(
-                sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?",
-                arguments: [time.milliseconds, exitStatus, json, run])
+            try PreparedStatement(
+                database,
+                sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?"
+            ).execute(.init(time), .integer(Int64(exitStatus)), .text(json), .integer(run))
         }
     }
 }

@@ -76,20 +76,31 @@ import PrefetchModel
 //   sha256         BLOB     of the file
 //   total          INTEGER  bytes of the whole body, or NULL when the response did not say
 //   created_at     INTEGER  when the last of the bytes came
+// property  what is true of the whole cache
+//   name           TEXT     primary key
+//   value          INTEGER
+//   Names: `orphans_kept_before`, a time: the database was begun anew in a cache that had content
+//   files, since the one before was damaged or gone. Files from before then are kept though no row
+//   names them; they are compared with their names before a row names them again.
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER
 //   ended_at       INTEGER  NULL while it runs, and for ever when it was killed
 //   manifest       TEXT     the manifests' names, separated by newlines
 //   exit_status    INTEGER  NULL like ended_at
-//   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, one
-//                           member per outcome, and `strays` when content files without a row
-//                           could not be removed yet
+//   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, and one
+//                           member per outcome
+//   boot_id        TEXT     the machine's boot that it ran in (/proc/sys/kernel/random/boot_id);
+//                           NULL where the system does not say, and in rows of older versions
+//   files_synced   INTEGER  1 when its files are on the disk if their rows are: they were before
+//                           the rows were committed, or a later run has compared them
 //
-// A row never names a missing file: files are in place before their rows are committed, and go
-// after the last row that names them is gone. (Only a machine that goes down may leave a row of
-// `partial` whose file is gone; it goes at the next run.) `freshness` says of every variant what its resource
-// says; where two variants meet in `fingerprint`, one of them has no row.
+// A row never names a missing file: files are on the disk before their rows are committed, and go
+// after the last row that names them is gone for good. (A machine that goes down may leave a row of
+// `partial` whose file is gone, which goes at the next run, and rows of runs with `--sync off`, which
+// the next run compares with their files.) `freshness` says of every variant what its resource says;
+// where two variants meet in `fingerprint`, one of them has no row. Rows of `variant`, `freshness`
+// and `attribute` go with their resource, also when another program removes it.
 enum Schema {
     /// `PRAGMA application_id`: "prfc", so that no other program's database is taken for ours.
     static let applicationID: Int32 = 0x7072_6663
@@ -100,6 +111,7 @@ enum Schema {
         migrator.registerMigration("1", migrate: Schema.makeVersion1)
         migrator.registerMigration("2", migrate: Schema.makeVersion2)
         migrator.registerMigration("3", migrate: Schema.makeVersion3)
+        migrator.registerMigration("4", migrate: Schema.makeVersion4)
         return migrator
     }()
 
@@ -254,5 +266,46 @@ enum Schema {
                     CHECK ((etag IS NULL) <> (last_modified IS NULL))
                 ) STRICT, WITHOUT ROWID;
                 """)
+    }
+    /// Adds properties and what is known of the disk at a run's end. Identifiers of resources are given
+    /// anew, so what names one must not outlive it: a trigger holds for programs, too, that leave
+    /// SQLite's foreign keys off.
+    private static func makeVersion4(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                ALTER TABLE run ADD COLUMN boot_id TEXT;
+                ALTER TABLE run ADD COLUMN files_synced INTEGER NOT NULL DEFAULT 0;
+                UPDATE run SET files_synced = ended_at IS NOT NULL;
+
+                CREATE TABLE property (
+                    name TEXT PRIMARY KEY,
+                    value INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
+
+                DELETE FROM freshness WHERE resource_id NOT IN (SELECT id FROM resource);
+                CREATE INDEX freshness_resource_id ON freshness (resource_id);
+                CREATE TRIGGER resource_removed AFTER DELETE ON resource BEGIN
+                    DELETE FROM freshness WHERE resource_id = old.id;
+                    DELETE FROM attribute WHERE resource_id = old.id;
+                    DELETE FROM variant WHERE resource_id = old.id;
+                END;
+                """)
+    }
+
+    /// The names of the table `property`.
+    enum Property: String {
+        case orphansKeptBefore = "orphans_kept_before"
+
+        func set(to time: Timestamp, in database: Database) throws {
+            try PreparedStatement(
+                database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
+            ).execute(.text(rawValue), .init(time))
+        }
+
+        /// Nil when it is not set.
+        func time(in database: Database) throws -> Timestamp? {
+            try PreparedStatement(database, sql: "SELECT value FROM property WHERE name = ?")
+                .first(.text(rawValue)) { try $0.time(0) }
+        }
     }
 }

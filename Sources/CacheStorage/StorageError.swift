@@ -9,6 +9,8 @@ package struct StorageError: Error, CustomStringConvertible {
         case database(Int32)
         /// The cache is not as it has to be; the message says what.
         case refused
+        /// There is no cache, or it holds no images yet.
+        case missing
     }
 
     /// What was tried, like `rename`.
@@ -35,8 +37,17 @@ package struct StorageError: Error, CustomStringConvertible {
         switch code {
         case .system(let code): code == ENOSPC || code == EDQUOT
         case .database(let code): code & 0xFF == 13  // SQLITE_FULL
-        case .refused: false
+        case .refused, .missing: false
         }
+    }
+
+    /// Whether the database cannot be believed any more: SQLite or the reader of a row met what
+    /// nobody has written, or rows are missing that others name.
+    package var isDamage: Bool {
+        guard case .database(let code) = code else { return false }
+        // SQLITE_CORRUPT, SQLITE_NOTADB and SQLITE_CONSTRAINT, whatever their extended codes: no
+        // change of ours breaks a constraint in a database that is sound.
+        return [11, 19, 26].contains(code & 0xFF)
     }
 
     /// Takes the present `errno`.
@@ -68,9 +79,14 @@ package struct StorageError: Error, CustomStringConvertible {
             operation: "opening", subject: subject, code: .refused, message: message, hint: hint)
     }
 
+    static func missing(_ subject: String, _ message: String, hint: String? = nil) -> StorageError {
+        StorageError(
+            operation: "opening", subject: subject, code: .missing, message: message, hint: hint)
+    }
+
     package var description: String {
         switch code {
-        case .refused: "\(subject): \(message)"
+        case .refused, .missing: "\(subject): \(message)"
         case .system, .database: "\(subject): \(operation): \(message)"
         }
     }

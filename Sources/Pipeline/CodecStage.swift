@@ -422,6 +422,6 @@ extension FatalError {
     init(_ error: StorageError) {
         self.init(
             message: error.description, hint: error.hint, reason: .disk,
-            isDiskFull: error.isDiskFull)
+            isDiskFull: error.isDiskFull, isDamage: error.isDamage)
     }
 }

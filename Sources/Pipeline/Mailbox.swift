@@ -99,9 +99,11 @@ final class Mailbox: Sendable {
 /// Why a run cannot be completed.
 struct FatalError: Error, Sendable {
     let message: String
-    let hint: String?
+    var hint: String?
     /// What the entries that it caught on their way are reported with.
     let reason: FailureReason
     /// Whether the disk is full.
     var isDiskFull = false
+    /// Whether the database is damaged.
+    var isDamage = false
 }

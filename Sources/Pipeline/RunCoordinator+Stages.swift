@@ -37,8 +37,7 @@ extension RunCoordinator {
         crashes.begin()
         var writing = MetadataWriter.Configuration()
         writing.durability = configuration.durability
-        let writer = MetadataWriter(
-            database: cache.database, content: cache.content, run: logged, configuration: writing)
+        let writer = MetadataWriter(cache, run: logged, configuration: writing)
         let codecs = CodecStage(
             configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
         let started = RunningStages(

@@ -7,6 +7,9 @@ import Transfers
 extension RunCoordinator {
     /// Bodies that may wait for a codec worker before transfers stop being started.
     private static let decodingCapacity = 64
+    /// What may wait for its commit before nothing more is started: rows wait for as long as the disk
+    /// takes to synchronise their files. That is three seconds of the fastest runs.
+    private static let commitCapacity = ByteCount.mebibytes(32)
 
     /// Starts what may start now.
     func startWork() {
@@ -17,7 +20,13 @@ extension RunCoordinator {
 
     /// Whether one more transfer may run, as far as the run's own limits go.
     var hasRoomForTransfer: Bool {
-        inFlight < configuration.jobs && decoding < RunCoordinator.decodingCapacity
+        inFlight < configuration.jobs && hasRoomForImage
+    }
+
+    /// Whether one more image may be decoded and wait for its commit.
+    private var hasRoomForImage: Bool {
+        decoding < RunCoordinator.decodingCapacity
+            && stages.map { $0.writer.backlog < RunCoordinator.commitCapacity } ?? true
     }
 
     // MARK: Transfers
@@ -183,7 +192,7 @@ extension RunCoordinator {
     /// Hands stored originals to the codec workers.
     private func startDerivations() {
         let now = ContinuousClock.now
-        while decoding < RunCoordinator.decodingCapacity, derivations.hasReady(at: now),
+        while hasRoomForImage, derivations.hasReady(at: now),
             let stages = runningStages(), let start = nextDerivation(at: now)
         {
             derivations.finished(start.host, .answered, at: now)

@@ -109,8 +109,9 @@ package final class RunCoordinator {
         let startedAt = wallClock()
         let clockStart = ContinuousClock.now
         do throws(StorageError) {
-            try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
-            logged = try cache.log.begin(manifests: configuration.manifests, at: startedAt)
+            logged = try cache.log.begin(
+                manifests: configuration.manifests, at: startedAt, bootID: BootID.current(),
+                syncsFiles: configuration.durability != .off)
             if !configuration.isOffline { try recallHosts() }
             try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: startedAt)
             try startReading(entries)
@@ -148,19 +149,21 @@ package final class RunCoordinator {
         let outage = outageRule.outages().first
         summary.outage = outage
         summary.exitStatus = exitStatus
-        if let logged {
+        // What is damaged is not written to.
+        if let logged, fatal?.isDamage != true {
             do throws(StorageError) {
+                try cache.checkHold()
                 try settleFailures(of: logged, outage: outage)
                 try rememberHosts()
                 try cache.log.end(
-                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters,
-                    leavesStrays: stages?.writer.hasLeftOrphans ?? false)
+                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
                 try cache.synchronizeLongLog()
             } catch {
                 fail(FatalError(error))
                 summary.exitStatus = exitStatus
             }
         }
+        if fatal?.isDamage == true { setDatabaseAside() }
         summary.fatalMessage = fatal?.message
         summary.fatalHint = fatal?.hint
         // What could not be completed says more than who stopped it.
@@ -176,6 +179,17 @@ package final class RunCoordinator {
             try cache.partials.removeAll(olderThan: .zero, at: wallClock())
         } catch {
             // The next run tries again: this one ends with status 2.
+        }
+    }
+
+    /// Lets the next run begin a new database in the place of one that turned out to be damaged.
+    private func setDatabaseAside() {
+        do throws(StorageError) {
+            let name = try cache.setDatabaseAside(at: wallClock())
+            fatal?.hint =
+                "it is now \(name); run again: images come anew, and files that are the same stay"
+        } catch {
+            // The next run finds the damage, too.
         }
     }
 

@@ -38,7 +38,7 @@ extension AttrCommand {
 
         func run() throws {
             let image = ImageName(url)
-            let catalog = try cache.catalog(for: image)
+            let catalog = try cache.catalogOfImages()
             try writing {
                 guard let resource = try image.find(catalog.resource) else {
                     throw image.isNotInTheCache
@@ -131,7 +131,7 @@ extension AttrCommand {
 
         func run() throws {
             let image = ImageName(url)
-            let catalog = try cache.catalog(for: image)
+            let catalog = try cache.catalogOfImages()
             var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
             try writing {
                 guard let resource = try image.find(catalog.resource) else {

@@ -34,19 +34,15 @@ struct CacheOptions: ParsableArguments {
     }
 
     /// Opens the cache for reading.
-    func catalog() throws -> CacheCatalog {
+    ///
+    /// - Throws: with `missingStatus` where there is no cache, or one that nothing was stored in yet.
+    func catalog(missingStatus: Int32 = 2) throws -> CacheCatalog {
         let path = try path()
         do throws(StorageError) {
             return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         } catch {
-            throw CommandFailure(error)
+            throw CommandFailure(error, missingStatus: missingStatus)
         }
-    }
-
-    /// Whether anything of the directory's name is there.
-    func isPresent() throws -> Bool {
-        var status = stat()
-        return stat(try path(), &status) == 0 || errno != ENOENT
     }
 
     private func trimmed(_ path: String) -> String {
@@ -62,7 +58,10 @@ struct CacheOptions: ParsableArguments {
 }
 
 extension CommandFailure {
-    init(_ error: StorageError) {
-        self = .unusable(error.description, hint: error.hint)
+    /// With `missingStatus` where there is no cache.
+    init(_ error: StorageError, missingStatus: Int32 = 2) {
+        self.init(
+            exitStatus: error.code == .missing ? missingStatus : 2, message: error.description,
+            hint: error.hint)
     }
 }

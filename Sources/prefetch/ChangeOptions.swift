@@ -22,15 +22,9 @@ struct ChangeOptions: ParsableArguments {
     ///   run holds it.
     func change<Value>(_ work: (OpenCache) throws -> Value) throws -> Value {
         let path = try cache.path()
-        guard try cache.isPresent() else {
-            throw CommandFailure(
-                exitStatus: 1, message: "\(path): there is no cache yet",
-                hint: "`prefetch run` makes it, --cache-dir names another")
-        }
         do {
             guard
-                let opened = try OpenCache.open(
-                    path: path, waiting: lock.waiting, makesMissing: false)
+                let opened = try OpenCache.openExisting(path: path, waiting: lock.waiting)
             else {
                 throw CommandFailure(
                     exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
@@ -41,7 +35,7 @@ struct ChangeOptions: ParsableArguments {
             try opened.synchronize()
             return try result.get()
         } catch let error as StorageError {
-            throw CommandFailure(error)
+            throw CommandFailure(error, missingStatus: 1)
         }
     }
 }

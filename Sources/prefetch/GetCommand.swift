@@ -34,7 +34,7 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         let now = WallClock.now()
         let image = ImageName(url)
-        let catalog = try cache.catalog(for: image)
+        let catalog = try cache.catalogOfImages()
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
             let variant = try image.find { key in

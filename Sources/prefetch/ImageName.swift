@@ -42,12 +42,7 @@ extension CacheOptions {
     /// Opens the cache for reading what it says of an image.
     ///
     /// - Throws: with exit status 1 where there is no cache.
-    func catalog(for name: ImageName) throws -> CacheCatalog {
-        guard try isPresent() else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message: "\(name.shown): is not in the cache, which does not exist yet")
-        }
-        return try catalog()
+    func catalogOfImages() throws -> CacheCatalog {
+        try catalog(missingStatus: 1)
     }
 }

@@ -44,6 +44,7 @@ struct RunCommand: ParsableCommand {
                 exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
                 hint: "--lock wait waits for it, --lock skip ends quietly")
         }
+        report(opened.repair, in: path)
         let reporter = try showing.reporter(manifests: manifests)
         requests.warn()
         let control = RunControl()
@@ -72,9 +73,27 @@ struct RunCommand: ParsableCommand {
 
     private func openCache(_ path: String) throws -> OpenCache? {
         do throws(StorageError) {
-            return try OpenCache.open(path: path, waiting: limits.lock.waiting)
+            return try OpenCache.openForRun(
+                path: path, waiting: limits.lock.waiting, at: WallClock.now())
         } catch {
             throw CommandFailure(error)
+        }
+    }
+
+    /// Says what an unclean end of an earlier run, or a disk, has done to the cache.
+    private func report(_ repair: OpenCache.Repair, in path: String) {
+        if let (name, message) = repair.damage {
+            StandardError.write(
+                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); it is now \(name)")
+            StandardError.write(
+                "hint: a new one is begun; images come anew, and files that are the same stay")
+        }
+        if repair.tornImages > 0 {
+            StandardError.write(
+                """
+                prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
+                did not survive an unclean end and will be fetched again
+                """)
         }
     }
 

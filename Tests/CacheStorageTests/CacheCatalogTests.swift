@@ -36,7 +36,7 @@ struct CacheCatalogTests {
 
     @Test func openingForAChangeMakesNothingWhereNothingIs() throws {
         #expect(throws: StorageError.self) {
-            try OpenCache.open(path: path, waiting: .none, makesMissing: false)
+            try OpenCache.openExisting(path: path, waiting: .none)
         }
         #expect(!FileManager.default.fileExists(atPath: path))
     }
@@ -49,14 +49,14 @@ struct CacheCatalogTests {
             try FileManager.default.removeItem(atPath: "\(path)/\(name)")
         }
         #expect(throws: StorageError.self) {
-            try OpenCache.open(path: path, waiting: .none, makesMissing: false)
+            try OpenCache.openExisting(path: path, waiting: .none)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: path) == names)
     }
 
     @Test func openingForAChangeTakesTheLock() throws {
         let first = try opened()
-        #expect(try OpenCache.open(path: path, waiting: .none, makesMissing: false) == nil)
+        #expect(try OpenCache.openExisting(path: path, waiting: .none) == nil)
         withExtendedLifetime(first) {}
     }
 

@@ -220,6 +220,11 @@ struct CacheStorageTests {
             try cache.content.store($0, as: stray.row.image, originURL: "http://a/2")
         }
         _ = FileManager.default.createFile(atPath: path + "/tmp/3", contents: Data([3]))
+        // Nobody knows what there was before the first run.
+        #expect(try cache.log.lastRunMayHaveLeftStrays())
+        let first = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
+        try cache.log.end(
+            first, at: Timestamp(milliseconds: 2), exitStatus: 0, counters: RunCounters())
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
         let run = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
         #expect(try cache.log.lastRunMayHaveLeftStrays())

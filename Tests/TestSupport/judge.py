@@ -152,7 +152,10 @@ def check_modes(directory):
 
 def check_layout(directory):
     """Returns the content files as paths relative to the directory."""
-    for name in sorted(set(os.listdir(directory)) - TOP_LEVEL):
+    # Databases that a run set aside.
+    names = {name for name in os.listdir(directory)
+             if not name.startswith("prefetch.sqlite.damaged-")}
+    for name in sorted(names - TOP_LEVEL):
         problem(f"{name}: does not belong in a cache")
     tag = os.path.join(directory, "CACHEDIR.TAG")
     if not os.path.isfile(tag) or not open(tag, "rb").read().startswith(SIGNATURE):

@@ -1,0 +1,118 @@
+internal import GRDB
+import Glibc
+import PrefetchModel
+
+// What is done about a database that cannot be believed.
+
+extension CacheDatabase {
+    /// How closely ``findDamage(_:)`` looks.
+    enum Check {
+        /// Every page, and the types of all values; about a second for a million resources.
+        case quick
+        /// Indexes against their tables, too, and every row as the commands read it; five times that.
+        case thorough
+    }
+
+    /// Databases of up to this size are looked at before each run: it takes a few milliseconds.
+    static let sizeAlwaysChecked = ByteCount.mebibytes(1)
+
+    /// - Throws: an error that ``StorageError/isDamage``, where there is damage; and where the
+    ///   database cannot be read.
+    func findDamage(_ check: Check) throws(StorageError) {
+        let findings = try read("checking") { database in
+            try PreparedStatement(
+                database,
+                sql: check == .quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"
+            ).all { try $0.text(0) }
+        }
+        if let finding = findings.first, finding != "ok" {
+            throw StorageError(
+                operation: "checking", subject: path, code: .database(11), message: finding)
+        }
+        if check == .thorough {
+            try findDanglingRows()
+            try readEverything()
+        }
+    }
+
+    /// Rows that name a resource which is not there.
+    private func findDanglingRows() throws(StorageError) {
+        let table = try read("checking") { database in
+            try PreparedStatement(
+                database,
+                sql: """
+                    SELECT 'freshness' FROM freshness
+                    WHERE resource_id NOT IN (SELECT id FROM resource)
+                    UNION ALL SELECT 'variant' FROM variant
+                    WHERE resource_id NOT IN (SELECT id FROM resource)
+                    UNION ALL SELECT 'attribute' FROM attribute
+                    WHERE resource_id NOT IN (SELECT id FROM resource)
+                    LIMIT 1
+                    """
+            ).first { try $0.text(0) }
+        }
+        guard let table else { return }
+        throw StorageError(
+            operation: "checking", subject: path, code: .database(11),
+            message: "a row of \(table) names a resource that is not there")
+    }
+
+    /// Reads every row as runs and commands do, which throws where a value is none of ours.
+    private func readEverything() throws(StorageError) {
+        try read("checking") { database in
+            let next = try CacheCatalog.itemsWithAttributes(database)
+            while try next() != nil {}
+            let failures = try PreparedStatement(
+                database, sql: "SELECT \(FailureRecord.columns) FROM failure")
+            defer { failures.reset() }
+            while try failures.step() { _ = try FailureRecord(failures) }
+        }
+        // The times matter to nobody here.
+        _ = try HostLog(database: self).all(at: Timestamp(milliseconds: 0))
+        _ = try PartialStore.countRows(in: self)
+    }
+
+    /// Gives the database in a cache another name. Only for the holder of the lock, when nobody of
+    /// this process has it open who would write to it, or make another one, afterwards.
+    ///
+    /// - Returns: the name that it has now.
+    static func setAside(
+        in directory: CacheDirectory, at now: Timestamp
+    ) throws(StorageError) -> String {
+        let time = now.description.filter { $0 != "-" && $0 != ":" }
+        let base = "\(CacheDirectory.databaseName).damaged-\(time)"
+        var name = base
+        var number = 1
+        while directory.contains(name) {
+            number += 1
+            name = "\(base)-\(number)"
+        }
+        try directory.rename(CacheDirectory.databaseName, to: name)
+        // With its log it is whole; the index of the log is made anew.
+        if directory.contains(CacheDirectory.databaseName + "-wal") {
+            try directory.rename(CacheDirectory.databaseName + "-wal", to: name + "-wal")
+        }
+        try directory.remove(CacheDirectory.databaseName + "-shm")
+        try directory.dropSuspicion()
+        return name
+    }
+}
+
+extension CacheDirectory {
+    /// Left by a command that met damage, for the next run, which has the right to do something
+    /// about it and would perhaps not meet it.
+    private static let suspicionName = "suspect"
+
+    /// Has the next run check the database thoroughly.
+    func suspectDatabase() {
+        let number = openat(
+            handle.number, CacheDirectory.suspicionName,
+            O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        // Where nothing can be written, nobody can mend the cache either.
+        if number >= 0 { close(number) }
+    }
+
+    var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
+
+    func dropSuspicion() throws(StorageError) { try remove(CacheDirectory.suspicionName) }
+}

@@ -1,0 +1,216 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import CacheStorage
+
+/// What a run finds after an unclean end, and does about it.
+@Suite(.timeLimit(.minutes(5)))
+struct RecoveryTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path + "/cache" }
+    private var database: String { path + "/prefetch.sqlite" }
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func openForRun() throws -> OpenCache {
+        try #require(
+            try OpenCache.openForRun(
+                path: path, waiting: .none, at: Timestamp(milliseconds: 1_790_000_000_000)))
+    }
+
+    private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
+
+    private func file(of row: ImageRow) -> String { path + "/" + row.image.relativePath }
+
+    /// A run over two images, which ended or did not; rows are of the time 10.
+    private func leaveRun(
+        bootID: String?, syncsFiles: Bool, ends: Bool
+    ) throws -> [(row: ImageRow, bytes: [UInt8])] {
+        let cache = try openForRun()
+        let run = try cache.log.begin(
+            manifests: ["m"], at: time(5), bootID: bootID, syncsFiles: syncsFiles)
+        let samples = (1...2).map {
+            Sample.row(key: "http://a/\($0)", bytes: [UInt8](repeating: UInt8($0), count: 100))
+        }
+        try store(samples, in: cache)
+        if ends {
+            try cache.log.end(run, at: time(20), exitStatus: 0, counters: RunCounters())
+        }
+        return samples
+    }
+
+    private func keys(in cache: OpenCache) throws -> [String] {
+        var keys: [String] = []
+        try CacheCatalog(directory: cache.directory).forEachVariant { keys.append($0.resource.key) }
+        return keys
+    }
+
+    // MARK: Torn files
+
+    @Test(arguments: [true, false])
+    func rowsOfARunThatDidNotSyncAreComparedAfterAnotherBoot(ends: Bool) throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: false, ends: ends)
+        // As long as it was, but of other bytes: only a digest tells.
+        try Data(repeating: 0, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
+        let cache = try openForRun()
+        #expect(cache.repair.tornImages == 1)
+        #expect(try keys(in: cache) == ["http://a/2"])
+        #expect(!FileManager.default.fileExists(atPath: file(of: samples[0].row)))
+        #expect(try Lookup(cache)(["http://a/1", "http://a/2"]).map { $0 == nil } == [true, false])
+    }
+
+    @Test func theyAreComparedOnce() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: false, ends: true)
+        #expect(try openForRun().repair.tornImages == 0)
+        try Data().write(to: URL(filePath: file(of: samples[0].row)))
+        #expect(try openForRun().repair.tornImages == 0)
+    }
+
+    /// The page cache still has what did not reach the disk.
+    @Test func nothingIsComparedInTheSameBoot() throws {
+        let samples = try leaveRun(
+            bootID: BootID.current(), syncsFiles: false, ends: true)
+        try Data(repeating: 0, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
+        #expect(try openForRun().repair.tornImages == 0)
+    }
+
+    @Test(arguments: [Data(), nil])
+    func filesOfARunWithoutAnEndHaveToBeWhole(left: Data?) throws {
+        let samples = try leaveRun(bootID: BootID.current(), syncsFiles: true, ends: false)
+        let url = URL(filePath: file(of: samples[1].row))
+        try FileManager.default.removeItem(at: url)
+        try left?.write(to: url)
+        let cache = try openForRun()
+        #expect(cache.repair.tornImages == 1)
+        #expect(try keys(in: cache) == ["http://a/1"])
+    }
+
+    // MARK: Damage
+
+    private static let damages: [String] = ["text", "noise", "NULL"]
+
+    private func damage(_ kind: String) throws {
+        switch kind {
+        case "text":
+            try Data("no database".utf8).write(to: URL(filePath: database))
+        case "noise":
+            let file = try FileHandle(forWritingTo: URL(filePath: database))
+            // Past the header and the schema, over tables.
+            try file.seek(toOffset: 2 * 4096)
+            try file.write(contentsOf: Data((0..<40_960).map { UInt8(truncatingIfNeeded: $0 * 7) }))
+            try file.close()
+        default:
+            try runSQL(
+                """
+                PRAGMA writable_schema = ON;
+                UPDATE sqlite_schema SET sql = replace(sql, 'format TEXT NOT NULL', 'format TEXT')
+                WHERE name = 'variant';
+                PRAGMA schema_version = 1000;
+                """, database)
+            try runSQL("UPDATE variant SET format = NULL", database)
+        }
+    }
+
+    @Test(arguments: damages)
+    func aDamagedDatabaseIsSetAsideAndItsFilesAreKept(kind: String) throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try damage(kind)
+        // One of the files has suffered, too.
+        try Data(repeating: 9, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
+        do {
+            let cache = try openForRun()
+            let found = try #require(cache.repair.damage)
+            #expect(found.name == "prefetch.sqlite.damaged-20260921T141320Z")
+            #expect(!found.message.isEmpty)
+            #expect(FileManager.default.fileExists(atPath: "\(path)/\(found.name)"))
+            #expect(try keys(in: cache) == [])
+            // They come again: one file is believed, since it is compared, the other written anew.
+            let inode = try inode(of: samples[1].row)
+            try store(samples, in: cache)
+            #expect(try self.inode(of: samples[1].row) == inode)
+            for (row, bytes) in samples {
+                #expect(try Data(contentsOf: URL(filePath: file(of: row))) == Data(bytes))
+            }
+        }
+        #expect(try openForRun().repair.damage == nil)
+    }
+
+    @Test func orphanedFilesFromBeforeTheDamageStayAndLaterOnesGo() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try damage("text")
+        let later = Sample.row(key: "http://a/3", bytes: [3])
+        do {
+            let cache = try openForRun()
+            _ = try cache.log.begin(manifests: ["m"], at: time(30), bootID: nil)
+            try later.bytes.withUnsafeBytes {
+                try cache.content.store($0, as: later.row.image, originURL: "http://a/3")
+            }
+        }
+        _ = try openForRun()
+        #expect(FileManager.default.fileExists(atPath: file(of: samples[0].row)))
+        #expect(!FileManager.default.fileExists(atPath: file(of: later.row)))
+    }
+
+    /// A run need not meet what a command has met.
+    @Test func whatACommandMeetsIsLookedForByTheNextRun() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try damage("NULL")
+        let directory = try CacheDirectory(path: path, access: .readOnly)
+        #expect(throws: StorageError.self) {
+            try CacheCatalog(directory: directory).forEachVariant { _ in }
+        }
+        #expect(FileManager.default.fileExists(atPath: path + "/suspect"))
+        #expect(try openForRun().repair.damage != nil)
+        #expect(!FileManager.default.fileExists(atPath: path + "/suspect"))
+    }
+
+    @Test func theDatabaseOfAnotherProgramIsLeftAlone() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try FileManager.default.removeItem(atPath: database)
+        try runSQL("CREATE TABLE t (a)", database)
+        let before = try Data(contentsOf: URL(filePath: database))
+        #expect(throws: StorageError.self) { try openForRun() }
+        #expect(try Data(contentsOf: URL(filePath: database)) == before)
+    }
+
+    // MARK: What names a resource
+
+    /// Identifiers are given anew, and other programs have foreign keys off.
+    @Test func whatIsRemovedByHandLeavesNothingThatAnotherResourceIsTakenFor() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try runSQL("DELETE FROM resource WHERE key = 'http://a/2'", database)
+        let cache = try openForRun()
+        #expect(try Lookup(cache)(["http://a/2"]) == [nil])
+        try store([Sample.row(key: "http://a/9", bytes: [9])], in: cache)
+        #expect(try Lookup(cache)(["http://a/2"]) == [nil])
+        for table in ["variant", "freshness"] {
+            #expect(try queried("SELECT count(*) FROM \(table)", database) == "2")
+        }
+    }
+
+    // MARK: The writer's queue
+
+    @Test func whatWaitsForTheWriterIsCounted() throws {
+        let cache = try openForRun()
+        let writer = MetadataWriter(cache, run: 1, configuration: .init())
+        var row = Sample.row(key: "http://a/1", bytes: [1])
+        row.row.response.cacheControl = String(repeating: "x", count: 100_000)
+        try row.bytes.withUnsafeBytes {
+            try cache.content.store($0, as: row.row.image, originURL: "http://a/1")
+        }
+        writer.enqueue(.image(row.row), token: 1)
+        #expect(writer.backlog > ByteCount(100_000))
+        #expect(writer.backlog < ByteCount(110_000))
+        writer.finish()
+        try writer.run { _ in }
+        #expect(writer.backlog == ByteCount(0))
+    }
+
+    private func inode(of row: ImageRow) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: file(of: row))
+        return try #require(attributes[.systemFileNumber] as? Int)
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Who holds a cache, from its first moment on, and what becomes of it when that is not so any more.
+@Suite(.timeLimit(.minutes(15)))
+struct HoldTests {
+    /// Whoever comes first makes the cache; the others wait, and readers see no cache or a whole one.
+    @Test(arguments: 0..<8)
+    func simultaneousFirstRunsMakeOneCache(round: Int) async throws {
+        try await withOrigin { origin in
+            let lines = (0..<6).map { index in
+                origin.serve("/\(index)", .image(Fixtures.png(seed: index)))
+                return origin.url("/\(index)")
+            }
+            try await withWorkspace { workspace in
+                let manifests = try lines.enumerated().map { index, line in
+                    try workspace.manifest([line], name: "\(index).txt")
+                }
+                let runs = try manifests.map {
+                    try workspace.command([$0, "--lock", "wait", "-q"]).start()
+                }
+                let readers = try [["list"], ["get", lines[0], "--stale"], ["stats"]].map {
+                    try workspace.command($0).start()
+                }
+                for run in runs {
+                    let result = await run.wait()
+                    #expect(result.status == 0, "\(result)")
+                    #expect(result.error.isEmpty, "\(result)")
+                }
+                for reader in readers {
+                    let result = await reader.wait()
+                    // Too early, it finds no cache, or none that holds anything.
+                    let isEarly =
+                        result.error.contains("there is no cache yet")
+                        || result.error.contains("holds no images yet")
+                        || result.error.contains("is not in the cache")
+                    #expect(result.status == 0 || isEarly, "\(result)")
+                }
+                #expect(try await workspace.judge() == lines.count)
+            }
+        }
+    }
+
+    /// Another run could hold a lock of its own then, and write to the same cache.
+    @Test(arguments: ["lock", "prefetch.sqlite"], [true, false])
+    func aRunThatLosesItsHoldEndsWithStatus2(name: String, isReplaced: Bool) async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let lines = (0..<4).map { index in
+                origin.serve(
+                    "/\(index)", .image(Fixtures.png(seed: index), gate: index < 2 ? nil : gate))
+                return origin.url("/\(index)")
+            }
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
+                try await origin.wait(for: "two held") { $0.inFlight == 2 && $0.answered == 2 }
+                try workspace.removeFile(name)
+                if isReplaced {
+                    #expect(
+                        FileManager.default.createFile(
+                            atPath: "\(workspace.cache)/\(name)", contents: nil,
+                            attributes: [.posixPermissions: 0o600]))
+                }
+                gate.open()
+                let run = try workspace.finish(await running.wait(), entries: lines.count)
+                #expect(run.result.status == 2, "\(run.result)")
+                #expect(
+                    run.result.error.contains(
+                        "\(workspace.cache)/\(name): was removed or replaced"), "\(run.result)")
+                let next = try await workspace.prefetch(lines)
+                #expect(next.result.status == 0, "\(next.result)")
+                #expect(try await workspace.judge() == lines.count)
+            }
+        }
+    }
+
+    /// A warm run commits nothing, and says all the same that its answer is worth nothing.
+    @Test func aRunWhoseDirectoryWasReplacedEndsWithStatus2() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/held", .image(Fixtures.png(seed: 1), gate: gate))
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand([origin.url("/held")]).start()
+                try await origin.wait(for: "one held") { $0.inFlight == 1 }
+                try FileManager.default.moveItem(
+                    atPath: workspace.cache, toPath: workspace.folder + "/moved")
+                try FileManager.default.createDirectory(
+                    atPath: workspace.cache, withIntermediateDirectories: false,
+                    attributes: [.posixPermissions: 0o700])
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("was removed or replaced"), "\(result)")
+                let next = try await workspace.prefetch([origin.url("/held")])
+                #expect(next.result.status == 0, "\(next.result)")
+            }
+        }
+    }
+
+    /// The files of a run may fill the disk before their rows are committed.
+    @Test(
+        .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
+        arguments: [2, 3, 4])
+    func onASmallDiskWhatFitsIsCommitted(mebibytes: Int) async throws {
+        try await withOrigin { origin in
+            // Noise of some 24 kB each, more in all than any of the disks has room for.
+            let lines = (0..<250).map { index in
+                origin.serve(
+                    "/\(index)",
+                    .image(Fixtures.png(width: 90, height: 90, seed: index, isNoise: true)))
+                return origin.url("/\(index)")
+            }
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(lines, ["--encode", "original"])
+                // The namespace ends with the last process in it, and the disk with the namespace.
+                command.arguments =
+                    [
+                        "-rm", "/bin/sh", "-c",
+                        """
+                        mkdir -m 700 cache && mount -t tmpfs -o mode=700,size=\(mebibytes)m tmpfs \
+                        cache && { "$0" "$@"; status=$?; cp -a cache kept; exit $status; }
+                        """, command.executable,
+                    ] + command.arguments
+                command.executable = Namespace.program
+                let run = try workspace.finish(await command.run(), entries: lines.count)
+                #expect(run.result.status == 2, "\(run.result)")
+                #expect(run.result.error.contains("make room and run again"), "\(run.result)")
+                let stored = run.summary["downloaded"]
+                #expect(stored > 10, "\(run.result)")
+                try FileManager.default.removeItem(atPath: workspace.cache)
+                try FileManager.default.moveItem(
+                    atPath: workspace.folder + "/kept", toPath: workspace.cache)
+                #expect(try await workspace.judge() == stored)
+            }
+        }
+    }
+}
