@@ -1,0 +1,58 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Programs that attack the command as long as they are told to; here for a sample. What they print
+/// last is `N passed, N failed`.
+@Suite(
+    .timeLimit(.minutes(20)), .serialized,
+    .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))
+struct AttackTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func attack(_ script: String, _ arguments: String...) async throws -> CommandResult {
+        var command = Command(
+            executable: "/usr/bin/python3",
+            arguments: ["-B", AttackTests.root.appending(path: "Scripts/\(script)").path]
+                + arguments + ["--binary", Workspace.binary],
+            environment: ["HOME": "/", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], folder: "/")
+        command.timeLimit = .seconds(900)
+        return try await command.run()
+    }
+
+    /// The numbers of cases that passed and that failed.
+    private func counts(of result: CommandResult) throws -> [Int] {
+        let last = try #require(result.output.split(separator: "\n").last, "\(result)")
+        return last.split(separator: " ").compactMap { Int($0) }
+    }
+
+    /// 20 cuts a mode; `off` promises only that the next run removes what is torn.
+    @Test(
+        .enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"),
+        arguments: ["normal", "full", "off"])
+    func noPowerCutLeavesATornRow(mode: String) async throws {
+        let result = try await attack("power-cut", "--mode", mode, "--cuts", "20")
+        // Some systems have the devices and forbid their use.
+        if result.status == 77 { return }
+        #expect(result.status == 0, "\(result)")
+        let counts = try counts(of: result)
+        #expect(counts.count == 2 && counts[0] >= 20 && counts[1] == 0, "\(result)")
+    }
+
+    @Test func aDamagedDatabaseNeitherCrashesNorPasses() async throws {
+        let seed = String(UInt32.random(in: 0...999_999))
+        let result = try await attack("damage", "--sample", "40", "--seed", seed)
+        #expect(result.status == 0, "seed \(seed): \(result)")
+        #expect(try counts(of: result) == [40, 0], "seed \(seed): \(result)")
+    }
+}
+
+private enum PowerCut {
+    static let isPossible =
+        geteuid() == 0 && FileManager.default.fileExists(atPath: "/dev/loop-control")
+        && ["/sbin/mkfs.xfs", "/usr/sbin/mkfs.xfs"].contains {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
+}
