@@ -110,7 +110,8 @@ let package = Package(
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "TransfersTests", dependencies: ["PrefetchModel", "TestSupport", "Transfers"],
+            name: "TransfersTests",
+            dependencies: ["CCurl", "PrefetchModel", "TestSupport", "Transfers"],
             swiftSettings: strict),
 
         // The misbehaving origin, the runner of the built command and the judge of its cache.

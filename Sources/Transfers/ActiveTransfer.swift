@@ -286,7 +286,14 @@ final class ActiveTransfer {
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         lastByteAt = .now
         guard refusal == nil else { return 0 }
-        if bodyStatus == nil { readHead() }
+        if bodyStatus == nil {
+            readHead()
+            // At once: a length that libcurl cannot read makes it wait for the connection's end.
+            if wantsBody, let framingProblem {
+                refusal = (.interrupted, framingProblem)
+                return 0
+            }
+        }
         guard wantsBody else {
             bytesReceived += bytes.count
             return bytesReceived > ActiveTransfer.drainedBytes ? 0 : bytes.count
@@ -295,8 +302,15 @@ final class ActiveTransfer {
         let announced = announcedBodyBytes.map { body.gap + $0 } ?? 0
         let expected = max(announced, body.count + bytes.count)
         guard expected <= limit.bytes else {
-            let subject = announcedBodyBytes == nil ? "the body" : "the announced body"
-            refusal = (.tooLarge, "\(subject) is larger than \(limit)")
+            let message =
+                if announced > limit.bytes {
+                    "the announced body is larger than \(limit)"
+                } else if isEncoded {
+                    "the body is larger than \(limit) when it is decompressed"
+                } else {
+                    "the body is larger than \(limit)"
+                }
+            refusal = (.tooLarge, message)
             return 0
         }
         // An announced body takes its whole share at once: then it can always be completed.
@@ -332,6 +346,8 @@ final class ActiveTransfer {
         body.leaveGap(continuation.offset)
     }
 
+    private var isEncoded: Bool { field("Content-Encoding") != nil }
+
     // MARK: Completion
 
     func complete(_ code: CURLcode, at time: Timestamp) -> TransferCompletion {
@@ -342,8 +358,11 @@ final class ActiveTransfer {
             result = .failure(failure(code, status: head?.status))
         } else if let refused = refusedResponse(head) {
             result = .response(refused, nil)
-        } else if let head, let failure = framingFailure(head) {
-            result = .failure(failure)
+        } else if let head, let framingProblem {
+            result = .failure(
+                TransferFailure(
+                    reason: .interrupted, curlCode: nil, httpStatus: head.status,
+                    message: framingProblem))
         } else if code == CURLE_OK, !isHeadComplete {
             result = .failure(
                 TransferFailure(
@@ -368,9 +387,9 @@ final class ActiveTransfer {
 
     /// What there is of a body of which no more comes.
     private func brokenBody(_ head: Response?) -> BrokenBody? {
-        guard let head, isHeadComplete, wantsBody, refusal == nil, body.count > body.gap else {
-            return nil
-        }
+        guard let head, isHeadComplete, wantsBody, refusal == nil, framingProblem == nil,
+            body.count > body.gap
+        else { return nil }
         return BrokenBody(body: body, head: head)
     }
 
@@ -481,20 +500,31 @@ final class ActiveTransfer {
         return String(cString: text)
     }
 
-    /// Refuses a response whose length is told in two ways that may differ, which libcurl accepts:
-    /// what one reader takes for the body is not what another does (RFC 9112 §6.3).
-    private func framingFailure(_ head: Response) -> TransferFailure? {
-        let lengths = head.fields.values(of: "content-length")
-        let message: String
-        if lengths.contains(where: { $0 != lengths[0] }) {
-            message = "the response announces different lengths"
-        } else if !lengths.isEmpty, head.fields.first("transfer-encoding") != nil {
-            message = "the response has both a length and a transfer encoding"
-        } else {
+    /// Why the length of a response is not believed, which libcurl may accept all the same: what one
+    /// reader takes for the body is not what another does (RFC 9112 §6.3).
+    private var framingProblem: String? {
+        var values: [String] = []
+        while let value = field("Content-Length", at: values.count) { values.append(value) }
+        switch AnnouncedLength(of: values) {
+        case .unknown:
             return nil
+        case .unreadable:
+            return "the response announces a length that is not a number of bytes"
+        case .contradictory:
+            return "the response announces different lengths"
+        case .bytes:
+            guard field("Transfer-Encoding") != nil else { return nil }
+            return "the response has both a length and a transfer encoding"
         }
-        return TransferFailure(
-            reason: .interrupted, curlCode: nil, httpStatus: head.status, message: message)
+    }
+
+    /// The value of a field of the response, of the first one with this name or of a later one.
+    private func field(_ name: String, at index: Int = 0) -> String? {
+        var field: UnsafeMutablePointer<curl_header>?
+        guard curl_easy_header(handle, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
+            let field
+        else { return nil }
+        return String(cString: field.pointee.value)
     }
 
     private func failure(_ code: CURLcode, status: Int?) -> TransferFailure {
@@ -505,7 +535,8 @@ final class ActiveTransfer {
         }
         if let refused = addresses.failure(code) ?? proxyFailure(code) { return refused }
         return TransferFailure(
-            reason: TransferFailure.reason(curlCode: code, isConnected: hasSentRequest),
+            reason: TransferFailure.reason(
+                curlCode: code, in: hasSentRequest ? .answering : .connecting),
             curlCode: Int32(code.rawValue), httpStatus: status, message: message(code))
     }
 

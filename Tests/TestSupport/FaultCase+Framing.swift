@@ -184,7 +184,7 @@ extension FaultCase {
     }
 
     private static let anyHead = Expectation.refused(
-        "interrupted", "not-an-image", "http-status", "unsupported-scheme")
+        "interrupted", "not-an-image", "http-status")
 
     static let heads: [FaultCase] = [
         FaultCase("no-head", anyHead, "the file without any head") {

@@ -189,6 +189,9 @@ struct TransferLoopTests {
         (.closedInsideHead, .announced), (.resetInsideHead, .announced),
         (.complete, .lyingLength(400_000)), (.complete, .chunkedWithLength(300_000)),
         (.complete, .lengthTexts(["300000", "299999"])), (.complete, .lengthTexts(["-5"])),
+        (.complete, .lengthTexts(["99999999999999999999999"])),
+        (.complete, .lengthTexts(["+300000"])), (.complete, .lengthTexts(["300000 1"])),
+        (.complete, .lengthTexts(["300000, 300001"])),
     ])
     func tellsABrokenAnswerFromAWholeOne(
         ending: Response.Ending, framing: Response.Framing
@@ -197,6 +200,73 @@ struct TransferLoopTests {
             origin.serve("/a", .image(Self.bytes, framing: framing, ending: ending))
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
             #expect(try failure(result).reason == .interrupted)
+        }
+    }
+
+    /// libcurl has one code for all of these, and for a scheme that it does not know.
+    @Test(arguments: [
+        "", "HTTP/3.9 200 OK\r\n\r\n", "HTTP/1.2 200 OK\r\n\r\n", "HTTP/1.1 000 OK\r\n\r\n",
+        "HTTP/1.1 0 OK\r\n\r\n", "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 1000 OK\r\n\r\n",
+        "HTTP/1.1 199 OK\r\nContent-Length: 300000\r\n\r\n",
+    ])
+    func anAnswerThatIsNotHTTPIsInterrupted(head: String) async throws {
+        try await withOrigin { origin in
+            var response = Response(body: Self.bytes, framing: .closeDelimited)
+            response.rawHead = head
+            origin.serve("/a", response)
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            #expect(try failure(result).reason == .interrupted)
+        }
+    }
+
+    @Test func aLengthThatCannotBeReadIsNotWaitedFor() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a",
+                .image(
+                    Self.bytes, framing: .lengthTexts(["99999999999999999999999"]),
+                    ending: .stalledAfter(bodyBytes: Self.bytes.count)))
+            // Stalls count after minutes here.
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            let failure = try failure(result)
+            #expect(failure.reason == .interrupted)
+            #expect(
+                failure.message == "the response announces a length that is not a number of bytes")
+        }
+    }
+
+    @Test func bytesBehindCompressedDataAreTheOriginsFault() async throws {
+        try await withOrigin { origin in
+            var response = Response.image(
+                Encodings.encoded(Self.bytes, .gzip) + [UInt8](repeating: 7, count: 400))
+            response.headers.append(("Content-Encoding", "gzip"))
+            origin.serve("/a", response)
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            #expect(try failure(result).reason == .interrupted)
+        }
+    }
+
+    @Test func saysHowABodyIsTooLarge() async throws {
+        try await withOrigin { origin in
+            let bytes = [UInt8](repeating: 0, count: 300_000)
+            var compressed = Response.image(Encodings.encoded(bytes, .gzip))
+            compressed.headers.append(("Content-Encoding", "gzip"))
+            origin.serve("/compressed", compressed)
+            origin.serve("/announced", .image(bytes))
+            origin.serve("/chunked", .image(bytes, framing: .chunked))
+            var configuration = Self.configuration()
+            configuration.maximumBodySize = ByteCount(100_000)
+            let limit = ByteCount(100_000)
+            let base = "http://127.0.0.1:\(origin.port)"
+            let results = try await completions(
+                of: ["/compressed", "/announced", "/chunked"].map { base + $0 }, configuration)
+            let messages = try (0..<3).map { try failure(results[$0]).message }
+            #expect(
+                messages == [
+                    "the body is larger than \(limit) when it is decompressed",
+                    "the announced body is larger than \(limit)",
+                    "the body is larger than \(limit)",
+                ])
         }
     }
 

@@ -1,0 +1,50 @@
+/// What the `Content-Length` fields of a response say of its body.
+///
+/// libcurl reads digits up to the first other byte, and takes a number that is too large for no
+/// length at all; a proxy on the way may read the same text in another way (RFC 9112 §6.3).
+enum AnnouncedLength: Hashable {
+    /// There is no such field.
+    case unknown
+    case bytes(Int)
+    /// Not one or more digits, or more bytes than 63 bits can count.
+    case unreadable
+    /// Several numbers that differ.
+    case contradictory
+
+    /// - Parameter values: of all fields of that name, white space around them removed.
+    init(of values: [String]) {
+        self = .unknown
+        for value in values {
+            // Equal numbers in a list are one number (RFC 9110 §8.6).
+            let members = value.utf8.split(
+                separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            for member in members {
+                guard let number = AnnouncedLength.number(member) else {
+                    self = .unreadable
+                    return
+                }
+                guard self == .unknown || self == .bytes(number) else {
+                    self = .contradictory
+                    return
+                }
+                self = .bytes(number)
+            }
+        }
+    }
+
+    private static func number(_ text: Substring.UTF8View) -> Int? {
+        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        guard let first = text.firstIndex(where: { !isBlank($0) }),
+            let last = text.lastIndex(where: { !isBlank($0) })
+        else { return nil }
+        var number = 0
+        for byte in text[first...last] {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            let (product, overflows) = number.multipliedReportingOverflow(by: 10)
+            let (sum, carries) = product.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
+            guard !overflows, !carries else { return nil }
+            number = sum
+        }
+        return number
+    }
+}

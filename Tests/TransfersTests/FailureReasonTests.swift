@@ -1,0 +1,41 @@
+import CCurl
+import PrefetchModel
+import Testing
+
+@testable import Transfers
+
+@Suite(.timeLimit(.minutes(5)))
+struct FailureReasonTests {
+    /// Codes that say something about the origin or the way to it; all others are ours.
+    private static let origins: [UInt32: FailureReason] = [
+        5: .dns, 6: .dns, 7: .connect, 45: .connect, 96: .connect, 97: .connect,
+        35: .tls, 59: .tls, 60: .tls, 64: .tls, 80: .tls, 83: .tls, 90: .tls, 91: .tls, 98: .tls,
+        8: .interrupted, 16: .interrupted, 18: .interrupted, 23: .interrupted, 33: .interrupted,
+        36: .interrupted, 52: .interrupted, 55: .interrupted, 56: .interrupted, 61: .interrupted,
+        81: .interrupted, 88: .interrupted, 92: .interrupted, 95: .interrupted,
+        100: .interrupted, 63: .tooLarge, 3: .invalidEntry,
+    ]
+
+    private static func reason(_ code: UInt32, _ phase: TransferFailure.Phase) -> FailureReason {
+        TransferFailure.reason(curlCode: CURLcode(rawValue: code), in: phase)
+    }
+
+    @Test func everyCodeHasItsReason() {
+        let byPhase: Set<UInt32> = [1, 27, 28]
+        for code in UInt32(1)...120 where !byPhase.contains(code) {
+            for phase in TransferFailure.Phase.allCases {
+                let reason = Self.reason(code, phase)
+                #expect(reason == Self.origins[code] ?? .internal, "code \(code)")
+            }
+        }
+    }
+
+    @Test func aBadAnswerIsNotAFaultOfTheURL() {
+        #expect(Self.reason(1, .connecting) == .unsupportedScheme)
+        #expect(Self.reason(1, .answering) == .interrupted)
+        #expect(Self.reason(27, .connecting) == .internal)
+        #expect(Self.reason(27, .answering) == .interrupted)
+        #expect(Self.reason(28, .connecting) == .connect)
+        #expect(Self.reason(28, .answering) == .timeout)
+    }
+}
