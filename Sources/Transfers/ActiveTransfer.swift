@@ -10,6 +10,7 @@ final class ActiveTransfer {
     let handle: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
     private let budget: BodyBudget
+    private let waiting: WaitingTransfers
     private let cookies: CookieJar?
     private let proxies: ProxyRules
     /// The fields of most requests, which bring none of their own, and of foreign ones.
@@ -52,14 +53,15 @@ final class ActiveTransfer {
     /// How long it was paused, which is our waiting and not the origin's.
     private var pausedTime: Duration = .zero
     /// Whether this transfer may take memory beyond the budget, so that the run goes on.
-    var overdraws = false
+    private var overdraws = false
 
     /// The most of an unwanted body (of a 404, say) that is read to keep its connection.
     private static let drainedBytes = 64 << 10
 
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
-        configuration: TransferConfiguration, budget: BodyBudget, cookies: CookieJar?
+        configuration: TransferConfiguration, budget: BodyBudget, waiting: WaitingTransfers,
+        cookies: CookieJar?
     ) throws(TransferLoopError) {
         guard let handle = curl_easy_init() else {
             throw TransferLoopError(
@@ -69,6 +71,7 @@ final class ActiveTransfer {
         self.handle = handle
         self.configuration = configuration
         self.budget = budget
+        self.waiting = waiting
         self.cookies = cookies
         proxies = ProxyRules(configuration.requests.proxies)
         commonFields = FieldList(configuration.fieldLines(of: TransferRequest(id: -1, url: "")))
@@ -200,7 +203,6 @@ final class ActiveTransfer {
         refusal = nil
         pausedAt = nil
         pausedTime = .zero
-        overdraws = false
         errorText[0] = 0
         // What libcurl cannot parse it refuses, and says so.
         let url =
@@ -258,12 +260,27 @@ final class ActiveTransfer {
         fieldsInForce = fields
     }
 
-    /// Lets go of the body's memory until the handle is used again.
+    /// Lets go of the body, of its memory and of the place among those that wait, until the handle is
+    /// used again.
     func reset() {
+        if isPaused { waiting.remove(self) }
+        pausedAt = nil
+        if overdraws { waiting.hasOverdraft = false }
+        overdraws = false
+        waiting.holds(-body.reserved)
         body = Body(budget: budget)
     }
 
-    /// Tells libcurl to go on after a pause; ``receive(_:)`` may be called before this returns.
+    /// Lets this transfer, which waits, exceed the budget from now on.
+    func overdraw() {
+        overdraws = true
+        waiting.hasOverdraft = true
+        waiting.remove(self)
+        resume()
+    }
+
+    /// Tells libcurl to go on after a pause; ``receive(_:)`` may be called before this returns, and
+    /// pause it again. It is no longer among those that wait.
     func resume() {
         if let pausedAt { pausedTime += .now - pausedAt }
         pausedAt = nil
@@ -315,13 +332,18 @@ final class ActiveTransfer {
         }
         // An announced body takes its whole share at once: then it can always be completed.
         let size = max(announced, body.grownSize(adding: bytes.count))
+        let reserved = body.reserved
+        defer { waiting.holds(body.reserved - reserved) }
         switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
         case .granted:
             body.append(bytes)
             bytesReceived += bytes.count
             return bytes.count
         case .overBudget:
-            pausedAt = .now
+            if !isPaused {
+                pausedAt = .now
+                waiting.insert(self)
+            }
             return Int(CURL_WRITEFUNC_PAUSE)
         case .outOfMemory:
             refusal = (.internal, "no memory for a body of \(ByteCount(size))")

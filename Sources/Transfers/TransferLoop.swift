@@ -78,6 +78,7 @@ package final class TransferLoop: Sendable {
         let cookies = try cookieJar()
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
         var idle: [ActiveTransfer] = []
+        let waiting = WaitingTransfers()
         // Delivered together: many end in one turn, and each delivery may wake its receiver.
         var ended: [TransferCompletion] = []
         // A time-out is seen a tenth of it late at most.
@@ -125,7 +126,8 @@ package final class TransferLoop: Sendable {
                         transfer = reused
                     } else {
                         transfer = try ActiveTransfer(
-                            configuration: configuration, budget: budget, cookies: cookies)
+                            configuration: configuration, budget: budget, waiting: waiting,
+                            cookies: cookies)
                     }
                     try transfer.prepare(request)
                     active[transfer.handle] = transfer
@@ -163,11 +165,14 @@ package final class TransferLoop: Sendable {
                 }
             }
             deliverEnded()
-            resumePaused(active.values, isBudgetReleased: received.resumes)
+            resumePaused(waiting, isBudgetReleased: received.resumes)
             // A wake-up, a socket or libcurl's own timers end the wait.
-            let untilCheck = max(.milliseconds(1), nextCheck - .now).wholeMilliseconds
-            let wait = active.isEmpty ? 60_000 : Int32(clamping: untilCheck)
-            try check(curl_multi_poll(multi, nil, 0, wait, nil), "waiting")
+            var wait = TransferLoop.longestWait
+            if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
+            if inbox.isDeaf { wait = min(wait, TransferLoop.deafWait) }
+            try check(
+                curl_multi_poll(multi, nil, 0, Int32(clamping: wait.wholeMilliseconds), nil),
+                "waiting")
         }
     }
 
@@ -181,21 +186,22 @@ package final class TransferLoop: Sendable {
     /// When nobody else holds a body, no release would ever come, and small bodies could overtake a
     /// large one for ever: then the oldest of them may exceed the budget, and it alone, so that the
     /// overdraft is at most one body.
-    private func resumePaused(
-        _ active: some Collection<ActiveTransfer>, isBudgetReleased: Bool
-    ) {
-        var paused = active.filter(\.isPaused)
-        guard !paused.isEmpty else { return }
-        paused.sort { $0.request.id < $1.request.id }
-        let heldHere = active.reduce(0) { $0 + $1.body.reserved }
-        let isStuck = heldHere >= budget.used || paused[0].hasLongBeenPaused
-        if isStuck, !active.contains(where: \.overdraws) {
-            paused[0].overdraws = true
-            paused[0].resume()
+    private func resumePaused(_ waiting: WaitingTransfers, isBudgetReleased: Bool) {
+        guard let oldest = waiting.oldest else { return }
+        if !waiting.hasOverdraft,
+            waiting.heldBytes >= budget.used || oldest.hasLongBeenPaused
+        {
+            oldest.overdraw()
         }
         guard isBudgetReleased else { return }
-        for transfer in paused where transfer.isPaused { transfer.resume() }
+        for transfer in waiting.takeAll() { transfer.resume() }
     }
+
+    /// The longest wait while nothing is on the wire: a wake-up may get lost, and a wait of this
+    /// length costs nothing.
+    private static let longestWait: Duration = .seconds(1)
+    /// The longest wait while wake-ups fail: then the loop looks into its inbox by itself.
+    private static let deafWait: Duration = .milliseconds(20)
 
     private func check(_ code: CURLMcode, _ operation: String) throws(TransferLoopError) {
         guard code != CURLM_OK else { return }
@@ -216,7 +222,11 @@ private final class Inbox: Sendable {
     }
 
     private let contents = Monitor(Contents())
+    private let wakeUpFails = Monitor(false)
     private let multi: MultiHandle
+
+    /// Whether the last wake-up failed: libcurl found no descriptors for it, or cannot write to them.
+    var isDeaf: Bool { wakeUpFails.withLock { $0 } }
 
     init(multi: MultiHandle) {
         self.multi = multi
@@ -224,7 +234,8 @@ private final class Inbox: Sendable {
 
     func put(_ change: (inout Contents) -> Void) {
         contents.withLock { change(&$0) }
-        curl_multi_wakeup(multi.pointer)
+        let hasFailed = curl_multi_wakeup(multi.pointer) != CURLM_OK
+        wakeUpFails.withLock { $0 = hasFailed }
     }
 
     func takeAll() -> Contents {

@@ -1,0 +1,49 @@
+/// The transfers that wait for memory, and what all that run hold of it.
+///
+/// Kept up to date by the transfers, so that a turn of the loop costs the same however many run
+/// and wait. Used on the loop's thread only.
+final class WaitingTransfers {
+    /// By the identifiers of their requests, which the oldest has the lowest of.
+    private var transfers: [ActiveTransfer] = []
+    /// What the bodies of running transfers have reserved.
+    private(set) var heldBytes = 0
+    /// Whether one of them may take memory beyond the budget.
+    var hasOverdraft = false
+
+    var oldest: ActiveTransfer? { transfers.first }
+
+    /// Newer ones pause later as a rule, so that this moves few.
+    func insert(_ transfer: ActiveTransfer) {
+        transfers.insert(transfer, at: index(of: transfer.request.id))
+    }
+
+    func remove(_ transfer: ActiveTransfer) {
+        let index = index(of: transfer.request.id)
+        guard index < transfers.count, transfers[index] === transfer else { return }
+        transfers.remove(at: index)
+    }
+
+    /// Empties the list and returns what was in it, the oldest first.
+    func takeAll() -> [ActiveTransfer] {
+        defer { transfers.removeAll() }
+        return transfers
+    }
+
+    func holds(_ change: Int) {
+        heldBytes += change
+    }
+
+    /// The place of the first transfer whose identifier is not lower.
+    private func index(of identifier: Int) -> Int {
+        var range = 0..<transfers.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            if transfers[middle].request.id < identifier {
+                range = (middle + 1)..<range.upperBound
+            } else {
+                range = range.lowerBound..<middle
+            }
+        }
+        return range.lowerBound
+    }
+}
