@@ -28,7 +28,7 @@ extension RunCoordinator {
         }
         switch retries.decide(
             reason, httpStatus: progress.httpStatus, attempts: progress.attempts,
-            starts: starts, using: &random)
+            starts: starts, hasRoom: scheduler.sleepingCount < sleepingCapacity, using: &random)
         {
         case .final:
             finish(identifier, .failed, reason: reason, message: message)
@@ -36,7 +36,7 @@ extension RunCoordinator {
             finish(
                 identifier, .failed, reason: reason,
                 message: "\(message); the run has no retries left")
-        case .retry(after: _) where scheduler.sleepingCount >= sleepingCapacity:
+        case .noRoom:
             finish(
                 identifier, .failed, reason: reason,
                 message: "\(message); too many entries wait for their retries")
@@ -134,6 +134,7 @@ extension RunCoordinator {
             return restart(identifier, progress, at: entry)
         }
         if let failure = progress.failure {
+            retries.withdraw()
             return finish(
                 identifier, .failed, reason: failure.reason,
                 message: "\(failure.message); not tried again: \(text)")

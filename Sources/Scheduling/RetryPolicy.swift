@@ -11,12 +11,14 @@ package struct RetryPolicy: Sendable {
         case final
         /// It would be tried again if the run had a retry left.
         case exhausted
+        /// It would be tried again if there were room to wait for that.
+        case noRoom
     }
 
     /// Of one entry.
     package let maximumRetries: Int
     package let backoff: Backoff
-    /// Retries so far, of all entries.
+    /// Retries so far, of all entries, those included that wait for their time.
     package private(set) var retries = 0
 
     private static let freeRetries = 100
@@ -29,19 +31,26 @@ package struct RetryPolicy: Sendable {
 
     /// Decides on an entry that has failed `attempts` times, the last time so; a retry is counted.
     ///
-    /// `starts` are the entries that were asked for in this run. What the origin says with
-    /// `Retry-After` holds for its host, see ``HostPacing``; the entry waits for the host then.
+    /// `starts` are the entries that were asked for in this run, and `hasRoom` says whether one more can
+    /// wait for its retry. What the origin says with `Retry-After` holds for its host, see
+    /// ``HostPacing``; the entry waits for the host then.
     package mutating func decide(
         _ reason: FailureReason, httpStatus: Int?, attempts: Int, starts: Int,
-        using random: inout some RandomNumberGenerator
+        hasRoom: Bool = true, using random: inout some RandomNumberGenerator
     ) -> Decision {
         guard attempts <= maximumRetries, RetryPolicy.isRetried(reason, httpStatus: httpStatus)
         else { return .final }
         guard retries < RetryPolicy.freeRetries + starts / RetryPolicy.startsPerRetry else {
             return .exhausted
         }
+        guard hasRoom else { return .noRoom }
         retries += 1
         return .retry(after: backoff.delay(retry: attempts, using: &random))
+    }
+
+    /// Takes a retry back that was decided on and is not carried out after all.
+    package mutating func withdraw() {
+        retries -= 1
     }
 
     /// Whether a failure may be over within the run.

@@ -50,6 +50,26 @@ struct RetryPolicyTests {
                 == .final)
     }
 
+    @Test func onlyRetriesThatAreMadeCount() {
+        var random = SplitMix(state: 1)
+        var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
+        for _ in 0..<1000 {
+            #expect(
+                policy.decide(
+                    .dns, httpStatus: nil, attempts: 1, starts: 1, hasRoom: false, using: &random)
+                    == .noRoom)
+        }
+        #expect(policy.retries == 0)
+        for _ in 0..<100 {
+            _ = policy.decide(.dns, httpStatus: nil, attempts: 1, starts: 1, using: &random)
+        }
+        policy.withdraw()
+        let decisions = (0..<2).map { _ in
+            policy.decide(.dns, httpStatus: nil, attempts: 1, starts: 1, using: &random)
+        }
+        #expect(decisions == [.retry(after: .zero), .exhausted])
+    }
+
     @Test func whatTimeMayMendIsRetried() {
         for reason in FailureReason.allCases where reason != .httpStatus {
             let isRetried = RetryPolicy.isRetried(reason, httpStatus: 404)
