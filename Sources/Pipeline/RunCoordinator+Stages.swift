@@ -114,6 +114,8 @@ extension RunCoordinator {
             lastFailures[RequestTarget.origin(of: progress.target)] = failure.reason
         }
         progress.host = nil
+        // That of an earlier attempt says nothing about this one.
+        progress.breakage = nil
         progress.bytesReceived += completion.bytesReceived
         counters.bytesReceived += completion.bytesReceived
         progress.stages.transfer = (progress.stages.transfer ?? .zero) + completion.elapsed

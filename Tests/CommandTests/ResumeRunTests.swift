@@ -266,6 +266,43 @@ struct ResumeRunTests {
         }
     }
 
+    /// How an earlier attempt ended is not how the entry does.
+    @Test func aRestThatTheUserCutsShortIsCancelled() async throws {
+        try await withOrigin { origin in
+            let picture = picture
+            let asked = Mutex(0)
+            let more = picture.count - Self.kept - 1000
+            origin.serve { request in
+                let number = asked.withLock { asked in
+                    asked += 1
+                    return asked
+                }
+                guard number > 1 else {
+                    var first = Response.image(
+                        picture, ending: .closedAfter(bodyBytes: Self.kept))
+                    first.headers.append(("ETag", Self.tag))
+                    return first
+                }
+                var rest = Response.range(of: picture, tag: Self.tag, to: request, .right)
+                rest.ending = .stalledAfter(bodyBytes: more)
+                return rest
+            }
+            try await withWorkspace { workspace in
+                let list = [origin.url("/a.png")]
+                let running = try workspace.prefetchCommand(
+                    list, ["--retry", "1", "--retry-delay", "10ms"]
+                ).start()
+                try await origin.wait(for: "the second request") { $0.requests.count == 2 }
+                try await running.waitUntilTaken(SIGINT)
+                running.signal(SIGINT)
+                let first = try workspace.finish(await running.wait(), entries: 1)
+                #expect(first.report.verdicts == ["cancelled"], "\(first.result)")
+                #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+                #expect(try await parts(workspace).count == 1)
+            }
+        }
+    }
+
     /// Redirects lead to the part's URL; another one at the end starts over.
     @Test(arguments: ["/b.png", "/c.png"])
     func aPartIsForTheURLThatSentIt(target: String) async throws {
