@@ -78,6 +78,9 @@ struct CodecCompletion: Sendable {
         /// A body that broke off has been dealt with.
         case kept
         case failed(FailureReason, message: String)
+        /// The stored original is whole, and no variant could be made of it: by our limits, or since its
+        /// recipe does not fit.
+        case underivable(FailureReason, message: String)
         /// The cache cannot be written.
         case fatal(FatalError)
     }
@@ -230,7 +233,7 @@ final class CodecStage: Sendable {
             }
                 ?? CodecCompletion(
                     id: job.id,
-                    result: .failed(
+                    result: .underivable(
                         .tooLarge,
                         message:
                             "its original has \(image.size), of which --memory leaves \(originals.total)"
@@ -281,16 +284,20 @@ final class CodecStage: Sendable {
     ) -> CodecCompletion {
         switch content.bytes(of: original, hasher: hasher) {
         case .whole(let bytes):
-            return bytes.withUnsafeBytes { bytes in
+            let completion = bytes.withUnsafeBytes { bytes in
                 process(
                     id, bytes, digest: original.digest, originURL: originURL,
                     hasFramedBody: true, hasher: hasher
                 ) { image, _ in .derived(image) }
             }
+            guard case .failed(let reason, let message) = completion.result else {
+                return completion
+            }
+            return CodecCompletion(id: id, result: .underivable(reason, message: message))
         case .damaged:
             return CodecCompletion(id: id, result: .originalDamaged)
         case .unreadable(let error):
-            return CodecCompletion(id: id, result: .failed(.disk, message: error.description))
+            return CodecCompletion(id: id, result: .underivable(.disk, message: error.description))
         }
     }
 

@@ -110,6 +110,8 @@ struct PendingEntry {
         var ignoresParts = false
         /// Why a transfer failed of which a part is being kept; nil when it was cancelled.
         var breakage: (reason: FailureReason, message: String)?
+        /// Whether nothing could be made of the stored original: not what its origin is blamed for.
+        var hasFailedToDerive = false
         /// What a 304 or the same bytes again said, until it is committed.
         var validation: ResourceChange.Validation?
         /// The outcome that follows with the commit.

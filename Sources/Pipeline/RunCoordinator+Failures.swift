@@ -14,6 +14,11 @@ extension RunCoordinator {
         }
         guard progress.start != nil else { return }
         let host = RequestTarget.origin(of: entry.url)
+        guard !progress.hasFailedToDerive else {
+            // The origin has confirmed the original; what came then is ours.
+            outageRule.succeeded(host: host)
+            return
+        }
         outageRule.failed(host: host, reason: reason, httpStatus: progress.httpStatus)
         let failureClass = FailurePolicy.failureClass(
             of: reason, httpStatus: progress.httpStatus)

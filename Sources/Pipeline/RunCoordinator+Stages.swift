@@ -353,6 +353,9 @@ extension RunCoordinator {
             fetchWhole(completion.id, progress)
         case .failed(let reason, let message):
             failed(completion.id, reason, message)
+        case .underivable(let reason, let message):
+            progress.hasFailedToDerive = true
+            finish(completion.id, .failed, reason: reason, message: message)
         case .fatal(let error):
             finish(completion.id, .failed, reason: error.reason, message: error.message)
             fail(error)

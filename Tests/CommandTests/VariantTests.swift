@@ -79,6 +79,33 @@ struct VariantTests {
         }
     }
 
+    /// Nor against its URL, which the origin has just confirmed.
+    @Test(arguments: [
+        (["--memory", "16MiB"], "failed/too-large"),
+        (["--max-pixels", "1000000"], "failed/too-many-pixels"),
+    ])
+    func aConfirmedOriginalThatDoesNotFitBlocksNothing(
+        options: [String], verdict: String
+    ) async throws {
+        try await withOrigin { origin in
+            let bytes = Fixtures.png(width: 1_300, height: 1_300, isNoise: true)
+            origin.serve(
+                "/a.png", .picture(bytes, ("Cache-Control", "max-age=0"), ("ETag", "\"v1\"")),
+                .notModified(("Cache-Control", "max-age=0")))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], VariantTests.original)
+                let second = try await run(workspace, [url], VariantTests.low + options)
+                #expect(second.report.verdicts == [verdict], "\(second.result)")
+                #expect(origin.requests.count == 2)
+                #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+                let third = try await run(workspace, [url], VariantTests.low)
+                #expect(third.report.verdicts == ["revalidated"], "\(third.result)")
+                #expect(origin.requests.count == 3)
+            }
+        }
+    }
+
     @Test func aDerivedVariantGetsTheAttributesOfItsLine() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")
