@@ -50,6 +50,8 @@ final class ActiveTransfer {
     /// Whether it has waited for memory longer than bodies are usually held.
     var hasLongBeenPaused: Bool { pausedAt.map { .now - $0 > .seconds(5) } ?? false }
     private var pausedAt: ContinuousClock.Instant?
+    /// What it waits for, while it is paused.
+    private(set) var missingBytes = 0
     /// How long it was paused, which is our waiting and not the origin's.
     private var pausedTime: Duration = .zero
     /// Whether this transfer may take memory beyond the budget, so that the run goes on.
@@ -339,7 +341,8 @@ final class ActiveTransfer {
             body.append(bytes)
             bytesReceived += bytes.count
             return bytes.count
-        case .overBudget:
+        case .overBudget(let missing):
+            missingBytes = missing
             if !isPaused {
                 pausedAt = .now
                 waiting.insert(self)

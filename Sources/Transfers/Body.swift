@@ -36,7 +36,7 @@ package final class Body: @unchecked Sendable {
             if overdraws {
                 budget.overdraw(missing)
             } else if !budget.reserve(missing) {
-                return .overBudget
+                return .overBudget(missing: missing)
             }
             reserved = wanted
         }
@@ -48,8 +48,8 @@ package final class Body: @unchecked Sendable {
 
     enum Room {
         case granted
-        /// The budget has no share now; its next release calls back.
-        case overBudget
+        /// The budget has no share of so many bytes now; its next release calls back.
+        case overBudget(missing: Int)
         /// The system gives no memory.
         case outOfMemory
     }

@@ -48,5 +48,13 @@ final class BodyBudget: Sendable {
         if isAwaited { released() }
     }
 
+    /// The bytes that are free; the next release calls back, for those that do not find enough.
+    func awaitedRoom() -> Int {
+        state.withLock { state in
+            state.isAwaited = true
+            return max(0, capacity - state.used)
+        }
+    }
+
     var used: Int { state.withLock { $0.used } }
 }

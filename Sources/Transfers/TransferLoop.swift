@@ -194,7 +194,8 @@ package final class TransferLoop: Sendable {
             oldest.overdraw()
         }
         guard isBudgetReleased else { return }
-        for transfer in waiting.takeAll() { transfer.resume() }
+        // The others are left alone: libcurl copies what it keeps of a paused transfer each time.
+        for transfer in waiting.take(fitting: budget.awaitedRoom()) { transfer.resume() }
     }
 
     /// The longest wait while nothing is on the wire: a wake-up may get lost, and a wait of this

@@ -23,10 +23,17 @@ final class WaitingTransfers {
         transfers.remove(at: index)
     }
 
-    /// Empties the list and returns what was in it, the oldest first.
-    func takeAll() -> [ActiveTransfer] {
-        defer { transfers.removeAll() }
-        return transfers
+    /// Takes out those that find what they wait for in `room` bytes, the oldest first.
+    func take(fitting room: Int) -> [ActiveTransfer] {
+        var room = room
+        var taken: [ActiveTransfer] = []
+        transfers.removeAll { transfer in
+            guard transfer.missingBytes <= room else { return false }
+            room -= transfer.missingBytes
+            taken.append(transfer)
+            return true
+        }
+        return taken
     }
 
     func holds(_ change: Int) {
