@@ -34,7 +34,7 @@ let package = Package(
             name: "prefetch",
             dependencies: [
                 "CCrash", "CacheStorage", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "URLParsing", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         // Measured by Scripts/bench; no product.
@@ -47,11 +47,11 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "CLinux", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel", "Scheduling",
-                "Transfers",
+                "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
-            name: "Manifests", dependencies: ["CCurl", "CZlib", "PrefetchModel"],
+            name: "Manifests", dependencies: ["CZlib", "PrefetchModel", "URLParsing"],
             swiftSettings: strict),
         .target(
             name: "Scheduling",
@@ -63,7 +63,10 @@ let package = Package(
         .target(
             name: "HTTPSemantics", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
+            name: "Transfers", dependencies: ["CCurl", "PrefetchModel", "URLParsing"],
+            swiftSettings: strict),
+        .target(
+            name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Codecs", dependencies: ["CJPEG", "CPNG", "PrefetchModel"],
             swiftSettings: strict),
@@ -111,7 +114,10 @@ let package = Package(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
-            dependencies: ["CCurl", "PrefetchModel", "TestSupport", "Transfers"],
+            dependencies: ["CCurl", "PrefetchModel", "TestSupport", "Transfers", "URLParsing"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "URLParsingTests", dependencies: ["PrefetchModel", "URLParsing"],
             swiftSettings: strict),
 
         // The misbehaving origin, the runner of the built command and the judge of its cache.

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, control
 /// characters replaced by U+FFFD, and what looks like user information by `***`, as all that stands
 /// behind the name of a `header` field.

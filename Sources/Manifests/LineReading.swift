@@ -1,5 +1,6 @@
 import Glibc
 import PrefetchModel
+import URLParsing
 
 /// The state of a ``ManifestReader``: the source, the bytes that are not yet entries, and the line.
 ///
@@ -7,7 +8,7 @@ import PrefetchModel
 /// nothing in here is reachable but through the reader.
 final class LineReading: @unchecked Sendable {
     private let source: ByteSource
-    private let normalizer: URLNormalizer
+    private let parser: URLParser
     private let options: ManifestOptions
     /// Room for the longest line that is kept and one reading behind it.
     private let buffer: UnsafeMutableRawBufferPointer
@@ -27,9 +28,9 @@ final class LineReading: @unchecked Sendable {
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
 
-    init(_ source: ByteSource, _ normalizer: URLNormalizer, options: ManifestOptions) {
+    init(_ source: ByteSource, _ parser: URLParser, options: ManifestOptions) {
         self.source = source
-        self.normalizer = normalizer
+        self.parser = parser
         self.options = options
         buffer = .allocate(
             byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
@@ -157,7 +158,7 @@ final class LineReading: @unchecked Sendable {
         _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
     ) throws(EntryBatch.Problem) {
         guard let start = bytes.baseAddress else { return }
-        let canonical = normalizer.canonicalPrefix(start, count: bytes.count)
+        let canonical = parser.canonicalPrefix(start, count: bytes.count)
         if canonical == bytes.count {
             let text = batch.text.count
             batch.text.append(contentsOf: bytes)
@@ -166,15 +167,14 @@ final class LineReading: @unchecked Sendable {
                 EntryBatch.Record(line: line, url: range, key: range, priority: .normal))
             return
         }
-        let table = normalizer.classes.table
-        guard !bytes.contains(where: { table[Int($0)] & ByteClasses.control != 0 }) else {
+        guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw EntryBatch.Problem(
                 reason: .invalidEntry, message: "a control character in the line")
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
         let fields = try EntryFields(bytes, from: end)
         let url = UnsafeBufferPointer(rebasing: bytes[..<end])
-        let (urlRange, normalizedKey) = try normalizer.append(url.span, to: &batch.text)
+        let (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         var keyRange = normalizedKey
         if let key = fields.key {
             batch.text.removeSubrange(urlRange.upperBound...)

@@ -1,4 +1,5 @@
 package import PrefetchModel
+import URLParsing
 
 /// Reads a manifest, plain or gzipped, line by line.
 ///
@@ -6,7 +7,7 @@ package import PrefetchModel
 /// - Lines end with LF or CR LF; the last one needs no end. A byte order mark in front is skipped.
 /// - Spaces and tabs around a line do not count. A line that begins with `#` is a comment, an empty
 ///   one is skipped; both count as lines.
-/// - The URL ends at the first space or tab; ``URLNormalizer`` says which are good.
+/// - The URL ends at the first space or tab; ``URLParser`` says which are good.
 /// - Fields `name=value` follow, separated by spaces or tabs: `priority`, `key`, `ttl` and
 ///   `attr.NAME`; ``EntryFields`` says what they take. No other name is known, and none may stand
 ///   twice.
@@ -30,7 +31,7 @@ package struct ManifestReader: EntryReading {
     package init(path: String, options: ManifestOptions = ManifestOptions()) throws(ManifestError) {
         reading = LineReading(
             try ByteSource(path: path, readBytes: options.readBytes),
-            try ManifestReader.normalizer(options), options: options)
+            try ManifestReader.parser(options), options: options)
     }
 
     /// Reads from an open descriptor, which stays the caller's to close, after the reader's last
@@ -46,14 +47,14 @@ package struct ManifestReader: EntryReading {
             descriptor: descriptor, name: name, closesDescriptor: false,
             readBytes: options.readBytes)
         reading = LineReading(
-            source, try ManifestReader.normalizer(options), options: options)
+            source, try ManifestReader.parser(options), options: options)
     }
 
-    private static func normalizer(
+    private static func parser(
         _ options: ManifestOptions
-    ) throws(ManifestError) -> URLNormalizer {
+    ) throws(ManifestError) -> URLParser {
         do throws(EntryBatch.Problem) {
-            return try URLNormalizer(baseURL: options.baseURL)
+            return try URLParser(baseURL: options.baseURL)
         } catch {
             throw ManifestError(
                 path: options.baseURL ?? "", operation: .configure, message: error.message)

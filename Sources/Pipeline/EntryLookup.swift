@@ -262,8 +262,7 @@ private struct Worker {
             // A key that stands for another URL now has not failed yet.
             guard let failure, failure.isBlocking(at: now),
                 failure.url
-                    == RequestTarget.withoutUserInformation(
-                        String(decoding: batch.text[batch.records[number].url], as: UTF8.self))
+                    == batch.url(of: batch.records[number]).withoutCredentials.text
             else { continue }
             result.states[number] = .blocked(
                 result.blocks.count, resource: result.states[number].resource)

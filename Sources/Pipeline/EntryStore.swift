@@ -166,11 +166,11 @@ final class EntryStore: QueueSpilling {
         guard let entry = entries[identifier] else {
             preconditionFailure("an entry that waits in memory is there")
         }
-        var record = SpillWriter(reservingCapacity: 160 + entry.url.utf8.count)
+        var record = SpillWriter(reservingCapacity: 160 + entry.url.text.utf8.count)
         record.put(next.place?.offset ?? -1)
         record.put(next.position)
         // The length is known at the end.
-        var payload = SpillWriter(reservingCapacity: 128 + entry.url.utf8.count)
+        var payload = SpillWriter(reservingCapacity: 128 + entry.url.text.utf8.count)
         payload.put(identifier)
         entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
         payload.put(~identifier)
@@ -251,9 +251,9 @@ extension PendingEntry {
         case .derive(let resource): record.put(1, Int(resource))
         case .annotate(let resource): record.put(2, Int(resource))
         }
-        record.put(url)
-        record.put(key == url ? 0 : 1)
-        if key != url { record.put(key) }
+        record.put(url.text)
+        record.put(key == url.text ? 0 : 1)
+        if key != url.text { record.put(key) }
         record.put(extras)
     }
 
@@ -271,8 +271,8 @@ extension PendingEntry {
             case 2: .annotate(resource: Int64(record.number()))
             default: .fetch
             }
-        let url = record.text()
-        let key = record.number() == 0 ? url : record.text()
+        let url = RequestURL(normalized: record.text())
+        let key = record.number() == 0 ? url.text : record.text()
         self.init(
             manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
             extras: record.extras(), queuedAt: queuedAt)

@@ -22,8 +22,8 @@ struct PendingEntry {
 
     let manifest: String
     let line: Int
-    /// As requested, with user information when the manifest has it.
-    let url: String
+    /// With credentials when the manifest has them.
+    let url: RequestURL
     let key: String
     let priority: Priority
     let queuedAt: ContinuousClock.Instant
@@ -43,7 +43,7 @@ struct PendingEntry {
     }
 
     init(
-        manifest: String, line: Int, url: String, key: String, priority: Priority, plan: Plan,
+        manifest: String, line: Int, url: RequestURL, key: String, priority: Priority, plan: Plan,
         extras: EntryExtras?, queuedAt: ContinuousClock.Instant
     ) {
         self.manifest = manifest
@@ -76,9 +76,9 @@ struct PendingEntry {
         /// Why the last attempt failed, while it waits for the next one.
         var failure: (reason: FailureReason, message: String)?
         /// Where the present transfer goes; changes with each redirect.
-        var target: String
+        var target: RequestURL
         /// Where permanent redirects led, as long as no other kind came before them.
-        var permanentURL: String?
+        var permanentURL: RequestURL?
         /// Whether all redirects so far were permanent.
         var isPermanentSoFar = true
         /// Whether the first transfer went where an earlier run was redirected for good.
@@ -87,8 +87,8 @@ struct PendingEntry {
         var ignoresMemory = false
         /// Where the present transfer may lead; nil for the rule of what is listed.
         var addressRule: AddressRule?
-        /// URLs asked so far, the present one included, to see loops.
-        var visited: [String] = []
+        /// URLs asked so far, without credentials, the present one included, to see loops.
+        var visited: [RequestURL] = []
         var stages = StageDurations()
         var bytesReceived = 0
         var httpStatus: Int?
@@ -120,14 +120,14 @@ struct PendingEntry {
         /// Whether a change of its row is with the writer.
         var isWriting = false
 
-        init(start: Int?, target: String, queued: Duration) {
+        init(start: Int?, target: RequestURL, queued: Duration) {
             self.start = start
             self.target = target
             stages.queue = queued
         }
 
         /// Begins anew at a URL.
-        func restart(at url: String) {
+        func restart(at url: RequestURL) {
             target = url
             visited = []
             permanentURL = nil
@@ -147,7 +147,8 @@ struct PendingEntry {
         default: isStored = false
         }
         return EntryResult(
-            manifest: manifest, line: line, url: url, key: key, outcome: outcome, reason: reason,
+            manifest: manifest, line: line, url: url.text, key: key, outcome: outcome,
+            reason: reason,
             message: message ?? (isStored ? progress?.message : nil),
             httpStatus: progress?.httpStatus,
             attempts: progress?.attempts ?? 0, start: progress?.start,

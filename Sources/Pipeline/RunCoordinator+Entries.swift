@@ -94,14 +94,14 @@ extension RunCoordinator {
 
     private func enqueue(_ entry: RawEntry, _ state: EntryState) {
         let identifier = identifier(for: entry)
-        let url = entry.url
+        let url = RequestURL(normalized: entry.url)
         let plan = PendingEntry.Plan(state)
         let now = ContinuousClock.now
         pending.add(
             PendingEntry(
                 manifest: entry.manifest, line: entry.record.line, url: url,
                 // One string for both where they are equal, which is nearly always.
-                key: entry.record.key == entry.record.url ? url : entry.key,
+                key: entry.record.key == entry.record.url ? url.text : entry.key,
                 priority: entry.record.priority, plan: plan, extras: entry.extras,
                 queuedAt: now),
             as: identifier)
@@ -110,7 +110,7 @@ extension RunCoordinator {
             case .fetch, .refresh:
                 try scheduler.push(
                     identifier, priority: entry.record.priority,
-                    host: RequestTarget.origin(of: url), at: now)
+                    host: url.origin, at: now)
             case .derive:
                 try derivations.push(
                     identifier, priority: entry.record.priority, host: "", at: now)

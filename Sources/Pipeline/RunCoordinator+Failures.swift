@@ -13,7 +13,7 @@ extension RunCoordinator {
             result.expiresAt = copy.expiresAt
         }
         guard progress.start != nil else { return }
-        let host = RequestTarget.origin(of: entry.url)
+        let host = entry.url.origin
         guard !progress.hasFailedToDerive else {
             // The origin has confirmed the original; what came then is ours.
             outageRule.succeeded(host: host)
@@ -28,7 +28,7 @@ extension RunCoordinator {
         stages.writer.enqueue(
             .failure(
                 FailureRecord(
-                    key: entry.key, url: RequestTarget.withoutUserInformation(entry.url),
+                    key: entry.key, url: entry.url.withoutCredentials.text,
                     host: host, reason: reason, httpStatus: progress.httpStatus,
                     curlCode: progress.curlCode, message: result.message ?? "",
                     attempts: result.attempts, kind: kind, failedAt: wallClock())),

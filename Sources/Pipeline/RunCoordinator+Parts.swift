@@ -11,7 +11,7 @@ extension RunCoordinator {
         of entry: PendingEntry, _ progress: PendingEntry.Progress
     ) -> CodecJob.PartKey {
         CodecJob.PartKey(
-            key: entry.key, url: RequestTarget.withoutUserInformation(progress.target))
+            key: entry.key, url: progress.target.withoutCredentials.text)
     }
 
     /// What an earlier transfer left of the body that an entry's next request is for.
@@ -21,7 +21,7 @@ extension RunCoordinator {
         guard !progress.ignoresParts else { return nil }
         do throws(StorageError) {
             let part = try cache.partials.part(
-                key: entry.key, url: RequestTarget.withoutUserInformation(progress.target))
+                key: entry.key, url: progress.target.withoutCredentials.text)
             guard let part, part.size < configuration.maximumBodySize else { return nil }
             return part
         } catch {

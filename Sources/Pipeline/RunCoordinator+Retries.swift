@@ -66,7 +66,7 @@ extension RunCoordinator {
         do {
             try scheduler.push(
                 identifier, priority: entry.priority,
-                host: RequestTarget.origin(of: entry.progress?.target ?? entry.url),
+                host: (entry.progress?.target ?? entry.url).origin,
                 standing: standing, notBefore: wakeTime, at: now)
         } catch {
             fail(FatalError(spilling: error))
@@ -142,7 +142,7 @@ extension RunCoordinator {
         if progress.start == nil {
             // It would have failed like the others of its host.
             outageRule.failed(
-                host: RequestTarget.origin(of: entry.url), reason: reason,
+                host: entry.url.origin, reason: reason,
                 httpStatus: reason == .httpStatus ? 503 : nil)
         }
         finish(identifier, .failed, reason: reason, message: "not asked for: \(text)")

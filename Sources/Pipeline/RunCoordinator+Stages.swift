@@ -111,7 +111,7 @@ extension RunCoordinator {
         let signal = signal(of: completion.result)
         scheduler.finished(host, signal, at: .now)
         if signal == .unreachable, case .failure(let failure) = completion.result {
-            lastFailures[RequestTarget.origin(of: progress.target)] = failure.reason
+            lastFailures[progress.target.origin] = failure.reason
         }
         progress.host = nil
         // That of an earlier attempt says nothing about this one.
@@ -267,23 +267,21 @@ extension RunCoordinator {
         func refuse(_ message: String) {
             failed(identifier, .redirect, message)
         }
-        guard let location = response.redirectURL else {
-            return refuse("a redirect without a usable Location")
-        }
-        // Credentials are the user's to give, not an origin's.
-        let target = RequestTarget.withoutUserInformation(
-            RequestTarget.withoutFragment(location))
-        let shown = RedactedURL(target)
-        let scheme = RequestTarget.scheme(of: target)
-        guard scheme == "http" || scheme == "https" else {
-            return refuse("a redirect to the scheme of \(shown), which is not followed")
+        let target: RequestURL
+        switch response.redirect {
+        case .to(let url):
+            target = url
+        case .nowhere(let location, let message):
+            return refuse("a redirect to \(location), which is not followed: \(message)")
+        case nil:
+            return refuse("a redirect without a Location")
         }
         guard mayLead(from: progress.target, to: target) else {
             return refuse(
-                "a redirect from https to \(shown), which is followed with --allow-downgrade only")
+                "a redirect from https to \(target), which is followed with --allow-downgrade only")
         }
         guard !progress.visited.contains(target) else {
-            return refuse("a redirect loop, back to \(shown)")
+            return refuse("a redirect loop, back to \(target)")
         }
         guard progress.visited.count <= configuration.maximumRedirects else {
             return refuse("more than \(configuration.maximumRedirects) redirects")
@@ -292,7 +290,7 @@ extension RunCoordinator {
             return finish(identifier, .cancelled)
         }
         // Not what an unprotected answer says, for a run that asks for protection.
-        let isDowngraded = RequestTarget.scheme(of: entry.url) == "https" && scheme == "http"
+        let isDowngraded = entry.url.isEncrypted && !target.isEncrypted
         progress.target = target
         progress.isPermanentSoFar =
             progress.isPermanentSoFar && !isDowngraded
@@ -306,9 +304,8 @@ extension RunCoordinator {
     }
 
     /// Whether a redirect gives up no encryption that the user wants to be kept.
-    func mayLead(from url: String, to target: String) -> Bool {
-        configuration.allowsDowngrade || RequestTarget.scheme(of: target) == "https"
-            || RequestTarget.scheme(of: url) == "http"
+    func mayLead(from url: RequestURL, to target: RequestURL) -> Bool {
+        configuration.allowsDowngrade || target.isEncrypted || !url.isEncrypted
     }
 
     func processed(_ completion: CodecCompletion) {
@@ -402,7 +399,7 @@ extension RunCoordinator {
             counters.bytesStored += progress.bytesStored
             if case .annotate = entry.plan { annotating -= 1 }
             if progress.start != nil {
-                outageRule.succeeded(host: RequestTarget.origin(of: entry.url))
+                outageRule.succeeded(host: entry.url.origin)
             }
             finish(identifier, progress.outcome)
         }

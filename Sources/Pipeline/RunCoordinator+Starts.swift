@@ -3,6 +3,7 @@ import HTTPSemantics
 import PrefetchModel
 import Scheduling
 import Transfers
+import URLParsing
 
 extension RunCoordinator {
     /// Bodies that may wait for a codec worker before transfers stop being started.
@@ -68,7 +69,7 @@ extension RunCoordinator {
     private func request(of identifier: Int, at now: ContinuousClock.Instant) -> TransferRequest? {
         guard let entry = pending[identifier], let progress = entry.progress else { return nil }
         if followMemory(identifier, entry, progress, at: now) { return nil }
-        progress.visited.append(progress.target)
+        progress.visited.append(progress.target.withoutCredentials)
         progress.part = part(of: entry, progress)
         counters.requests += 1
         let isForeign = isForeign(progress, of: entry)
@@ -76,8 +77,7 @@ extension RunCoordinator {
             id: identifier,
             // A redirect inside an origin keeps what the list gave for it, as with curl.
             url: isForeign
-                ? progress.target
-                : RequestTarget.withUserInformation(of: entry.url, progress.target),
+                ? progress.target : progress.target.withCredentials(of: entry.url),
             fields: progress.conditions + (progress.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [],
             isForeign: isForeign, addressRule: progress.addressRule,
@@ -86,8 +86,7 @@ extension RunCoordinator {
 
     /// Whether a redirect has led to another origin, for which nothing that the user gave is meant.
     private func isForeign(_ progress: PendingEntry.Progress, of entry: PendingEntry) -> Bool {
-        progress.target != entry.url
-            && RequestTarget.origin(of: progress.target) != RequestTarget.origin(of: entry.url)
+        progress.target != entry.url && progress.target.origin != entry.url.origin
     }
 
     /// The fields of an entry's present request that a response may vary on.
@@ -107,16 +106,16 @@ extension RunCoordinator {
     ) -> Bool {
         guard progress.visited.isEmpty, !progress.ignoresMemory, !progress.followsMemory,
             configuration.refresh != .all, configuration.maximumRedirects > 0,
-            let target = progress.copy?.permanentURL,
-            progress.copy?.url == RequestTarget.withoutUserInformation(entry.url),
-            target != progress.target, mayLead(from: entry.url, to: target), !isStopping
+            progress.copy?.url == entry.url.withoutCredentials.text,
+            let target = progress.copy.flatMap(rememberedTarget),
+            target != progress.target.withoutCredentials, mayLead(from: entry.url, to: target),
+            !isStopping
         else { return false }
         progress.target = target
         progress.permanentURL = target
         progress.followsMemory = true
         progress.conditions = conditions(entry, progress)
-        guard RequestTarget.origin(of: target) != RequestTarget.origin(of: entry.url),
-            let host = progress.host
+        guard target.origin != entry.url.origin, let host = progress.host
         else { return false }
         // Who has sent us there is not asked this time, and may have been anybody.
         progress.addressRule = .redirectedFromPublic
@@ -125,6 +124,17 @@ extension RunCoordinator {
         inFlight -= 1
         queue(identifier, entry, standing: .next, at: now)
         return true
+    }
+
+    /// Where permanent redirects led an earlier run, as this one would ask for it; a row may hold the target
+    /// as its origin spelled it.
+    private func rememberedTarget(_ copy: CachedCopy) -> RequestURL? {
+        guard let text = copy.permanentURL else { return nil }
+        do throws(EntryBatch.Problem) {
+            return try URLParser().parse(text.utf8).withoutCredentials
+        } catch {
+            return nil
+        }
     }
 
     /// The progress of an entry that starts, which begins with its first start.
@@ -174,7 +184,7 @@ extension RunCoordinator {
         // What is stored came from one URL. The validators of that one say nothing of another: not
         // of the hops on the way, nor of what an entry's `key` now stands for.
         guard let copy = progress.copy,
-            RequestTarget.withoutUserInformation(progress.target) == copy.responseURL
+            progress.target.withoutCredentials.text == copy.responseURL
         else { return [] }
         let original = copy[Recipe(encoding: .original)]
         guard progress.kept != nil || original.map(cache.directory.hasWholeFile) ?? false else {
@@ -235,7 +245,9 @@ extension RunCoordinator {
         decoding += 1
         stages.codecs.enqueue(
             CodecJob(
-                id: identifier, input: .original(original, originURL: progress.target)))
+                id: identifier,
+                input: .original(
+                    original, originURL: progress.target.withoutCredentials.text)))
         return true
     }
 

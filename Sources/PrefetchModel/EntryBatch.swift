@@ -79,6 +79,13 @@ package struct EntryBatch: Sendable {
         self.extras = extras
     }
 
+    /// The URL of one of the batch's records.
+    ///
+    /// - Precondition: the record has no problem.
+    package func url(of record: Record) -> RequestURL {
+        RequestURL(normalized: String(decoding: text[record.url], as: UTF8.self))
+    }
+
     /// The extras of one of the batch's records, or nil where it has none.
     package func extras(of record: Record) -> EntryExtras? {
         record.extras < 0 ? nil : extras[record.extras]

@@ -1,6 +1,7 @@
 internal import CCurl
 import Glibc
 import PrefetchModel
+import URLParsing
 
 /// One easy handle and what its present transfer has got so far.
 ///
@@ -12,6 +13,7 @@ final class ActiveTransfer {
     private let budget: BodyBudget
     private let waiting: WaitingTransfers
     private let cookies: CookieJar?
+    private let parser: URLParser
     private let proxies: ProxyRules
     /// The fields of most requests, which bring none of their own, and of foreign ones.
     private let commonFields: FieldList
@@ -25,7 +27,7 @@ final class ActiveTransfer {
     /// Where libcurl writes the text of an error.
     private let errorText: UnsafeMutablePointer<CChar>
 
-    private(set) var request = TransferRequest(id: -1, url: "")
+    private(set) var request = TransferRequest(id: -1, url: RequestURL(normalized: ""))
     private(set) var body: Body
     private(set) var bytesReceived = 0
     private var startedAt = ContinuousClock.now
@@ -63,7 +65,7 @@ final class ActiveTransfer {
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
         configuration: TransferConfiguration, budget: BodyBudget, waiting: WaitingTransfers,
-        cookies: CookieJar?
+        cookies: CookieJar?, parser: URLParser
     ) throws(TransferLoopError) {
         guard let handle = curl_easy_init() else {
             throw TransferLoopError(
@@ -75,10 +77,11 @@ final class ActiveTransfer {
         self.budget = budget
         self.waiting = waiting
         self.cookies = cookies
+        self.parser = parser
         proxies = ProxyRules(configuration.requests.proxies)
-        commonFields = FieldList(configuration.fieldLines(of: TransferRequest(id: -1, url: "")))
+        commonFields = FieldList(configuration.fieldLines(isForeign: false))
         foreignFields = FieldList(
-            configuration.fieldLines(of: TransferRequest(id: -1, url: "", isForeign: true)))
+            configuration.fieldLines(isForeign: true))
         fieldsInForce = commonFields
         hostAddresses = FieldList(configuration.requests.hostAddresses.map(\.text))
         body = Body(budget: budget)
@@ -206,16 +209,12 @@ final class ActiveTransfer {
         pausedAt = nil
         pausedTime = .zero
         errorText[0] = 0
-        // What libcurl cannot parse it refuses, and says so.
-        let url =
-            request.isForeign
-            ? RequestURL.withoutUserInformation(request.url) ?? "" : request.url
-        try check(ccurl_easy_set_string(handle, CURLOPT_URL, url), "URL")
+        let url = request.isForeign ? request.url.withoutCredentials : request.url
+        try check(ccurl_easy_set_string(handle, CURLOPT_URL, url.text), "URL")
         // Over TLS a second transfer waits to learn whether the first one's connection can be
         // shared (HTTP/2); plain connections never can and should open at once.
         try check(
-            ccurl_easy_set_long(
-                handle, CURLOPT_PIPEWAIT, request.url.utf8.starts(with: "https:".utf8) ? 1 : 0),
+            ccurl_easy_set_long(handle, CURLOPT_PIPEWAIT, url.isEncrypted ? 1 : 0),
             "connection sharing")
         try setWay(url)
         try setCredentials()
@@ -223,7 +222,7 @@ final class ActiveTransfer {
     }
 
     /// The proxy, and which addresses are looked at.
-    private func setWay(_ url: String) throws(TransferLoopError) {
+    private func setWay(_ url: RequestURL) throws(TransferLoopError) {
         let rule = request.addressRule ?? configuration.listedAddressRule
         let proxy = proxies.proxy(for: url)
         addresses =
@@ -237,7 +236,7 @@ final class ActiveTransfer {
     private func setCredentials() throws(TransferLoopError) {
         guard let credentials = configuration.requests.credentials else { return }
         // libcurl would send these in place of those in the URL, which were given for it alone.
-        let isSent = !request.isForeign && !RequestURL.hasUserInformation(request.url)
+        let isSent = !request.isForeign && request.url.credentials == nil
         guard isSent != credentialsInForce else { return }
         try check(
             ccurl_easy_set_string(
@@ -488,10 +487,9 @@ final class ActiveTransfer {
         let isFramed =
             version >= Int(CURL_HTTP_VERSION_2_0) || fields.first("content-length") != nil
             || fields.first("transfer-encoding") != nil
-        let location = (300..<400).contains(status) ? fields.first("location") : nil
         return Response(
             status: status, fields: fields, hasFramedBody: isFramed,
-            redirectURL: location.flatMap(resolved), receivedAt: time)
+            redirect: (300..<400).contains(status) ? redirect : nil, receivedAt: time)
     }
 
     private func receivedFields() -> [HeaderField] {
@@ -508,22 +506,25 @@ final class ActiveTransfer {
         return fields
     }
 
-    /// `Location` as libcurl's URL parser reads it against the request's URL; nil where it cannot.
+    /// `Location` against the request's URL.
     ///
     /// libcurl's own answer (CURLINFO_REDIRECT_URL) is there only after a body that ended well.
-    private func resolved(_ location: String) -> String? {
-        guard let parser = curl_url() else { return nil }
-        defer { curl_url_cleanup(parser) }
-        // A redirect leads to any scheme; which are followed is the caller's decision.
-        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_URLENCODE)
-        var text: UnsafeMutablePointer<CChar>?
-        guard curl_url_set(parser, CURLUPART_URL, request.url, 0) == CURLUE_OK,
-            curl_url_set(parser, CURLUPART_URL, location, flags) == CURLUE_OK,
-            curl_url_get(parser, CURLUPART_URL, &text, 0) == CURLUE_OK, let text
-        else { return nil }
-        defer { curl_free(text) }
-        return String(cString: text)
+    private var redirect: Redirect? {
+        withField("Location") { bytes in
+            do throws(EntryBatch.Problem) {
+                let target = try parser.parse(bytes, relativeTo: request.url)
+                return .to(target.withoutCredentials)
+            } catch {
+                let shown = RedactedURL(String(decoding: bytes, as: UTF8.self)).description
+                return .nowhere(
+                    location: String(shown.prefix(ActiveTransfer.shownLocation)),
+                    message: error.message)
+            }
+        }
     }
+
+    /// Of a `Location` that leads nowhere, the characters that are shown.
+    private static let shownLocation = 200
 
     /// Why the length of a response is not believed, which libcurl may accept all the same: what one
     /// reader takes for the body is not what another does (RFC 9112 §6.3).
@@ -545,11 +546,18 @@ final class ActiveTransfer {
 
     /// The value of a field of the response, of the first one with this name or of a later one.
     private func field(_ name: String, at index: Int = 0) -> String? {
+        withField(name, at: index) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Gives the bytes as they came, which need not be UTF-8.
+    private func withField<Value>(
+        _ name: String, at index: Int = 0, _ body: (UnsafeRawBufferPointer) -> Value
+    ) -> Value? {
         var field: UnsafeMutablePointer<curl_header>?
         guard curl_easy_header(handle, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
-            let field
+            let value = field?.pointee.value
         else { return nil }
-        return String(cString: field.pointee.value)
+        return body(UnsafeRawBufferPointer(start: value, count: strlen(value)))
     }
 
     private func failure(_ code: CURLcode, status: Int?) -> TransferFailure {

@@ -28,7 +28,7 @@ struct AddressChecks {
 
     /// For a request through a proxy: the proxy looks the origin up, so that only an address written
     /// in the URL can be looked at.
-    init(rule: AddressRule, proxiedURL: String) {
+    init(rule: AddressRule, proxiedURL: RequestURL) {
         self.rule = rule
         isProxied = true
         if let kind = AddressClass(hostOf: proxiedURL), let reason = rule.refusal(of: kind) {

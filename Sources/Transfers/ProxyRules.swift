@@ -18,12 +18,12 @@ struct ProxyRules {
     }
 
     /// The proxy as it was given, or nil when the origin is asked directly.
-    func proxy(for url: String) -> String? {
-        let isEncrypted = RequestURL.isEncrypted(url)
-        guard let proxy = isEncrypted ? settings.https : settings.http, !exceptsAll else {
+    func proxy(for url: RequestURL) -> String? {
+        guard let proxy = url.isEncrypted ? settings.https : settings.http, !exceptsAll else {
             return nil
         }
-        guard !exceptions.isEmpty, let host = RequestURL.host(of: url) else { return proxy }
+        guard !exceptions.isEmpty else { return proxy }
+        let host = String(url.host)
         let address = Address(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
         return exceptions.contains { $0.matches(host, address) } ? nil : proxy
     }

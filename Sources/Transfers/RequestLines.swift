@@ -5,11 +5,20 @@ extension TransferConfiguration {
     /// The header lines of a request, beside those that libcurl writes by itself, in libcurl's
     /// notation: `Name:` with nothing behind it leaves the field out.
     func fieldLines(of request: TransferRequest) -> [String] {
+        fieldLines(
+            isForeign: request.isForeign, userFields: request.userFields,
+            conditions: request.fields)
+    }
+
+    /// Those of requests without fields of their own, or with these.
+    func fieldLines(
+        isForeign: Bool, userFields: [HeaderField] = [], conditions: [HeaderField] = []
+    ) -> [String] {
         var fields = [HeaderField(name: "Accept", value: accept)]
-        if !request.isForeign {
-            fields = fields.replaced(by: requests.fields.replaced(by: request.userFields))
+        if !isForeign {
+            fields = fields.replaced(by: requests.fields.replaced(by: userFields))
         }
-        return (fields + request.fields).map {
+        return (fields + conditions).map {
             $0.value.isEmpty ? "\($0.name):" : "\($0.name): \($0.value)"
         }
     }
@@ -19,7 +28,34 @@ extension TransferConfiguration {
         let proxies = [requests.proxies.http, requests.proxies.https].compactMap(\.self)
         return (requests.fields + request.userFields).map(\.value)
             + [requests.credentials?.password].compactMap(\.self)
-            + ([request.url] + proxies).flatMap(RequestURL.passwords)
+            + ([request.url.text] + proxies).flatMap(TransferConfiguration.passwords)
+    }
+
+    /// The password in the text of a URL or of a proxy, percent-encoded and as it is.
+    private static func passwords(in text: String) -> [String] {
+        let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
+        // A path may hold one, too: in doubt too much is a secret.
+        guard let at = text[start...].lastIndex(of: "@"),
+            let colon = text[start..<at].firstIndex(of: ":")
+        else { return [] }
+        let password = text[text.index(after: colon)..<at]
+        return [String(password), decoded(password)]
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let high = rest.first?.hexadecimalValue,
+                let low = rest.dropFirst().first?.hexadecimalValue
+            {
+                bytes.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -4,9 +4,8 @@ package import PrefetchModel
 package struct TransferRequest: Sendable {
     /// Chosen by the caller; comes back in ``TransferCompletion``.
     package let id: Int
-    /// An absolute http or https URL; user information in it becomes `Authorization`, unless
-    /// ``isForeign``.
-    package let url: String
+    /// Its credentials become `Authorization`, unless ``isForeign``.
+    package let url: RequestURL
     /// Conditions, sent beside the fields of every request; values without control bytes.
     package let fields: [HeaderField]
     /// What the user gave this request, in place of ``RequestSettings/fields`` of the same names; an
@@ -23,7 +22,7 @@ package struct TransferRequest: Sendable {
     package let continuation: BodyContinuation?
 
     package init(
-        id: Int, url: String, fields: [HeaderField] = [], userFields: [HeaderField] = [],
+        id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
         isForeign: Bool = false, addressRule: AddressRule? = nil,
         continuation: BodyContinuation? = nil
     ) {
@@ -100,10 +99,18 @@ package struct Response: Sendable {
     /// Whether the transport could tell that the body was whole: it was announced, chunked, or
     /// framed by HTTP/2. False for a body that ended with its connection.
     package let hasFramedBody: Bool
-    /// `Location` resolved against the request's URL, for a redirect that has one.
-    package let redirectURL: String?
+    /// What `Location` says; nil without one, and for a status that is no redirect.
+    package let redirect: Redirect?
     /// When its last byte arrived.
     package let receivedAt: Timestamp
+}
+
+/// Where a redirect leads.
+package enum Redirect: Hashable, Sendable {
+    /// Without credentials, which are the user's to give and no origin's.
+    case to(RequestURL)
+    /// To what cannot be asked for; `location` is its beginning, for people.
+    case nowhere(location: String, message: String)
 }
 
 /// Why no whole response arrived.

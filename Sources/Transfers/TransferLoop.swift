@@ -1,5 +1,6 @@
 internal import CCurl
 package import PrefetchModel
+import URLParsing
 
 /// Owns libcurl's multi handle and every easy handle; turns requests into completions.
 ///
@@ -65,7 +66,7 @@ package final class TransferLoop: Sendable {
     ///   when the cookie jar cannot be written. What was in flight has been delivered as cancelled
     ///   then.
     package func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
-        // For redirects to international names; those of manifests are converted already.
+        // For proxies of international names; those of URLs are converted already.
         try InternationalLocale().run { () throws(TransferLoopError) in
             try carryOut(deliver: deliver)
         }
@@ -79,6 +80,14 @@ package final class TransferLoop: Sendable {
         var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
         var idle: [ActiveTransfer] = []
         let waiting = WaitingTransfers()
+        let parser: URLParser
+        do throws(EntryBatch.Problem) {
+            parser = try URLParser()
+        } catch {
+            throw TransferLoopError(
+                operation: "parser of URLs", code: Int32(CURLE_FAILED_INIT.rawValue),
+                message: error.message)
+        }
         // Delivered together: many end in one turn, and each delivery may wake its receiver.
         var ended: [TransferCompletion] = []
         // A time-out is seen a tenth of it late at most.
@@ -127,7 +136,7 @@ package final class TransferLoop: Sendable {
                     } else {
                         transfer = try ActiveTransfer(
                             configuration: configuration, budget: budget, waiting: waiting,
-                            cookies: cookies)
+                            cookies: cookies, parser: parser)
                     }
                     try transfer.prepare(request)
                     active[transfer.handle] = transfer

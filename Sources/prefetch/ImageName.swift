@@ -1,6 +1,6 @@
 import CacheStorage
-import Manifests
 import PrefetchModel
+import URLParsing
 
 /// What the user calls a cached image: its URL, or its cache key.
 struct ImageName {
@@ -27,7 +27,7 @@ struct ImageName {
 
     private var canonicalKey: String? {
         do throws(EntryBatch.Problem) {
-            return try URLNormalizer().canonical(text.utf8).key
+            return try URLParser().parse(text.utf8).withoutCredentials.text
         } catch {
             return nil
         }

@@ -4,6 +4,7 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
+import URLParsing
 
 extension StartOrder: ExpressibleByArgument {}
 extension ManifestFormat: ExpressibleByArgument {}
@@ -103,7 +104,7 @@ struct LimitOptions: ParsableArguments {
         }
         if let baseURL {
             do throws(EntryBatch.Problem) {
-                _ = try URLNormalizer(baseURL: baseURL)
+                _ = try URLParser(baseURL: baseURL)
             } catch {
                 throw ValidationError(
                     "--base-url takes an absolute http or https URL, like https://example.com/a/")

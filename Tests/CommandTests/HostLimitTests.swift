@@ -50,6 +50,36 @@ struct HostLimitTests {
         }
     }
 
+    /// One host is one, however a redirect spells it.
+    @Test(arguments: ["LOCALHOST", "u:p@localhost", "%6Cocalhost"])
+    func aHostThatIsSpelledDifferentlyHasOneLimit(host: String) async throws {
+        try await withOrigin { origin in
+            for index in 0..<6 {
+                var picture = Response.image(Fixtures.png(seed: index))
+                var hop = Response.redirect(to: "//\(host):\(origin.port)/target/\(index)")
+                picture.delayBeforeHead = .milliseconds(30)
+                hop.delayBeforeHead = .milliseconds(30)
+                origin.serve("/target/\(index)", picture)
+                origin.serve("/\(index)", hop)
+            }
+            let lines = (0..<6).map { origin.url("/\($0)", host: "me:secret@localhost") }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "--host-concurrency", "1", "--header", "X-Key: 1")
+                #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
+                #expect(origin.snapshot.peakInFlight == 1)
+                // What was given for the host stays with it.
+                for request in origin.requests {
+                    #expect(request.header("X-Key") == "1")
+                    #expect(request.header("Authorization") == "Basic bWU6c2VjcmV0")
+                }
+                let rows = try await workspace.query(
+                    "SELECT count(*) FROM resource WHERE final_url LIKE 'http://localhost:%'")
+                #expect(rows == [["6"]])
+            }
+        }
+    }
+
     /// An arrival may be late, which brings the next one nearer to it: many starts are looked at
     /// together, and the machine gets less than what the 6 retries of `a.localhost` take.
     @Test func noHostIsAskedSoonerThanItsIntervalAllows() async throws {

@@ -191,6 +191,47 @@ struct RetryTests {
         }
     }
 
+    /// As older versions wrote what a redirect said: it is asked for as it is spelled today, and nothing
+    /// that is stored of the other spelling is confirmed.
+    @Test func aRememberedRedirectOfAnotherSpellingIsAskedForAnew() async throws {
+        try await withOrigin { origin in
+            var image = Response.image(picture)
+            image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
+            origin.serve("/old.png", .redirect(301, to: "/new.png"))
+            origin.serve("/new.png", image)
+            try await withWorkspace { workspace in
+                let lines = [origin.url("/old.png", host: "localhost")]
+                _ = try await workspace.prefetch(lines)
+                let target = origin.url("/new.png", host: "localhost")
+                let spelled = "HTTP://u:p@LOCALHOST:\(origin.port)/%6Eew.png"
+                try await workspace.runSQL(
+                    "UPDATE resource SET final_url = '\(spelled)', permanent_url = '\(spelled)'")
+                let second = try await workspace.prefetch(lines)
+                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+                #expect(origin.snapshot.paths == ["/old.png", "/new.png", "/new.png"])
+                #expect(origin.requests.last?.header("If-None-Match") == nil)
+                #expect(origin.requests.last?.header("Authorization") == nil)
+                #expect(
+                    try await workspace.query("SELECT final_url, permanent_url FROM resource")
+                        == [[target, target]])
+            }
+        }
+    }
+
+    @Test func aLoopIsSeenHoweverItIsSpelled() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .redirect(to: "//LOCALHOST:\(origin.port)/x/../%61#b"))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([
+                    origin.url("/a", host: "u:p@localhost")
+                ])
+                #expect(run.report.verdicts == ["failed/redirect"], "\(run.result)")
+                #expect(run.report[line: 1]?.message?.contains("loop") == true)
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
     @Test func aPermanentRedirectIsRememberedAndForgottenWhenItIsWrong() async throws {
         try await withOrigin { origin in
             var image = Response.image(picture)

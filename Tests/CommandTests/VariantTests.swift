@@ -106,6 +106,28 @@ struct VariantTests {
         }
     }
 
+    @Test func aDerivedVariantsFileHoldsNoPassword() async throws {
+        try await withOrigin { origin in
+            let (url, _) = try serve(origin, "max-age=3600")
+            try await withWorkspace { workspace in
+                let listed = url.replacing("http://", with: "http://me:secret@")
+                _ = try await run(workspace, [listed], VariantTests.original)
+                let second = try await run(workspace, [listed], ["--encode", "png"])
+                #expect(second.report.verdicts == ["derived"], "\(second.result)")
+                let path = try #require(second.report.entries.first?.path)
+                let attribute = try await Command(
+                    executable: "/usr/bin/python3",
+                    arguments: [
+                        "-I", "-c",
+                        "import os,sys; print(os.getxattr(sys.argv[1], 'user.xdg.origin.url').decode())",
+                        workspace.cache + "/" + path,
+                    ], environment: ["PATH": "/usr/bin:/bin"], folder: workspace.folder
+                ).run()
+                #expect(attribute.output == url + "\n", "\(attribute)")
+            }
+        }
+    }
+
     @Test func aDerivedVariantGetsTheAttributesOfItsLine() async throws {
         try await withOrigin { origin in
             let (url, _) = try serve(origin, "max-age=3600")

@@ -33,7 +33,7 @@ struct EntryStoreTests {
         ]
         let url = "http://h/\(number)?" + String(repeating: "x", count: number % 300)
         return PendingEntry(
-            manifest: "m\(number % 3).txt", line: number, url: url,
+            manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
             priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 4],
             extras: extras[number % 3], queuedAt: .now)
@@ -175,7 +175,8 @@ struct EntryStoreTests {
         while store.hasRoom(beside: count), count < 10_000 {
             store.add(
                 PendingEntry(
-                    manifest: "m", line: count, url: "u", key: "u", priority: .normal,
+                    manifest: "m", line: count, url: RequestURL(normalized: "u"), key: "u",
+                    priority: .normal,
                     plan: .fetch, extras: extras, queuedAt: .now), as: count)
             count += 1
         }

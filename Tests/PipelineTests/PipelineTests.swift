@@ -5,34 +5,6 @@ import Testing
 @testable import Pipeline
 
 @Suite(.timeLimit(.minutes(5)))
-struct RequestTargetTests {
-    @Test(arguments: [
-        ("http://h/a", "http://h"),
-        ("https://user:pw@h:8443/a@b?c@d", "https://h:8443"),
-        ("http://[::1]:80/", "http://[::1]:80"),
-        ("http://h?q", "http://h"),
-    ])
-    func originLeavesOutUserInformation(url: String, expected: String) {
-        #expect(RequestTarget.origin(of: url) == expected)
-    }
-
-    @Test(arguments: [
-        ("http://user:pw@h/a", "http://h/a"),
-        ("http://a@b@h/x@y", "http://h/x@y"),
-        ("http://h/x@y", "http://h/x@y"),
-        ("http://h", "http://h"),
-    ])
-    func userInformationIsLeftOutOfWhatIsStored(url: String, expected: String) {
-        #expect(RequestTarget.withoutUserInformation(url) == expected)
-    }
-
-    @Test func fragmentIsLeftOutOfRequests() {
-        #expect(RequestTarget.withoutFragment("http://h/a#b#c") == "http://h/a")
-        #expect(RequestTarget.withoutFragment("http://h/a") == "http://h/a")
-    }
-}
-
-@Suite(.timeLimit(.minutes(5)))
 struct MemoryBudgetTests {
     @Test func refusesAtOnceWhatCanNeverFit() {
         let budget = MemoryBudget(total: ByteCount(10))

@@ -27,16 +27,15 @@ struct ProxyRulesTests {
     ])
     func exceptsAsLibcurlDoes(list: String, url: String, isDirect: Bool) {
         let rules = ProxyRules(ProxySettings(explicit: "p:1", exceptions: list))
-        #expect(rules.proxy(for: url) == (isDirect ? nil : "p:1"))
+        #expect(rules.proxy(for: RequestURL(parsing: url)) == (isDirect ? nil : "p:1"))
     }
 
     @Test func eachSchemeHasItsProxy() {
         var settings = ProxySettings()
         settings.http = "plain:1"
         let rules = ProxyRules(settings)
-        #expect(rules.proxy(for: "http://a/") == "plain:1")
-        #expect(rules.proxy(for: "https://a/") == nil)
-        #expect(rules.proxy(for: "HTTPS://a/") == nil)
-        #expect(rules.proxy(for: "httpsx://a/") == "plain:1")
+        #expect(rules.proxy(for: RequestURL(parsing: "http://a/")) == "plain:1")
+        #expect(rules.proxy(for: RequestURL(parsing: "https://a/")) == nil)
+        #expect(rules.proxy(for: RequestURL(parsing: "HTTPS://a/")) == nil)
     }
 }

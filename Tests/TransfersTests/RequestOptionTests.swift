@@ -43,7 +43,7 @@ struct RequestOptionTests {
                 let own = try [field("X-Both: entry"), field("X-Run:"), field("X-Own: 1")]
                 _ = await loop.get {
                     TransferRequest(
-                        id: $0, url: origin.url("/own"),
+                        id: $0, url: RequestURL(parsing: origin.url("/own")),
                         fields: [HeaderField(name: "If-None-Match", value: "\"e\"")],
                         userFields: own)
                 }
@@ -86,7 +86,8 @@ struct RequestOptionTests {
                     for base in [origin.url("/"), inside] {
                         let completion = await loop.get {
                             TransferRequest(
-                                id: $0, url: base + path, userFields: entry, isForeign: isForeign)
+                                id: $0, url: RequestURL(parsing: base + path), userFields: entry,
+                                isForeign: isForeign)
                         }
                         #expect(completion.status == 200)
                     }
@@ -127,7 +128,8 @@ struct RequestOptionTests {
                 ] {
                     let completion = await loop.get {
                         TransferRequest(
-                            id: $0, url: "http://\(host):\(origin.port)/", isForeign: isForeign)
+                            id: $0, url: RequestURL(parsing: "http://\(host):\(origin.port)/"),
+                            isForeign: isForeign)
                     }
                     #expect(completion.status == 200)
                 }

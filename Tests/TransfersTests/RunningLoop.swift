@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import URLParsing
 
 @testable import Transfers
 
@@ -19,7 +20,10 @@ final class RunningLoop: Sendable {
     func get(
         _ url: String, fields: [HeaderField] = [], addressRule: AddressRule? = nil
     ) async -> TransferCompletion {
-        await get { TransferRequest(id: $0, url: url, fields: fields, addressRule: addressRule) }
+        await get {
+            TransferRequest(
+                id: $0, url: RequestURL(parsing: url), fields: fields, addressRule: addressRule)
+        }
     }
 
     func get(_ request: (Int) -> TransferRequest) async -> TransferCompletion {
@@ -62,6 +66,13 @@ func withLoop(
     loop.stop()
     for await _ in ended {}
     try result.get()
+}
+
+extension RequestURL {
+    /// As a manifest's, or as it is where the parser refuses it, so that libcurl has to.
+    init(parsing text: String) {
+        self = (try? URLParser().parse(text.utf8)) ?? RequestURL(normalized: text)
+    }
 }
 
 extension TransferCompletion {

@@ -40,7 +40,10 @@ struct TransferLoopTests {
             continuation.finish()
         }
         thread.start()
-        loop.start(urls.enumerated().map { TransferRequest(id: $0.offset, url: $0.element) })
+        loop.start(
+            urls.enumerated().map {
+                TransferRequest(id: $0.offset, url: RequestURL(parsing: $0.element))
+            })
         try await work(loop)
         for await _ in stream {}
         return received.withLock { $0 }
@@ -123,7 +126,10 @@ struct TransferLoopTests {
                         for completion in completions {
                             continuation.yield(completion.id)
                             if completion.id + 1 < count {
-                                loop.start([TransferRequest(id: completion.id + 1, url: url)])
+                                loop.start([
+                                    TransferRequest(
+                                        id: completion.id + 1, url: RequestURL(parsing: url))
+                                ])
                             } else {
                                 loop.stop()
                             }
@@ -135,7 +141,7 @@ struct TransferLoopTests {
                 continuation.finish()
             }
             thread.start()
-            loop.start([TransferRequest(id: 0, url: url)])
+            loop.start([TransferRequest(id: 0, url: RequestURL(parsing: url))])
             var identifiers: [Int] = []
             for await identifier in stream { identifiers.append(identifier) }
             #expect(identifiers == Array(0..<count))
@@ -170,7 +176,7 @@ struct TransferLoopTests {
             }
             thread.start()
             let url = "http://127.0.0.1:\(origin.port)/a"
-            loop.start((0..<count).map { TransferRequest(id: $0, url: url) })
+            loop.start((0..<count).map { TransferRequest(id: $0, url: RequestURL(parsing: url)) })
             var arrived = 0
             for await completion in stream {
                 #expect(try body(completion) == Self.bytes)
@@ -309,7 +315,40 @@ struct TransferLoopTests {
             }
             #expect(notFound.status == 404)
             #expect(redirect.status == 302)
-            #expect(redirect.redirectURL == "\(base)/c?x#y")
+            #expect(redirect.redirect == .to(RequestURL(normalized: "\(base)/c?x")))
+        }
+    }
+
+    @Test(arguments: [
+        ("HTTP://U:P@LocalHost:80/%7ea#f", "http://localhost/~a"),
+        ("//LOCALHOST:/", "http://localhost/"), ("http://[::0:1]:80", "http://[::1]/"),
+        ("http://bücher.de/é", "http://xn--bcher-kva.de/%C3%A9"), ("http://h./", "http://h./"),
+    ])
+    func targetsOfRedirectsAreNormalised(location: String, expected: String) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .redirect(to: location))
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            guard case .response(let head, nil)? = result?.result else {
+                Issue.record("\(String(describing: result))")
+                return
+            }
+            #expect(head.redirect == .to(RequestURL(normalized: expected)))
+        }
+    }
+
+    @Test(arguments: ["ftp://u:secret@h/", "http://u:secret@h:99999/", "http://a|b/"])
+    func aRedirectThatLeadsNowhereShowsNoSecret(location: String) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .redirect(to: location + String(repeating: "x", count: 1000)))
+            let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
+            guard case .response(let head, nil)? = result?.result,
+                case .nowhere(let shown, let message)? = head.redirect
+            else {
+                Issue.record("\(String(describing: result))")
+                return
+            }
+            #expect(!shown.contains("secret") && !message.contains("secret"))
+            #expect(shown.count <= 200)
         }
     }
 

@@ -16,8 +16,6 @@ final class ByteClasses {
     static let userInformation: UInt8 = 16
     /// Those of a path but the full stop, which may begin a dot segment.
     static let pathWithoutStop: UInt8 = 32
-    /// What a line may not hold: 0x00…0x1F but the tab, and 0x7F.
-    static let control: UInt8 = 64
 
     let table: UnsafePointer<UInt8>
 
@@ -37,35 +35,10 @@ final class ByteClasses {
         add(ByteClasses.userInformation | text, "!$&'()*+,;=".utf8)
         add(text, ":@/[]".utf8)
         add(ByteClasses.query, "?".utf8)
-        add(ByteClasses.control, 0...8)
-        add(ByteClasses.control, 10...31)
-        add(ByteClasses.control, CollectionOfOne(127))
         self.table = UnsafePointer(table)
     }
 
     deinit {
         UnsafeMutablePointer(mutating: table).deallocate()
-    }
-}
-
-extension UInt8 {
-    /// The value of a hexadecimal digit of either case, or nil.
-    var hexadecimalValue: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        default: nil
-        }
-    }
-
-    var isDecimalDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-
-    var isLetter: Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
-    }
-
-    var lowercased: UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
     }
 }

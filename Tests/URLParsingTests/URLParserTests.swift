@@ -2,10 +2,10 @@ import Foundation
 import PrefetchModel
 import Testing
 
-@testable import Manifests
+@testable import URLParsing
 
 @Suite(.timeLimit(.minutes(5)))
-struct URLNormalizerTests {
+struct URLParserTests {
     @Test(arguments: [
         ("HTTP://EXAMPLE.com", "http://example.com/"),
         ("http://a.b:80/x", "http://a.b/x"),
@@ -34,6 +34,11 @@ struct URLNormalizerTests {
         ("http://%31%32%37.1/", "http://127.0.0.1/"),
         ("http://１２７.1/", "http://127.0.0.1/"),
         ("http://a.b./", "http://a.b./"),
+        ("http://[::0:1]/", "http://[::1]/"),
+        ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]/"),
+        ("http://[2001:DB8:0:0:1:0:0:1]/", "http://[2001:db8::1:0:0:1]/"),
+        ("http://[::ffff:102:304]/", "http://[::ffff:1.2.3.4]/"),
+        ("http://[fe80:0::1%25eth0]/", "http://[fe80::1%25eth0]/"),
         ("http://[::FFFF:1.2.3.4]:80/", "http://[::ffff:1.2.3.4]/"),
         ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
         ("http://bücher.de/", "http://xn--bcher-kva.de/"),
@@ -44,9 +49,7 @@ struct URLNormalizerTests {
         ("http://:@a.b/", "http://a.b/"),
     ])
     func normalizes(text: String, expected: String) throws {
-        let result = try URLNormalizer().canonical(text.utf8)
-        #expect(result.requestURL == expected)
-        #expect(result.key == expected)
+        #expect(try URLParser().parse(text.utf8).text == expected)
     }
 
     @Test(arguments: [
@@ -57,9 +60,11 @@ struct URLNormalizerTests {
         ("http://u:@a.b/", "http://u:@a.b/"),
     ])
     func keyHasNoUserInformation(text: String, expected: String) throws {
-        let result = try URLNormalizer().canonical(text.utf8)
-        #expect(result.requestURL == expected)
-        #expect(result.key == (text.hasSuffix("x") ? "http://a.b/x" : "http://a.b/"))
+        let result = try URLParser().parse(text.utf8)
+        #expect(result.text == expected)
+        #expect(
+            result.withoutCredentials.text == (text.hasSuffix("x") ? "http://a.b/x" : "http://a.b/")
+        )
     }
 
     @Test(arguments: [
@@ -69,8 +74,30 @@ struct URLNormalizerTests {
         ("%2e%2e/x", "http://b.c/d/x"),
     ])
     func resolvesAgainstBase(text: String, expected: String) throws {
-        let normalizer = try URLNormalizer(baseURL: "HTTP://B.c:80/d/e/f?g#h")
-        #expect(try normalizer.canonical(text.utf8).requestURL == expected)
+        let parser = try URLParser(baseURL: "HTTP://B.c:80/d/e/f?g#h")
+        #expect(try parser.parse(text.utf8).text == expected)
+    }
+
+    /// The targets of redirects, from a URL with credentials of its own.
+    @Test(arguments: [
+        ("/x y", "http://u:p@b.c/x%20y"), ("?q", "http://u:p@b.c/d/e?q"),
+        ("//B.C:80", "http://b.c/"),
+        ("HTTP://B.C:/%7Ef#g", "http://b.c/~f"), ("http://v@b.c/", "http://v@b.c/"),
+        ("HTTPS://BÜCHER.de:443/", "https://xn--bcher-kva.de/"), ("http://%62.c/", "http://b.c/"),
+    ])
+    func resolvesAgainstAURL(text: String, expected: String) throws {
+        let parser = try URLParser()
+        let listed = try parser.parse("http://u:p@B.C/d/e".utf8)
+        #expect(try parser.parse(text.utf8, relativeTo: listed).text == expected)
+        // Nothing is kept of it.
+        #expect(throws: EntryBatch.Problem.self) { _ = try parser.parse("/x".utf8) }
+    }
+
+    @Test func bytesOfALocationAreKept() throws {
+        let parser = try URLParser()
+        let listed = try parser.parse("http://b.c/".utf8)
+        let location = Array("/caf".utf8) + [0xE9]
+        #expect(try parser.parse(location, relativeTo: listed).text == "http://b.c/caf%E9")
     }
 
     @Test(arguments: [
@@ -89,22 +116,22 @@ struct URLNormalizerTests {
         (" http://a/", .invalidEntry),
     ])
     func refuses(text: String, reason: FailureReason) throws {
-        let normalizer = try URLNormalizer()
+        let parser = try URLParser()
         let problem = #expect(throws: EntryBatch.Problem.self) {
-            _ = try normalizer.canonical(text.utf8)
+            _ = try parser.parse(text.utf8)
         }
         #expect(problem?.reason == reason)
     }
 
     @Test func messagesHoldNoUserInformation() throws {
-        let normalizer = try URLNormalizer()
+        let parser = try URLParser()
         for text in [
             "http://secret:secret@a.b:99999/", "ftp://secret:secret@a.b/", "secret:secret@a.b/",
             "http://secret:secret@ä|/", "http://secret secret@h/", "http:secret@x",
             "http://a.b:secret/secret@h",
         ] {
             let problem = #expect(throws: EntryBatch.Problem.self) {
-                _ = try normalizer.canonical(text.utf8)
+                _ = try parser.parse(text.utf8)
             }
             let message = try #require(problem?.message)
             #expect(!message.contains("secret"))
@@ -113,16 +140,16 @@ struct URLNormalizerTests {
     }
 
     @Test func escapesTextThatIsNotUTF8InPathsOnly() throws {
-        let normalizer = try URLNormalizer()
+        let parser = try URLParser()
         let path = Array("http://a.b/".utf8) + [0xFF, 0xC3]
-        #expect(try normalizer.canonical(path).requestURL == "http://a.b/%FF%C3")
+        #expect(try parser.parse(path).text == "http://a.b/%FF%C3")
         #expect(throws: EntryBatch.Problem.self) {
-            _ = try normalizer.canonical(Array("http://a".utf8) + [0xFF] + Array(".b/".utf8))
+            _ = try parser.parse(Array("http://a".utf8) + [0xFF] + Array(".b/".utf8))
         }
     }
 
     @Test(arguments: ["example.com", "ftp://a.b/", "", "http://"])
     func refusesBase(text: String) {
-        #expect(throws: EntryBatch.Problem.self) { _ = try URLNormalizer(baseURL: text) }
+        #expect(throws: EntryBatch.Problem.self) { _ = try URLParser(baseURL: text) }
     }
 }

@@ -2,7 +2,7 @@ import CCurl
 import Glibc
 import PrefetchModel
 
-extension URLNormalizer {
+extension URLParser {
     /// One part of a parsed URL as libcurl hands it out; nil when it answers `absent`, its code for
     /// a part that the URL does not have.
     static func part(

@@ -1,9 +1,11 @@
+import PrefetchModel
+
 /// The byte-wise check that a URL is canonical, for the great majority of lines, which need no
 /// parser.
 ///
 /// It accepts only what libcurl's parser and the normalisation give back unchanged, and is free to
 /// refuse more: everything odd takes the way through libcurl.
-extension URLNormalizer {
+extension URLParser {
     /// Longer ones are libcurl's to judge, which refuses from 8 000 000 bytes on.
     private static let maximumFastBytes = 1 << 20
     /// RFC 1035 §2.3.4.
@@ -19,8 +21,8 @@ extension URLNormalizer {
 
     /// The length of the canonical URL that begins at `start` and ends before the first space or
     /// tab, or at `count`; 0 when there is none.
-    func canonicalPrefix(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
-        guard count <= URLNormalizer.maximumFastBytes, count > 8,
+    package func canonicalPrefix(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
+        guard count <= URLParser.maximumFastBytes, count > 8,
             start[0] == UInt8(ascii: "h"), start[1] == UInt8(ascii: "t"),
             start[2] == UInt8(ascii: "t"), start[3] == UInt8(ascii: "p")
         else { return 0 }
@@ -36,7 +38,7 @@ extension URLNormalizer {
         index += hostLength
         if index < count, start[index] == UInt8(ascii: ":") {
             index += 1
-            let portLength = URLNormalizer.plainPortLength(
+            let portLength = URLParser.plainPortLength(
                 start + index, count: count - index, otherThan: isSecure ? 443 : 80)
             guard portLength > 0 else { return 0 }
             index += portLength
@@ -87,7 +89,7 @@ extension URLNormalizer {
     /// The length of a host that libcurl leaves as it is; 0 when that is not certain.
     private func plainHostLength(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
         let table = classes.table
-        let limit = min(count, URLNormalizer.maximumHostBytes + 1)
+        let limit = min(count, URLParser.maximumHostBytes + 1)
         var length = 0
         var previous = UInt8(ascii: ".")
         var mayBeNumber = true
@@ -111,10 +113,10 @@ extension URLNormalizer {
             length += 1
         }
         guard length > 0, length < limit || limit == count,
-            length <= URLNormalizer.maximumHostBytes, previous != UInt8(ascii: ".")
+            length <= URLParser.maximumHostBytes, previous != UInt8(ascii: ".")
         else { return 0 }
         if mayBeNumber, start[0].isDecimalDigit,
-            !URLNormalizer.isDottedQuad(start, count: length)
+            !URLParser.isDottedQuad(start, count: length)
         {
             return 0
         }

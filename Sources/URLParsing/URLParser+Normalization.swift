@@ -1,7 +1,7 @@
 import CCurl
 import PrefetchModel
 
-extension URLNormalizer {
+extension URLParser {
     /// The longest scheme that libcurl recognises (`MAX_SCHEME_LEN` in its `urlapi.c`).
     private static let maximumSchemeBytes = 40
 
@@ -12,25 +12,25 @@ extension URLNormalizer {
             throw EntryBatch.Problem(reason: .invalidEntry, message: "the URL is empty")
         }
         var length = 0
-        while length < bytes.count, URLNormalizer.isSchemeByte(bytes[length], at: length) {
+        while length < bytes.count, URLParser.isSchemeByte(bytes[length], at: length) {
             length += 1
         }
-        guard length > 0, length <= URLNormalizer.maximumSchemeBytes, length < bytes.count,
+        guard length > 0, length <= URLParser.maximumSchemeBytes, length < bytes.count,
             bytes[length] == UInt8(ascii: ":")
         else {
             if hasBase { return }
-            throw URLNormalizer.problem(CURLUE_BAD_SCHEME)
+            throw URLParser.problem(CURLUE_BAD_SCHEME)
         }
         let scheme = String(
             decoding: (0..<length).map { bytes[$0].lowercased }, as: UTF8.self)
         if scheme == "http" || scheme == "https" { return }
         // A host and its port: `localhost:8080/a.png`.
         if length + 1 < bytes.count, bytes[length + 1].isDecimalDigit {
-            throw URLNormalizer.problem(CURLUE_BAD_SCHEME)
+            throw URLParser.problem(CURLUE_BAD_SCHEME)
         }
         // `user:password@host` looks like a scheme and its rest.
         guard !(length..<bytes.count).contains(where: { bytes[$0] == UInt8(ascii: "@") }) else {
-            throw URLNormalizer.problem(CURLUE_UNSUPPORTED_SCHEME)
+            throw URLParser.problem(CURLUE_UNSUPPORTED_SCHEME)
         }
         throw EntryBatch.Problem(
             reason: .unsupportedScheme,
@@ -61,7 +61,7 @@ extension URLNormalizer {
                 let high = bytes[index].hexadecimalValue,
                 let low = bytes[index + 1].hexadecimalValue
             else {
-                URLNormalizer.appendEscape(of: byte, to: &text)
+                URLParser.appendEscape(of: byte, to: &text)
                 continue
             }
             index += 2
@@ -69,7 +69,7 @@ extension URLNormalizer {
             if classes.table[Int(value)] & ByteClasses.unreserved != 0 {
                 text.append(value)
             } else {
-                URLNormalizer.appendEscape(of: value, to: &text)
+                URLParser.appendEscape(of: value, to: &text)
             }
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 import PrefetchModel
 import Testing
 
-@testable import Manifests
+@testable import URLParsing
 
 /// The byte-wise check and libcurl agree on every text, and a second normalisation changes nothing.
 @Suite(.timeLimit(.minutes(5)))
@@ -16,12 +16,12 @@ struct URLAgreementTests {
 
     /// Both ways to the result, with and without a base.
     struct Pair {
-        let fast: URLNormalizer
-        let libcurl: URLNormalizer
+        let fast: URLParser
+        let libcurl: URLParser
 
         init(baseURL: String? = nil) throws {
-            fast = try URLNormalizer(baseURL: baseURL, usesFastPath: true)
-            libcurl = try URLNormalizer(baseURL: baseURL, usesFastPath: false)
+            fast = try URLParser(baseURL: baseURL, usesFastPath: true)
+            libcurl = try URLParser(baseURL: baseURL, usesFastPath: false)
         }
 
         /// A description of the disagreement, or nil.
@@ -50,11 +50,11 @@ struct URLAgreementTests {
         }
 
         private static func result(
-            _ normalizer: URLNormalizer, _ text: [UInt8]
+            _ parser: URLParser, _ text: [UInt8]
         ) -> Result<Value, EntryBatch.Problem> {
             var output: [UInt8] = [1]
             do throws(EntryBatch.Problem) {
-                let ranges = try normalizer.append(text.span, to: &output)
+                let ranges = try parser.append(text.span, to: &output)
                 return .success(
                     Value(url: Array(output[ranges.url]), key: Array(output[ranges.key])))
             } catch {

@@ -1,7 +1,8 @@
 import CCurl
+import Glibc
 package import PrefetchModel
 
-/// Turns the text of a URL into the one that is requested, and into its cache key.
+/// Turns the text of a URL, of a manifest's or of a redirect's, into the one that is requested.
 ///
 /// libcurl's URL API reads the text, the parser that later makes the request, so that the two never
 /// disagree about the host. What it gives is normalised as RFC 3986 §6.2.2 and §6.2.3 allow:
@@ -9,22 +10,24 @@ package import PrefetchModel
 ///   empty path as `/`, dot segments removed, no fragment;
 /// - hosts: numeric spellings of an IPv4 address as libcurl rewrites them (`127.1` → `127.0.0.1`),
 ///   international names in their ASCII form (libcurl's own conversion by libidn2,
-///   non-transitional);
+///   non-transitional), IPv6 addresses as RFC 5952 writes them. A full stop at the end of a name stays:
+///   it keeps resolvers from their search list, and libcurl sends it in `Host`, so that it may well be
+///   another host;
 /// - escapes in upper case, escaped unreserved bytes decoded; a `%` that begins no escape becomes
 ///   `%25`; bytes that have no place in a URL (spaces, quotation marks, `<>\^{|}` and the accent,
 ///   all from 0x80) are escaped one by one. Text that is not UTF-8 is not an error in a path or
 ///   query and is escaped in the same way, as libcurl does under `CURLU_URLENCODE`.
 ///
 /// An empty query keeps its `?`, since libcurl sends it. libcurl accepts `http:/host/` and
-/// `http:///host/` for `http://host/`. The key is the request's URL without user information.
+/// `http:///host/` for `http://host/`. A cache key is the request's URL without user information.
 ///
 /// The result is always ASCII, and normalising it again changes nothing: text that libcurl reads
 /// otherwise a second time (`http://%31.1/`) is read until it rests.
 ///
 /// Not shared between threads.
-package final class URLNormalizer {
+package final class URLParser {
     let classes = ByteClasses()
-    /// Holds the parsed base; each relative reference resolves on a duplicate of it.
+    /// Holds the parsed base of all texts; each relative reference resolves on a duplicate of it.
     private let base: OpaquePointer?
     private let usesFastPath: Bool
     private let locale = InternationalLocale()
@@ -51,44 +54,66 @@ package final class URLNormalizer {
             return
         }
         // The base goes through the same reading as any URL, and is absolute after it.
-        let canonical = try URLNormalizer().canonical(Array(baseURL.utf8))
-        let handle = curl_url()
-        guard let handle,
-            canonical.requestURL.withCString({ curl_url_set(handle, CURLUPART_URL, $0, 0) })
-                == CURLUE_OK
-        else {
-            curl_url_cleanup(handle)
-            base = nil
-            throw EntryBatch.Problem(reason: .invalidEntry, message: "the base URL is not valid")
-        }
-        base = handle
+        base = try URLParser.handle(of: try URLParser().parse(baseURL.utf8))
     }
 
     deinit {
         curl_url_cleanup(base)
     }
 
-    /// The URL to request and the cache key for a URL's text, which may be relative when there is a
-    /// base. White space is not trimmed.
+    /// The URL to request for a URL's text, which may be relative when there is a base. White space is
+    /// not trimmed.
     ///
     /// - Throws: `unsupportedScheme` for schemes other than `http` and `https`, `invalidEntry` for
     ///   everything else; the message never holds user information.
-    package func canonical(
+    package func parse(
         _ bytes: some Sequence<UInt8>
-    ) throws(EntryBatch.Problem) -> (requestURL: String, key: String) {
-        var text: [UInt8] = []
-        let source = Array(bytes)
-        let ranges = try append(source.span, to: &text)
-        return (
-            String(decoding: text[ranges.url], as: UTF8.self),
-            String(decoding: text[ranges.key], as: UTF8.self)
-        )
+    ) throws(EntryBatch.Problem) -> RequestURL {
+        try parse(Array(bytes), base: base)
     }
 
-    /// Appends what ``canonical(_:)`` returns to `text`; both ranges are one when there is no user
-    /// information.
-    func append(
+    /// The same for a text that may be relative to `url`, as `Location` is.
+    ///
+    /// - Throws: as ``parse(_:)``.
+    package func parse(
+        _ bytes: some Sequence<UInt8>, relativeTo url: RequestURL
+    ) throws(EntryBatch.Problem) -> RequestURL {
+        let handle = try URLParser.handle(of: url)
+        defer { curl_url_cleanup(handle) }
+        return try parse(Array(bytes), base: handle)
+    }
+
+    private func parse(
+        _ bytes: [UInt8], base: OpaquePointer?
+    ) throws(EntryBatch.Problem) -> RequestURL {
+        var text: [UInt8] = []
+        let range = try append(bytes.span, base: base, to: &text).url
+        return RequestURL(normalized: String(decoding: text[range], as: UTF8.self))
+    }
+
+    /// A handle that holds an absolute URL; the caller's to free.
+    private static func handle(of url: RequestURL) throws(EntryBatch.Problem) -> OpaquePointer {
+        guard let handle = curl_url() else { throw problem(CURLUE_OUT_OF_MEMORY) }
+        let status = url.text.withCString { curl_url_set(handle, CURLUPART_URL, $0, 0) }
+        guard status == CURLUE_OK else {
+            curl_url_cleanup(handle)
+            throw EntryBatch.Problem(reason: .invalidEntry, message: "the base URL is not valid")
+        }
+        return handle
+    }
+
+    /// Appends the text of the URL that ``parse(_:)`` returns to `text`, and its cache key; both ranges
+    /// are one when there is no user information.
+    ///
+    /// - Throws: as ``parse(_:)``; `text` is as it was then.
+    package func append(
         _ bytes: Span<UInt8>, to text: inout [UInt8]
+    ) throws(EntryBatch.Problem) -> (url: Range<Int>, key: Range<Int>) {
+        try append(bytes, base: base, to: &text)
+    }
+
+    private func append(
+        _ bytes: Span<UInt8>, base: OpaquePointer?, to text: inout [UInt8]
     ) throws(EntryBatch.Problem) -> (url: Range<Int>, key: Range<Int>) {
         let start = text.count
         if usesFastPath, isCanonical(bytes) {
@@ -101,7 +126,7 @@ package final class URLNormalizer {
             let next = try parsed(current.bytes.span, base: nil)
             if next.bytes == current.bytes { break }
             turns += 1
-            guard turns <= URLNormalizer.maximumTurns else {
+            guard turns <= URLParser.maximumTurns else {
                 throw EntryBatch.Problem(
                     reason: .invalidEntry, message: "the host name has too many layers of escapes")
             }
@@ -131,11 +156,11 @@ package final class URLNormalizer {
         // A handle that has held a URL resolves the next one against it, and cannot be emptied:
         // setting the URL to NULL does nothing.
         guard let handle = base.map({ curl_url_dup($0) }) ?? curl_url() else {
-            throw URLNormalizer.problem(CURLUE_OUT_OF_MEMORY)
+            throw URLParser.problem(CURLUE_OUT_OF_MEMORY)
         }
         defer { curl_url_cleanup(handle) }
         let status = curl_url_set(handle, CURLUPART_URL, terminated, UInt32(CURLU_URLENCODE))
-        guard status == CURLUE_OK else { throw URLNormalizer.problem(status) }
+        guard status == CURLUE_OK else { throw URLParser.problem(status) }
         return try normalized(handle)
     }
 
@@ -143,33 +168,32 @@ package final class URLNormalizer {
         var result = ParsedURL()
         result.bytes.reserveCapacity(terminated.count + 16)
 
-        let scheme = try URLNormalizer.part(CURLUPART_SCHEME, of: handle, absent: CURLUE_NO_SCHEME)
+        let scheme = try URLParser.part(CURLUPART_SCHEME, of: handle, absent: CURLUE_NO_SCHEME)
         let schemeText = (scheme ?? []).map(\.lowercased)
         let defaultPort: [UInt8]
         switch schemeText {
         case Array("http".utf8): defaultPort = Array("80".utf8)
         case Array("https".utf8): defaultPort = Array("443".utf8)
-        default: throw URLNormalizer.problem(CURLUE_UNSUPPORTED_SCHEME)
+        default: throw URLParser.problem(CURLUE_UNSUPPORTED_SCHEME)
         }
         result.bytes += schemeText
         result.bytes += "://".utf8
 
         try appendUserInformation(of: handle, to: &result)
         try appendHost(of: handle, to: &result.bytes)
-        if let port = try URLNormalizer.part(CURLUPART_PORT, of: handle, absent: CURLUE_NO_PORT),
+        if let port = try URLParser.part(CURLUPART_PORT, of: handle, absent: CURLUE_NO_PORT),
             port != defaultPort
         {
             result.bytes.append(UInt8(ascii: ":"))
             result.bytes += port
         }
-        if let path = try URLNormalizer.part(CURLUPART_PATH, of: handle, absent: CURLUE_OK) {
+        if let path = try URLParser.part(CURLUPART_PATH, of: handle, absent: CURLUE_OK) {
             var text: [UInt8] = []
             appendNormalized(path, allowed: ByteClasses.path, to: &text)
-            URLNormalizer.removeDotSegments(&text)
+            URLParser.removeDotSegments(&text)
             result.bytes += text
         }
-        if let query = try URLNormalizer.part(CURLUPART_QUERY, of: handle, absent: CURLUE_NO_QUERY)
-        {
+        if let query = try URLParser.part(CURLUPART_QUERY, of: handle, absent: CURLUE_NO_QUERY) {
             result.bytes.append(UInt8(ascii: "?"))
             appendNormalized(query, allowed: ByteClasses.query, to: &result.bytes)
         }
@@ -180,8 +204,8 @@ package final class URLNormalizer {
     private func appendUserInformation(
         of handle: OpaquePointer, to result: inout ParsedURL
     ) throws(EntryBatch.Problem) {
-        let user = try URLNormalizer.part(CURLUPART_USER, of: handle, absent: CURLUE_NO_USER)
-        let password = try URLNormalizer.part(
+        let user = try URLParser.part(CURLUPART_USER, of: handle, absent: CURLUE_NO_USER)
+        let password = try URLParser.part(
             CURLUPART_PASSWORD, of: handle, absent: CURLUE_NO_PASSWORD)
         guard !(user ?? []).isEmpty || !(password ?? []).isEmpty else { return }
         let start = result.bytes.count
@@ -198,18 +222,19 @@ package final class URLNormalizer {
     private func appendHost(
         of handle: OpaquePointer, to text: inout [UInt8]
     ) throws(EntryBatch.Problem) {
-        let host = try URLNormalizer.part(CURLUPART_HOST, of: handle, absent: CURLUE_NO_HOST)
-        guard let host, !host.isEmpty else { throw URLNormalizer.problem(CURLUE_NO_HOST) }
+        let host = try URLParser.part(CURLUPART_HOST, of: handle, absent: CURLUE_NO_HOST)
+        guard let host, !host.isEmpty else { throw URLParser.problem(CURLUE_NO_HOST) }
         if host.first == UInt8(ascii: "[") {
-            text += host.dropLast().map(\.lowercased)
-            if let zone = try URLNormalizer.part(
+            text.append(UInt8(ascii: "["))
+            text += try URLParser.usualIPv6(host.dropFirst().dropLast())
+            if let zone = try URLParser.part(
                 CURLUPART_ZONEID, of: handle, absent: CURLUE_NO_ZONEID)
             {
                 guard
                     zone.allSatisfy({
                         classes.table[Int($0)] & ByteClasses.unreserved != 0
                     })
-                else { throw URLNormalizer.problem(CURLUE_BAD_IPV6) }
+                else { throw URLParser.problem(CURLUE_BAD_IPV6) }
                 // RFC 6874 §2.
                 text += "%25".utf8
                 text += zone
@@ -223,14 +248,28 @@ package final class URLNormalizer {
         }
         // libcurl answers a name that cannot be converted with "out of memory".
         let converted = try locale.run { () throws(EntryBatch.Problem) -> [UInt8]? in
-            try URLNormalizer.part(
+            try URLParser.part(
                 CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE),
                 absent: CURLUE_OUT_OF_MEMORY)
         }
         guard let converted, !converted.isEmpty else {
-            throw URLNormalizer.problem(CURLUE_BAD_HOSTNAME)
+            throw URLParser.problem(CURLUE_BAD_HOSTNAME)
         }
         try appendASCIIHost(converted, to: &text)
+    }
+
+    /// An IPv6 address as RFC 5952 writes it, for which libcurl leaves any spelling.
+    private static func usualIPv6(
+        _ bytes: some Sequence<UInt8>
+    ) throws(EntryBatch.Problem) -> [UInt8] {
+        var address = in6_addr()
+        guard inet_pton(AF_INET6, String(decoding: Array(bytes), as: UTF8.self), &address) == 1
+        else { throw problem(CURLUE_BAD_IPV6) }
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil else {
+            throw problem(CURLUE_BAD_IPV6)
+        }
+        return text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     }
 
     /// libcurl lets more through (`a|b`, `a%b`), which no resolver can answer.
@@ -240,7 +279,7 @@ package final class URLNormalizer {
         for byte in host {
             let lower = byte.lowercased
             guard classes.table[Int(lower)] & ByteClasses.host != 0 else {
-                throw URLNormalizer.problem(CURLUE_BAD_HOSTNAME)
+                throw URLParser.problem(CURLUE_BAD_HOSTNAME)
             }
             text.append(lower)
         }
