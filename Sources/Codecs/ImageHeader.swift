@@ -32,62 +32,110 @@ package struct ImageHeader: Hashable, Sendable {
     /// Up to which a PNG may become a JPEG of 4:4:4.
     static let mostPixelsOfWholeChroma = 16_000_000
 
-    /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:)`` allocates for this image, the source itself not
-    /// counted: coefficients, pixels, and the output.
+    /// An upper estimate, in bytes, of what ``process(_:header:recipe:limits:cancellation:)`` allocates for this image, the source
+    /// itself not counted: coefficients, pixels, and the output. `Int.max` for what cannot be counted.
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
+        estimatedBytes(for: recipe).count
+    }
+
+    /// The same of ``checkedStructure(of:header:limits:cancellation:)``: nothing for a JPEG; a PNG that is not
+    /// made in the usual way is left to the decoder.
+    package var structureMemoryBytes: Int {
+        format == .jpeg ? 0 : decodeMemoryBytes(for: Recipe(encoding: .original))
+    }
+
+    private func estimatedBytes(for recipe: Recipe) -> ByteEstimate {
         let isSmall = recipe.pngEffort == .small
+        let width = ByteEstimate(widthInPixels)
+        let height = ByteEstimate(heightInPixels)
+        let pixels = ByteEstimate(pixels)
+        let source = ByteEstimate(sourceBytes)
+        let allCoefficients = ByteEstimate(coefficientBytes)
         // The libraries' own state and tables; libdeflate's compressor is most of it, of which the
         // highest levels have 9 MB.
-        var fixed = isSmall ? 12 << 20 : 3 << 20
-        if hasPackedProfile { fixed += 2 * CodecLimits().maximumMetadataBytes }
+        var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
+        if hasPackedProfile { fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes) }
         // Taken out of the source and put together.
-        if recipe.stripping == .none { fixed += 2 * sourceBytes }
-        func stride(_ pixels: Int) -> Int { (pixels * channels * bitDepth + 7) / 8 + 1 }
+        if recipe.stripping == .none { fixed = fixed + 2 * source }
+        func stride(_ pixels: ByteEstimate) -> ByteEstimate {
+            (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
+        }
         let isTurned = isTurned(by: recipe)
         // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
         // compressed.
-        let longest = isTurned ? max(widthInPixels, heightInPixels) : widthInPixels
-        let rows = heightInPixels * stride(widthInPixels)
+        let longest = isTurned ? max(width, height) : width
+        let rows = height * stride(width)
         // Those of a small picture are all of them.
         let margin =
             fixed + min((isSmall ? 1100 : 300) * stride(longest), 5 * rows + 8 * stride(longest))
-        let turnedRows = isTurned ? max(widthInPixels * stride(heightInPixels), rows) : 0
+        let turnedRows = isTurned ? max(width * stride(height), rows) : 0
         // An output buffer grows by doubling, up to the source's length unless a larger output is kept.
-        var output = recipe.keepsLarger ? 4 * sourceBytes : 2 * sourceBytes
+        var output = recipe.keepsLarger ? 4 * source : 2 * source
         // The first result is kept while smaller ones are looked for.
-        if recipe.maximumStoredBytes != nil { output *= 2 }
+        if recipe.maximumStoredBytes != nil { output = 2 * output }
         switch (format, recipe.encoding) {
         case (.jpeg, .original):
-            return margin + (isProgressiveOrInterlaced ? coefficientBytes : 0)
+            return margin + (isProgressiveOrInterlaced ? allCoefficients : 0)
         case (.jpeg, .same), (.jpeg, .jpeg):
             // Turned ones lie beside those as read.
-            return margin + coefficientBytes * (isTurned ? 2 : 1) + output
+            return margin + allCoefficients * (isTurned ? 2 : 1) + output
         case (.jpeg, .png):
-            let decoded = pixels * min(channels, 3) + max(widthInPixels, heightInPixels)
-            let coefficients = isProgressiveOrInterlaced ? coefficientBytes : 0
+            let decoded = pixels * ByteEstimate(min(channels, 3)) + max(width, height)
+            let coefficients = isProgressiveOrInterlaced ? allCoefficients : 0
             // Beside the rows there are first coefficients, then turned rows, then the output; with
             // more effort a copy of the rows and two outputs.
             return margin + decoded + max(coefficients, (isSmall ? 3 : 1) * decoded)
         case (_, .original):
             // An animation's frames are each put together to be decoded.
-            return margin + (isAnimated ? sourceBytes : 0)
+            return margin + (isAnimated ? source : 0)
         case (_, .same) where isAnimated, (_, .png) where isAnimated:
-            return margin + 2 * sourceBytes
+            return margin + 2 * source
         case (_, .jpeg):
             // Grey or RGB, before with alpha, and beside it turned, or all coefficients and a JPEG.
-            let coefficients = (pixels > ImageHeader.mostPixelsOfWholeChroma ? 3 : 6) * pixels
+            let isLarge = pixels > ByteEstimate(ImageHeader.mostPixelsOfWholeChroma)
+            let coefficients = (isLarge ? 3 : 6) * pixels
             let jpeg = recipe.quality > 90 ? 6 * pixels : 3 * pixels / 2
-            let trials = min(recipe.maximumStoredBytes ?? 0, 3 * pixels)
-            return margin + 3 * pixels + heightInPixels
-                + coefficients + jpeg + 2 * trials
+            let trials = min(ByteEstimate(recipe.maximumStoredBytes ?? 0), 3 * pixels)
+            return margin + 3 * pixels + height + coefficients + jpeg + 2 * trials
         default:
             let written = max(rows, turnedRows)
-            let file = recipe.keepsLarger ? written + written / 64 : sourceBytes
+            let file = recipe.keepsLarger ? written + written / 64 : source
             // With more effort two files, one in work, from a copy of the rows.
-            let again = isSmall ? written + 2 * max(written, file) - file : 0
-            return margin + rows + turnedRows + file + again
+            let again = isSmall ? written + 2 * max(written, file) : 0
+            return margin + rows + turnedRows + (isSmall ? again : file)
         }
     }
+}
+
+/// A number of bytes that saturates: a header of 100 bytes may say anything, and whatever is beyond
+/// `Int.max` is beyond every budget.
+private struct ByteEstimate: Comparable, ExpressibleByIntegerLiteral {
+    let count: Int
+
+    /// - Precondition: `count` is zero or more.
+    init(_ count: Int) {
+        self.count = count
+    }
+
+    init(integerLiteral count: Int) {
+        self.init(count)
+    }
+
+    static func + (left: ByteEstimate, right: ByteEstimate) -> ByteEstimate {
+        let (sum, overflows) = left.count.addingReportingOverflow(right.count)
+        return ByteEstimate(overflows ? .max : sum)
+    }
+
+    static func * (left: ByteEstimate, right: ByteEstimate) -> ByteEstimate {
+        let (product, overflows) = left.count.multipliedReportingOverflow(by: right.count)
+        return ByteEstimate(overflows ? .max : product)
+    }
+
+    static func / (left: ByteEstimate, right: Int) -> ByteEstimate {
+        ByteEstimate(left.count / right)
+    }
+
+    static func < (left: ByteEstimate, right: ByteEstimate) -> Bool { left.count < right.count }
 }
 
 /// Reads the header, without decoding.

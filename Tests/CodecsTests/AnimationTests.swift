@@ -83,11 +83,11 @@ import Testing
         var file: [UInt8] { Animation.file(chunks) }
     }
 
-    fileprivate static func bytes(_ value: UInt32) -> [UInt8] {
+    static func bytes(_ value: UInt32) -> [UInt8] {
         (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
     }
 
-    fileprivate static func deflated(_ bytes: [UInt8]) -> [UInt8] {
+    static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var length = 0
         guard let packed = cpng_deflate(bytes, bytes.count, 6, &length) else { return [] }
         defer { free(packed) }

@@ -34,6 +34,27 @@ enum HandmadeJPEG {
         }
     }
 
+    /// A legal file of black pixels whose scans bring nothing: one of DC, then one for each of the
+    /// other coefficients and bit planes. The side has 8 pixels, or a multiple of 64.
+    static func emptyScans(_ count: Int, side: Int = 8) -> [UInt8] {
+        let quantisation = [0xFF, 0xDB, 0, 67, 0] + [UInt8](repeating: 1, count: 64)
+        let size = [UInt8(side >> 8), UInt8(side & 255)]
+        let frame: [UInt8] = [0xFF, 0xC2, 0, 11, 8] + size + size + [1, 1, 0x11, 0]
+        // One code of one bit each: "no difference" and "end of block". So one bit for each block, eight
+        // in a byte.
+        let codes = [UInt8(1)] + [UInt8](repeating: 0, count: 15) + [0]
+        let tables = [0xFF, 0xC4, 0, 38, 0x00] + codes + [0x10] + codes
+        let data =
+            side == 8 ? [0x7F] : [UInt8](repeating: 0, count: side / 8 * side / 8 / 8)
+        var scans: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0] + data
+        for index in 0..<count - 1 {
+            let coefficient = UInt8(index % 63 + 1)
+            let precision: UInt8 = index < 63 ? 0x01 : 0x10
+            scans += [0xFF, 0xDA, 0, 8, 1, 1, 0, coefficient, coefficient, precision] + data
+        }
+        return [0xFF, 0xD8] + quantisation + frame + tables + scans + [0xFF, 0xD9]
+    }
+
     private static func segment(_ marker: UInt8, _ payload: [UInt8]) -> [UInt8] {
         let length = payload.count + 2
         return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload

@@ -15,27 +15,12 @@ import Testing
         }
     }
 
-    /// A legal file of 8×8 black pixels whose scans bring nothing: one of DC, then one for each of the
-    /// other coefficients and bit planes.
-    private func emptyScans(_ count: Int) -> [UInt8] {
-        let quantisation = [0xFF, 0xDB, 0, 67, 0] + [UInt8](repeating: 1, count: 64)
-        let frame: [UInt8] = [0xFF, 0xC2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0]
-        // One code of one bit each: "no difference" and "end of block".
-        let codes = [UInt8(1)] + [UInt8](repeating: 0, count: 15) + [0]
-        let tables = [0xFF, 0xC4, 0, 38, 0x00] + codes + [0x10] + codes
-        var scans: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0, 0, 0x7F]
-        for index in 0..<count - 1 {
-            let coefficient = UInt8(index % 63 + 1)
-            let precision: UInt8 = index < 63 ? 0x01 : 0x10
-            scans += [0xFF, 0xDA, 0, 8, 1, 1, 0, coefficient, coefficient, precision, 0x7F]
-        }
-        return [0xFF, 0xD8] + quantisation + frame + tables + scans + [0xFF, 0xD9]
-    }
-
     @Test(arguments: everyRecipe)
     func refusesAScanBomb(recipe: Recipe) {
-        #expect(refusal(emptyScans(100), recipe) == nil)
-        #expect(refusal(emptyScans(101), recipe) == .limitExceeded("more scans than allowed"))
+        #expect(refusal(HandmadeJPEG.emptyScans(100), recipe) == nil)
+        #expect(
+            refusal(HandmadeJPEG.emptyScans(101), recipe)
+                == .limitExceeded("more scans than allowed"))
     }
 
     @Test func refusesMoreScansThanTheLimitSays() {
@@ -71,16 +56,7 @@ import Testing
 
     /// Many scans of many blocks that hold nothing: 3 MB that keep a core busy for seconds.
     @Test func endsAtItsTime() throws {
-        let side = 4096
-        var source = emptyScans(100)
-        let frame = try #require(
-            source.indices.first { source[$0...].starts(with: [0xFF, 0xC2]) })
-        let bytes = [UInt8(side >> 8), UInt8(side & 255)]
-        source.replaceSubrange(frame + 5..<frame + 9, with: bytes + bytes)
-        // One bit for each block, eight in a byte.
-        let data = [UInt8](repeating: 0, count: side / 8 * side / 8 / 8)
-        var whole: [UInt8] = []
-        for byte in source { byte == 0x7F ? whole += data : whole.append(byte) }
+        let whole = HandmadeJPEG.emptyScans(100, side: 4096)
         var limits = CodecLimits()
         limits.maximumTime = .milliseconds(50)
         let begin = ThreadClock.now
@@ -97,6 +73,37 @@ import Testing
         #expect(
             header.decodeMemoryBytes(for: Recipe(encoding: .original))
                 < header.decodeMemoryBytes(for: Recipe()))
+    }
+
+    /// Every factor of an estimate comes from a file or from a flag.
+    @Test(arguments: Recipe.Encoding.allCases, PNGEffort.allCases)
+    func whatCannotBeCountedFitsNoBudget(encoding: Recipe.Encoding, effort: PNGEffort) throws {
+        let most = 0x7FFF_FFFF
+        for stripping in [Recipe.Stripping.none, .safe] {
+            var recipe = Recipe(encoding: encoding, quality: 95, keepsLarger: true)
+            recipe.pngEffort = effort
+            recipe.stripping = stripping
+            recipe.maximumStoredBytes = .max
+            for (bitDepth, colorType) in [(8, 2), (16, 6), (1, 0)] as [(UInt8, UInt8)] {
+                var source = Samples.colourPNG
+                source.replaceSubrange(
+                    16..<24,
+                    with: AnimationTests.bytes(UInt32(most)) + AnimationTests.bytes(UInt32(most)))
+                source[24] = bitDepth
+                source[25] = colorType
+                for isTurned in [false, true] {
+                    let turn = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(6))
+                    var file = source
+                    if isTurned { file.insert(contentsOf: turn, at: 33) }
+                    let header = try imageHeader(
+                        file, limits: CodecLimits(maximumPixels: 1 << 62))
+                    #expect(header.pixels == most * most)
+                    let need = header.decodeMemoryBytes(for: recipe)
+                    #expect(encoding == .original ? need >= most : need > 1 << 60)
+                    #expect(header.structureMemoryBytes >= most / 8)
+                }
+            }
+        }
     }
 
     /// As cameras make them, within what `--memory` leaves for decoding by default.

@@ -120,8 +120,10 @@ func structureRefusal(
     }
 }
 
-func imageHeader(_ source: [UInt8]) throws -> ImageHeader {
-    try source.withUnsafeBytes { try header(of: $0) }
+func imageHeader(
+    _ source: [UInt8], limits: CodecLimits = CodecLimits()
+) throws -> ImageHeader {
+    try source.withUnsafeBytes { try header(of: $0, limits: limits) }
 }
 
 let everyRecipe = [
