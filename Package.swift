@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Codecs", dependencies: ["CJPEG", "CPNG", "PrefetchModel"],
+            name: "Codecs", dependencies: ["CInterruption", "CJPEG", "CPNG", "PrefetchModel"],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -150,9 +150,12 @@ let package = Package(
         .target(
             name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CCrash", cSettings: boundary),
-        .target(name: "CJPEG", cSettings: boundary, linkerSettings: [.linkedLibrary("jpeg")]),
+        .target(name: "CInterruption", cSettings: boundary),
         .target(
-            name: "CPNG", cSettings: boundary,
+            name: "CJPEG", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("jpeg")]),
+        .target(
+            name: "CPNG", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
@@ -166,7 +169,7 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["Codecs", "CJPEG", "CPNG"]
+    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "Codecs"]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel"]
     package.dependencies = []
     package.products = []

@@ -146,11 +146,11 @@ static cjpeg_status run_encode(
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
     int quality, bool halves_chroma, const uint8_t *segments, size_t segments_length, size_t maximum_output,
-    uint64_t deadline_nanoseconds, cjpeg_result *result, char *message) {
+    cinterruption *interruption, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, NULL, 0, NULL, result, message);
     s.maximum_output = maximum_output;
-    s.deadline = deadline_nanoseconds;
+    s.interruption = interruption;
     cjpeg_status status = run_encode(
         &s, pixels, stride, width, height, channels, quality, halves_chroma, segments, segments_length,
         result);

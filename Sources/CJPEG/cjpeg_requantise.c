@@ -134,6 +134,7 @@ static void requantise(
             for (JDIMENSION line = 0; line < rows; line++) {
                 JCOEF *row_start = blocks[line][0];
                 JDIMENSION width = component->width_in_blocks;
+                cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE2);
                 if (is_coarser) requantise_row(row_start, width, ratio);
                 if (is_suspicious(row_start, width) && !has_codes(row_start, width)) {
                     cjpeg_fail(s, CJPEG_ENCODE_FAILED, "a coefficient too large for a baseline file");

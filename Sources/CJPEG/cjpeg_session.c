@@ -157,20 +157,12 @@ static void note_scan(cjpeg_session *s) {
     }
 }
 
-/// Looking at the clock costs half a microsecond, so it is not done for every narrow row.
-static void check_time(cjpeg_session *s) {
-    if (s->deadline == 0) return;
-    s->pixels_since_look += s->pixels_a_step;
-    if (s->pixels_since_look < 65536) return;
-    s->pixels_since_look = 0;
-    if (cjpeg_now() > s->deadline) cjpeg_fail(s, CJPEG_LIMIT, "more processor time than allowed");
-}
-
 /// Called for every row of pixels or of whole blocks, so at least once in every scan of a
 /// multi-scan file.
 static void progress_monitor(j_common_ptr cinfo) {
-    if (cinfo->is_decompressor) note_scan(cinfo->client_data);
-    check_time(cinfo->client_data);
+    cjpeg_session *s = cinfo->client_data;
+    if (cinfo->is_decompressor) note_scan(s);
+    cjpeg_check_interruption(s, s->pixels_a_step);
 }
 
 static void destination_start(j_compress_ptr cinfo) {
@@ -205,7 +197,7 @@ void cjpeg_begin(
     s->input = input;
     s->input_length = length;
     s->limits = limits;
-    if (limits != NULL) s->deadline = limits->deadline_nanoseconds;
+    if (limits != NULL) s->interruption = limits->interruption;
     s->progress.progress_monitor = progress_monitor;
     s->message = message;
     message[0] = 0;

@@ -33,12 +33,10 @@ typedef struct {
     size_t maximum_output;
     bool is_encoding;
     uint64_t encode_begin;
-    /// Of processor time; 0 for none.
-    uint64_t deadline;
+    cinterruption *interruption;
     /// About as many pixels as the library works on from one call of its progress monitor to the
-    /// next, and those since the clock was looked at.
+    /// next.
     uint64_t pixels_a_step;
-    uint64_t pixels_since_look;
     bool has_seen_scan;
     /// Bit n: component n was in a scan.
     unsigned components_seen;
@@ -51,6 +49,11 @@ uint64_t cjpeg_now(void);
 
 /// Ends the call with a status and a text.
 _Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
+
+/// Ends the call if it is interrupted, now that so many more pixels have been worked on.
+static inline void cjpeg_check_interruption(cjpeg_session *s, uint64_t pixels) {
+    if (cinterruption_after(s->interruption, pixels)) cjpeg_fail(s, CJPEG_INTERRUPTED, "");
+}
 
 /// Makes a session and an empty result; to be ended by `cjpeg_end` however the call goes. Neither
 /// jumps. Without a source to read, `input` and `limits` are NULL.

@@ -1,5 +1,7 @@
 #include "cjpeg_transform.h"
 
+#include "cjpeg_session.h"
+
 #include <stddef.h>
 
 bool cjpeg_is_transposing(int orientation) { return orientation >= 5; }
@@ -80,6 +82,7 @@ static void turn_component(
     block_map map = make_map(orientation);
     // From the top, in which order alone an array may be written.
     for (JDIMENSION y = 0; y < rows; y++) {
+        cjpeg_check_interruption(source->client_data, (uint64_t)columns * DCTSIZE2);
         JBLOCKROW target = source->mem->access_virt_barray(
             (j_common_ptr)source, to, y, 1, TRUE)[0];
         JBLOCKROW line = NULL;

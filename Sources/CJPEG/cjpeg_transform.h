@@ -23,7 +23,7 @@ void cjpeg_request_turned(j_decompress_ptr source, int orientation, jvirt_barray
 
 /// Turns the coefficients upright and gives the target, which has the source's parameters, those
 /// of the result: size, density, sampling factors and quantisation tables. May jump to the
-/// library's error handler.
+/// library's error handler, and when the source's session is interrupted.
 ///
 /// Nothing is lost: coefficients move and change signs.
 void cjpeg_turn(

@@ -66,6 +66,7 @@ typedef struct {
     const uint8_t *bytes;
     /// How many places are looked at for a match.
     int depth;
+    cinterruption *interruption;
 } compressor;
 
 // MARK: - Tables of RFC 1951 section 3.2.5
@@ -478,6 +479,7 @@ static inline size_t find(
     return found;
 }
 
+/// False when it does not fit, and when interrupted.
 static bool run(compressor *c, size_t length) {
     histogram block = {0}, segment = {0};
     size_t position = 0, run_start = 0, block_start = 0, count = 0;
@@ -529,6 +531,7 @@ static bool run(compressor *c, size_t length) {
             c->sequences[count++] = (sequence){(uint32_t)(position - run_start), 0, 0};
             run_start = position;
         }
+        if (cinterruption_after(c->interruption, position - block_end)) return false;
         learn(c, &segment);
         // A header takes some 80 bytes.
         const float header_bits = 640;
@@ -561,8 +564,8 @@ static bool run(compressor *c, size_t length) {
 }
 
 cpng_status cpng_compress_photograph(
-    const uint8_t *bytes, size_t length, int depth, uint8_t *output, size_t capacity,
-    size_t *output_length) {
+    const uint8_t *bytes, size_t length, int depth, cinterruption *interruption, uint8_t *output,
+    size_t capacity, size_t *output_length) {
     *output_length = 0;
     // Places have 32 bits.
     if (length > UINT32_MAX) return CPNG_LIMIT;
@@ -579,6 +582,7 @@ cpng_status cpng_compress_photograph(
     }
     c->bytes = bytes;
     c->depth = depth;
+    c->interruption = interruption;
     // Until the first segment tells more.
     for (int symbol = 0; symbol < 256; symbol++) c->literal_costs[symbol] = 8 * 5;
     for (int code = 0; code < 29; code++) c->length_costs[code] = 8 * 7;
@@ -596,5 +600,5 @@ cpng_status cpng_compress_photograph(
         *output_length = (size_t)(c->writer.next - output);
     }
     free(c);
-    return CPNG_OK;
+    return cinterruption_after(interruption, 0) ? CPNG_INTERRUPTED : CPNG_OK;
 }

@@ -5,7 +5,8 @@
 #include "cpng.h"
 
 /// Compresses to a zlib stream (RFC 1950, 1951). `*output_length` is 0 with `CPNG_OK` when it does
-/// not fit into `capacity`; `CPNG_LIMIT` answers a `length` that does not fit 32 bits.
+/// not fit into `capacity`; `CPNG_LIMIT` answers a `length` that does not fit 32 bits, and
+/// `CPNG_INTERRUPTED` an interruption.
 ///
 /// For bytes that repeat little and are unevenly distributed, as filtered photographs are: only
 /// matches of eight bytes or more are looked for, and taken where they cost less than their
@@ -14,7 +15,7 @@
 ///
 /// - `depth`: at how many places a match is looked for, 1 or more.
 cpng_status cpng_compress_photograph(
-    const uint8_t *bytes, size_t length, int depth, uint8_t *output, size_t capacity,
-    size_t *output_length);
+    const uint8_t *bytes, size_t length, int depth, cinterruption *interruption,
+    uint8_t *output, size_t capacity, size_t *output_length);
 
 #endif

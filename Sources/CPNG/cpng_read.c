@@ -21,7 +21,6 @@ typedef struct {
     size_t input_length;
     size_t offset;
     int warnings;
-    uint64_t pixels_since_look;
     cpng_image *image;
     uint8_t *row;
     /// Of `OUTPUT_OPAQUE`: red, green, blue.
@@ -40,6 +39,10 @@ static _Noreturn void fail(session *s, cpng_status status, const char *text) {
     s->status = status;
     snprintf(s->message, CPNG_MESSAGE_BYTES, "%s", text);
     longjmp(s->jump, 1);
+}
+
+static void check_interruption(session *s, uint64_t bytes) {
+    if (cinterruption_after(s->limits->interruption, bytes)) fail(s, CPNG_INTERRUPTED, "");
 }
 
 static _Noreturn void on_error(png_structp png, png_const_charp text) {
@@ -83,6 +86,8 @@ static void on_warning(png_structp png, png_const_charp text) {
 
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
     session *s = png_get_io_ptr(png);
+    // A few kilobytes may be megabytes of a row.
+    check_interruption(s, 4 * (uint64_t)count);
     if (count > s->input_length - s->offset) {
         fail(s, CPNG_TRUNCATED, "the data ends before the image does");
     }
@@ -139,16 +144,9 @@ static bool needs_colour(const session *s) {
     return is_transparent && !is_grey;
 }
 
-/// Looking at the clock costs half a microsecond, so it is not done for every narrow row.
 static void read_row(session *s, uint8_t *row) {
     png_read_row(s->png, row, NULL);
-    if (s->limits->deadline_nanoseconds == 0) return;
-    s->pixels_since_look += s->image->width;
-    if (s->pixels_since_look < 65536) return;
-    s->pixels_since_look = 0;
-    if (now() > s->limits->deadline_nanoseconds) {
-        fail(s, CPNG_LIMIT, "more processor time than allowed");
-    }
+    check_interruption(s, s->image->row_bytes);
 }
 
 static void read_rows(session *s, output_kind kind) {
@@ -205,6 +203,7 @@ static void read_rows(session *s, output_kind kind) {
         size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
         for (uint32_t y = 0; y < image->height; y++) {
             uint8_t *row = image->rows + y * row_bytes;
+            check_interruption(s, row_bytes);
             blend_row(row + 1, image->width, channels, s->background);
             memmove(image->rows + y * packed, row, packed);
         }
@@ -247,6 +246,7 @@ static cpng_status read_image(
     memset(&s, 0, sizeof s);
     memset(image, 0, sizeof *image);
     message[0] = 0;
+    image->interruption = limits->interruption;
     s.input = source;
     s.input_length = length;
     s.limits = limits;

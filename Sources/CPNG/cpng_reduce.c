@@ -7,6 +7,11 @@ static const uint8_t *row_at(const cpng_image *image, uint32_t y) {
     return image->rows + (size_t)y * (image->row_bytes + 1) + 1;
 }
 
+/// To be asked before each row.
+static bool is_interrupted(const cpng_image *image) {
+    return cinterruption_after(image->interruption, image->row_bytes);
+}
+
 static int channels_of(const cpng_image *image) {
     static const int channels[7] = {1, 1, 3, 1, 2, 1, 4};
     return channels[image->color_type];
@@ -15,6 +20,7 @@ static int channels_of(const cpng_image *image) {
 bool cpng_is_eight_bit(const cpng_image *image) {
     if (image->bit_depth != 16) return false;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) return false;
         const uint8_t *row = row_at(image, y);
         uint8_t difference = 0;
         for (size_t i = 0; i + 1 < image->row_bytes; i += 2) {
@@ -41,6 +47,7 @@ static void keep_bytes(cpng_image *image, size_t size, unsigned kept) {
     size_t groups = image->row_bytes / size;
     uint8_t *output = image->rows;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) break;
         const uint8_t *row = row_at(image, y);
         *output++ = 0;
         if (size == 4 && kept == 7) {
@@ -68,6 +75,7 @@ bool cpng_is_opaque(const cpng_image *image) {
     if (image->bit_depth < 8 || (image->color_type != 4 && image->color_type != 6)) return false;
     size_t bytes = (size_t)image->bit_depth / 8, distance = (size_t)image->filter_distance;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) return false;
         const uint8_t *row = row_at(image, y);
         uint8_t least = 255;
         if (distance == 4 && bytes == 1) {
@@ -94,6 +102,7 @@ bool cpng_is_grey(const cpng_image *image) {
     if (image->color_type != 2 && image->color_type != 6) return false;
     size_t bytes = (size_t)image->bit_depth / 8, distance = (size_t)image->filter_distance;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) return false;
         const uint8_t *row = row_at(image, y);
         for (size_t i = 0; i + distance <= image->row_bytes; i += distance) {
             for (size_t byte = i; byte < i + bytes; byte++) {
@@ -187,6 +196,7 @@ static int single_colors(
     uint32_t all[256];
     int known = sample_colors(image, meaning, all), count = 0;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) return 0;
         // Once all values have come there is nothing more to see, but an index without an entry.
         if (y % 16 == 15 && known == 1 << image->bit_depth) {
             int used = 0;
@@ -225,6 +235,7 @@ int cpng_colors(
     memset(table.numbers, -1, sizeof table.numbers);
     uint32_t last = 0;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) return 0;
         const uint8_t *pixel = row_at(image, y);
         for (uint32_t x = 0; x < image->width; x++, pixel += channels) {
             uint32_t color = color_at(pixel, channels, meaning);
@@ -263,6 +274,7 @@ void cpng_make_indices(
     uint32_t last = 0;
     unsigned last_value = 0;
     for (uint32_t y = 0; y < image->height; y++) {
+        if (is_interrupted(image)) break;
         const uint8_t *pixel = row_at(image, y), *row = pixel;
         *output++ = 0;
         if (channels == 1 && depth == 8 && bit_depth == 8) {

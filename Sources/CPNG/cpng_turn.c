@@ -17,7 +17,7 @@ static turn turn_of(int orientation) {
 }
 
 /// Pixels of whole bytes.
-static void turn_bytes(
+static cpng_status turn_bytes(
     const cpng_image *image, turn how, size_t size, uint8_t *output, size_t output_stride,
     size_t output_width, size_t output_height) {
     size_t stride = image->row_bytes + 1;
@@ -28,22 +28,25 @@ static void turn_bytes(
     ptrdiff_t step_x = how.is_transposed ? row : column;
     ptrdiff_t step_y = how.is_transposed ? column : row;
     for (size_t y = 0; y < output_height; y++) {
+        if (cinterruption_after(image->interruption, output_stride)) return CPNG_INTERRUPTED;
         const uint8_t *from = origin + (ptrdiff_t)y * step_y;
         uint8_t *to = output + y * output_stride + 1;
         for (size_t x = 0; x < output_width; x++, from += step_x) {
             for (size_t byte = 0; byte < size; byte++) *to++ = from[byte];
         }
     }
+    return CPNG_OK;
 }
 
 /// Pixels of 1, 2 or 4 bits, the leftmost in a byte's highest bits (PNG section 7.2); the output is
 /// zeroed.
-static void turn_bits(
+static cpng_status turn_bits(
     const cpng_image *image, turn how, size_t bits, uint8_t *output, size_t output_stride,
     size_t output_width, size_t output_height) {
     size_t stride = image->row_bytes + 1;
     unsigned mask = (1u << bits) - 1;
     for (size_t y = 0; y < output_height; y++) {
+        if (cinterruption_after(image->interruption, output_width)) return CPNG_INTERRUPTED;
         uint8_t *to = output + y * output_stride + 1;
         for (size_t x = 0; x < output_width; x++) {
             size_t from_x = how.is_transposed ? y : x, from_y = how.is_transposed ? x : y;
@@ -54,6 +57,7 @@ static void turn_bits(
             to[place / 8] |= (uint8_t)((value & mask) << (8 - bits - place % 8));
         }
     }
+    return CPNG_OK;
 }
 
 cpng_status cpng_turn(cpng_image *image, int orientation) {
@@ -68,10 +72,12 @@ cpng_status cpng_turn(cpng_image *image, int orientation) {
     if (__builtin_mul_overflow(row_bytes + 1, (size_t)height, &total)) return CPNG_LIMIT;
     uint8_t *rows = bits < 8 ? calloc(total, 1) : malloc(total);
     if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    if (bits < 8) {
-        turn_bits(image, how, bits, rows, row_bytes + 1, width, height);
-    } else {
-        turn_bytes(image, how, bits / 8, rows, row_bytes + 1, width, height);
+    cpng_status status = bits < 8
+        ? turn_bits(image, how, bits, rows, row_bytes + 1, width, height)
+        : turn_bytes(image, how, bits / 8, rows, row_bytes + 1, width, height);
+    if (status != CPNG_OK) {
+        free(rows);
+        return status;
     }
     free(image->rows);
     image->rows = rows;

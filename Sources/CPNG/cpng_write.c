@@ -1,5 +1,6 @@
 #include "cpng.h"
 #include "cpng_deflate.h"
+#include "cpng_pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -140,22 +141,18 @@ static const uint8_t *filtered(
 
 /// `*size` is 0 with `CPNG_OK` when it does not fit.
 static cpng_status compressed(
-    const uint8_t *bytes, size_t length, cpng_strategy strategy, uint8_t *output,
-    size_t capacity, size_t *size) {
+    const uint8_t *bytes, size_t length, cpng_strategy strategy, cinterruption *interruption,
+    uint8_t *output, size_t capacity, size_t *size) {
     *size = 0;
     // Beyond 32 bits the faster of the others.
     int level = strategy.level;
     if (strategy.compressor == CPNG_PHOTOGRAPH) {
         cpng_status status = cpng_compress_photograph(
-            bytes, length, level, output, capacity, size);
+            bytes, length, level, interruption, output, capacity, size);
         if (status != CPNG_LIMIT) return status;
         level = 1;
     }
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
-    if (compressor == NULL) return CPNG_OUT_OF_MEMORY;
-    *size = libdeflate_zlib_compress(compressor, bytes, length, output, capacity);
-    libdeflate_free_compressor(compressor);
-    return CPNG_OK;
+    return cpng_compress_in_pieces(bytes, length, level, interruption, output, capacity, size);
 }
 
 /// Enough for either compressor: blocks of stored bytes and what frames them.
@@ -171,9 +168,10 @@ size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
     uint8_t *rows = malloc(length), *output = malloc(bound);
     if (has_memory && rows != NULL && output != NULL) {
         for (uint32_t y = 0; y < image->height; y++) {
+            if (cinterruption_after(image->interruption, stride)) break;
             memcpy(rows + y * stride, filtered(&state, image, y, strategy.filter), stride);
         }
-        compressed(rows, length, strategy, output, bound, &result);
+        compressed(rows, length, strategy, image->interruption, output, bound, &result);
     }
     filtering_free(&state);
     free(rows);
@@ -181,7 +179,8 @@ size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
     return result;
 }
 
-cpng_image cpng_image_of(uint8_t *rows, uint32_t width, uint32_t height, int channels) {
+cpng_image cpng_image_of(
+    uint8_t *rows, uint32_t width, uint32_t height, int channels, cinterruption *interruption) {
     return (cpng_image){
         .rows = rows,
         .width = width,
@@ -190,12 +189,14 @@ cpng_image cpng_image_of(uint8_t *rows, uint32_t width, uint32_t height, int cha
         .color_type = channels == 1 ? 0 : 2,
         .row_bytes = (size_t)width * (size_t)channels,
         .filter_distance = channels,
+        .interruption = interruption,
     };
 }
 
 double cpng_flatness(const cpng_image *image) {
     size_t distance = (size_t)image->filter_distance, equal = 0, compared = 0;
     for (uint32_t y = 0; y < image->height; y += 8) {
+        if (cinterruption_after(image->interruption, image->row_bytes)) break;
         const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
         for (size_t i = distance; i + distance <= image->row_bytes; i += distance) {
             equal += memcmp(row + i, row + i - distance, distance) == 0;
@@ -217,6 +218,7 @@ double cpng_chroma_detail(const cpng_image *image) {
     size_t stride = image->row_bytes + 1;
     // The second of each eight, which has one above it; a single row is its own.
     for (uint32_t y = image->height > 1; y < image->height; y += 8) {
+        if (cinterruption_after(image->interruption, image->row_bytes)) break;
         const uint8_t *row = image->rows + y * stride + 1, *above = y > 0 ? row - stride : row;
         for (size_t i = 3; i + 3 <= image->row_bytes; i += 3) {
             sum += chroma_distance(row + i, row + i - 3) + chroma_distance(row + i, above + i);
@@ -296,6 +298,7 @@ cpng_status cpng_encode(
     if (has_memory && bytes != NULL && rows != NULL) {
         // From the last row up, since a row's filter reads the raw row above it.
         for (uint32_t y = image->height; y-- > 0;) {
+            if (cinterruption_after(image->interruption, stride)) break;
             uint8_t *target = rows + (size_t)y * stride;
             if (strategy.filter == CPNG_FILTER_NONE && !keeps_rows) {
                 *target = CPNG_FILTER_NONE;
@@ -305,8 +308,9 @@ cpng_status cpng_encode(
         }
         uint8_t *data = bytes + header + chunks_length + 8;
         size_t size = 0;
-        status = compressed(rows, length, strategy, data, capacity - fixed, &size);
-        if (size > 0 && fixed + size < maximum_output) {
+        status = compressed(
+            rows, length, strategy, image->interruption, data, capacity - fixed, &size);
+        if (status == CPNG_OK && size > 0 && fixed + size < maximum_output) {
             memcpy(bytes, signature, sizeof signature);
             uint8_t *chunk = bytes + sizeof signature;
             store_32(chunk + 8, image->width);

@@ -13,6 +13,8 @@ package enum CodecError: Error, Hashable, Sendable {
     case outOfMemory(String)
     /// Good pixels could not be written: a fault of ours.
     case encodingFailed(String)
+    /// By ``Cancellation``; it says nothing of the image.
+    case cancelled
 }
 
 extension CodecError: CustomStringConvertible {
@@ -22,6 +24,7 @@ extension CodecError: CustomStringConvertible {
             .limitExceeded(let text), .corrupt(let text, _), .outOfMemory(let text),
             .encodingFailed(let text):
             text
+        case .cancelled: "cancelled"
         }
     }
 }

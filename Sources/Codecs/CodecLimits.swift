@@ -13,8 +13,7 @@ package struct CodecLimits: Hashable, Sendable {
     /// should the estimate be wrong. Zero for no limit.
     package var maximumLibraryBytes = 2 << 30
 
-    /// Processor time for one image, from its first byte decoded to its last one encoded. libpng's and
-    /// libjpeg's work ends there; a compression of PNG rows that has begun is finished.
+    /// Processor time for one image, from its first byte decoded to its last one encoded.
     package var maximumTime: Duration = .seconds(30)
 
     /// The most marker segments before a JPEG's first scan, or chunks of a PNG: each is noted in

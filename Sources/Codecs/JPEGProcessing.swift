@@ -8,13 +8,13 @@ struct JPEGProcessing {
     let header: ImageHeader
     let recipe: Recipe
     let limits: CodecLimits
-    /// Of processor time, in nanoseconds.
-    private let deadline: UInt64
+    private let interruption: Interruption
     private let file: JPEGFile
     private let bytes: UnsafePointer<UInt8>
 
     init(
-        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits
+        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits,
+        interruption: Interruption
     ) throws(CodecError) {
         guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .notAnImage("no bytes")
@@ -23,7 +23,7 @@ struct JPEGProcessing {
         self.header = header
         self.recipe = recipe
         self.limits = limits
-        deadline = ThreadClock.nanoseconds(in: limits.maximumTime)
+        self.interruption = interruption
         self.bytes = bytes
         file = try JPEGFile(headerOf: source)
     }
@@ -34,7 +34,7 @@ struct JPEGProcessing {
             maximum_scans: Int32(clamping: limits.maximumScans),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
-            deadline_nanoseconds: deadline)
+            interruption: interruption.pointer)
     }
 
     /// The source as it is, after its coefficients were decoded.
@@ -162,11 +162,12 @@ struct JPEGProcessing {
             cjpeg_decode(bytes, source.count, limits, 1, result, message)
         }
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
-        var rows = cpng_image_of(decoded, result.width, result.height, result.channels)
+        var rows = cpng_image_of(
+            decoded, result.width, result.height, result.channels, interruption.pointer)
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let exif = recipe.stripping == .none ? file.exif(in: source) : nil
-        if exif == nil { try PNGProcessing.turn(&rows, file.orientation) }
+        if exif == nil { try PNGProcessing.turn(&rows, file.orientation, interruption) }
         var chunks: [UInt8] = []
         if let profile = keptProfile, !result.was_cmyk,
             ICCProfile.fits(profile, channels: Int(result.channels))
@@ -176,7 +177,8 @@ struct JPEGProcessing {
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
         let (width, height) = (Int(rows.width), Int(rows.height))
         let encoding = PNGEncoding(
-            effort: recipe.pngEffort, changesKind: recipe.stripping != .none)
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            interruption: interruption)
         let output = try encoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }
         return ProcessedImage(
@@ -201,13 +203,13 @@ struct JPEGProcessing {
     ) throws(CodecError) -> cjpeg_result {
         var result = cjpeg_result()
         var limits = libraryLimits
-        try JPEGProcessing.check { message in body(&limits, &result, message) }
+        try JPEGProcessing.check(interruption) { message in body(&limits, &result, message) }
         return result
     }
 
     /// Calls into libjpeg and turns its answer into an error.
     static func check(
-        _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
+        _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
     ) throws(CodecError) {
         let (status, text) = withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(CJPEG_MESSAGE_BYTES)
@@ -224,6 +226,7 @@ struct JPEGProcessing {
         case CJPEG_LIMIT: throw .limitExceeded(text)
         case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
         case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
+        case CJPEG_INTERRUPTED: throw interruption.error
         default: throw .corrupt(text, isTruncated: false)
         }
     }

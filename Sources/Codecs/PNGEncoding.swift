@@ -7,6 +7,7 @@ struct PNGEncoding {
     /// Whether rows may get another colour type or depth. Where all metadata is kept, it may say
     /// something about them that is not known here.
     let changesKind: Bool
+    let interruption: Interruption
 
     /// Writes the rows, which are used up, as a PNG file.
     ///
@@ -14,7 +15,7 @@ struct PNGEncoding {
     /// type are written for the one that is chosen.
     ///
     /// - Returns: nil when the file would reach `maximumBytes`.
-    /// - Throws: `outOfMemory`.
+    /// - Throws: `outOfMemory`, or that it was interrupted.
     func encoded(
         _ rows: inout cpng_image, chunks: [UInt8], maximumBytes: Int
     ) throws(CodecError) -> ImageBytes? {
@@ -29,8 +30,11 @@ struct PNGEncoding {
             // Where all is small, even a channel without content may help to find a match.
             if isSmall { forms.append(Form(sample: try sample(&rows), chunks: chunks)) }
             reduction.simplify(&rows)
+            try interruption.check()
             chunks = PNGEncoding.bytes(reduction)
-            if let indexing = reduction.indexing(&rows) {
+            let indexing = reduction.indexing(&rows)
+            try interruption.check()
+            if let indexing {
                 forms.append(Form(sample: try sample(&rows), chunks: chunks))
                 var sample = try sample(&rows)
                 reduction.apply(indexing, to: &sample)
@@ -85,6 +89,7 @@ struct PNGEncoding {
     private func choose(
         among forms: inout [Form], for rows: inout cpng_image, chunks: inout [UInt8]
     ) throws(CodecError) -> [cpng_strategy] {
+        try interruption.check()
         guard !forms.isEmpty else { return candidates(&rows, isSmall: false) }
         var least = Double.infinity
         var chosen = 0
@@ -94,6 +99,7 @@ struct PNGEncoding {
             let found = best(
                 &forms[index].sample, isSmall: isWhole,
                 bytesOfRows: Int(rows.height) * forms[index].sample.row_bytes)
+            try interruption.check()
             let scale = Double(rows.height) / Double(forms[index].sample.height)
             let bytes = Double(found.bytes) * scale + Double(forms[index].chunks.count)
             if bytes <= least {
@@ -122,6 +128,7 @@ struct PNGEncoding {
             let status = cpng_encode(
                 &rows, chunks, chunks.count, strategy, index < strategies.count - 1,
                 result?.count ?? maximumBytes, &output, &length)
+            if status == CPNG_INTERRUPTED { throw interruption.error }
             guard status == CPNG_OK else { throw .outOfMemory("no memory for the output") }
             if let output { result = ImageBytes(owning: output, count: length) }
         }

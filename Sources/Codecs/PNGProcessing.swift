@@ -8,20 +8,20 @@ struct PNGProcessing {
     let header: ImageHeader
     let recipe: Recipe
     let limits: CodecLimits
-    /// Of processor time, in nanoseconds.
-    private let deadline: UInt64
+    private let interruption: Interruption
     private let file: PNGFile
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
     ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
     init(
-        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits
+        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits,
+        interruption: Interruption
     ) throws(CodecError) {
         self.source = source
         self.header = header
         self.recipe = recipe
         self.limits = limits
-        deadline = ThreadClock.nanoseconds(in: limits.maximumTime)
+        self.interruption = interruption
         file = try PNGFile(source)
         try file.checkSilentDamage(in: source)
         try file.checkFrames(limits)
@@ -63,6 +63,7 @@ struct PNGProcessing {
         guard let animation = file.animation else { return .zero }
         var duration = Duration.zero
         for (index, frame) in animation.frames.enumerated() {
+            try interruption.look()
             let pieces = try file.still(frame, in: source)
             guard let still = ImageBytes(joining: pieces, of: source) else {
                 throw .outOfMemory("no memory for a frame")
@@ -92,14 +93,15 @@ struct PNGProcessing {
         defer { cpng_image_free(&rows) }
         let begin = ThreadClock.now
         let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
-        if isTurned { try PNGProcessing.turn(&rows, file.orientation) }
+        if isTurned { try PNGProcessing.turn(&rows, file.orientation, interruption) }
         let metadata = metadata(valid: rows.chunks, isUpright: isTurned)
         // Where the source's own data stays, so does its orientation.
         let stripped = file.stripped(
             source, isTurned ? self.metadata(valid: rows.chunks, isUpright: false) : metadata,
             stripping: recipe.stripping)
         let encoding = PNGEncoding(
-            effort: recipe.pngEffort, changesKind: recipe.stripping != .none)
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            interruption: interruption)
         let encoded = try encoding.encoded(
             &rows, chunks: metadata.leading.bytes(of: source),
             maximumBytes: recipe.keepsLarger
@@ -173,9 +175,10 @@ struct PNGProcessing {
         let begin = ThreadClock.now
         let channels = rows.color_type == 0 ? 1 : 3
         let halvesChroma = PNGProcessing.halvesChroma(&rows)
+        try interruption.check()
         let exif =
             recipe.stripping == .none ? file.exif(in: source).flatMap(JPEGFile.exifSegment) : nil
-        if exif == nil { try PNGProcessing.turn(&rows, file.orientation) }
+        if exif == nil { try PNGProcessing.turn(&rows, file.orientation, interruption) }
         guard let start = rows.rows else { throw .outOfMemory("no pixels") }
         var segments = exif ?? []
         if recipe.stripping != .all, let profile = file.profile(source, limits: limits),
@@ -186,11 +189,11 @@ struct PNGProcessing {
         }
         func encoded(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
             var result = cjpeg_result()
-            try JPEGProcessing.check { message in
+            try JPEGProcessing.check(interruption) { message in
                 cjpeg_encode(
                     start + 1, rows.row_bytes + 1, rows.width, rows.height, Int32(channels),
-                    Int32(quality), halvesChroma, segments, segments.count, most, deadline, &result,
-                    message)
+                    Int32(quality), halvesChroma, segments, segments.count, most,
+                    interruption.pointer, &result, message)
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         }
@@ -230,11 +233,15 @@ struct PNGProcessing {
 
     /// Turns pixels upright from EXIF's orientation.
     ///
-    /// - Throws: `outOfMemory`.
-    static func turn(_ rows: inout cpng_image, _ orientation: Int) throws(CodecError) {
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    static func turn(
+        _ rows: inout cpng_image, _ orientation: Int, _ interruption: Interruption
+    ) throws(CodecError) {
         guard orientation != ExifOrientation.upright else { return }
-        guard cpng_turn(&rows, Int32(orientation)) == CPNG_OK else {
-            throw .outOfMemory("no memory for the pixels")
+        switch cpng_turn(&rows, Int32(orientation)) {
+        case CPNG_OK: return
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the pixels")
         }
     }
 
@@ -262,7 +269,7 @@ struct PNGProcessing {
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
-            deadline_nanoseconds: deadline)
+            interruption: interruption.pointer)
         let (status, text) = withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(CPNG_MESSAGE_BYTES)
         ) { message in
@@ -276,6 +283,7 @@ struct PNGProcessing {
         case CPNG_TRUNCATED: throw .corrupt(text, isTruncated: true)
         case CPNG_LIMIT: throw .limitExceeded(text)
         case CPNG_OUT_OF_MEMORY: throw .outOfMemory(text)
+        case CPNG_INTERRUPTED: throw interruption.error
         default: throw .corrupt(text, isTruncated: false)
         }
     }

@@ -25,13 +25,18 @@ package struct ProcessedImage: Sendable {
 ///
 /// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes, unless the
 /// recipe keeps it. Another format that was asked for is made at any size.
+///
+/// A cancellation ends it within a few tenths of a second, whatever it is doing.
 package func process(
     _ source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe,
-    limits: CodecLimits = CodecLimits()
+    limits: CodecLimits = CodecLimits(), cancellation: Cancellation? = nil
 ) throws(CodecError) -> ProcessedImage {
+    let interruption = Interruption(limits, cancellation)
+    try interruption.look()
     guard header.format == .jpeg else {
         let processing = try PNGProcessing(
-            source: source, header: header, recipe: recipe, limits: limits)
+            source: source, header: header, recipe: recipe, limits: limits,
+            interruption: interruption)
         return switch recipe.encoding {
         case .original: try processing.verified()
         case .same, .png: try processing.rewritten()
@@ -39,7 +44,7 @@ package func process(
         }
     }
     let processing = try JPEGProcessing(
-        source: source, header: header, recipe: recipe, limits: limits)
+        source: source, header: header, recipe: recipe, limits: limits, interruption: interruption)
     return switch recipe.encoding {
     case .original: try processing.verified()
     case .same, .jpeg: try processing.requantised()

@@ -77,6 +77,8 @@ struct CodecCompletion: Sendable {
         case partDamaged
         /// A body that broke off has been dealt with.
         case kept
+        /// By ``CodecStage/cancel()``: nothing of it is stored.
+        case cancelled
         case failed(FailureReason, message: String)
         /// The stored original is whole, and no variant could be made of it: by our limits, or since its
         /// recipe does not fit.
@@ -107,6 +109,7 @@ final class CodecStage: Sendable {
     private let recipe: Recipe
     private let check: SourceCheck
     private let limits: CodecLimits
+    private let cancellation = Cancellation()
     private let pixels: MemoryBudget
     /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
     private let originals: MemoryBudget
@@ -146,6 +149,11 @@ final class CodecStage: Sendable {
             state.jobs.removeAll { !$0.isOfBrokenBody }
             return dropped
         }
+    }
+
+    /// Ends the images that workers are at, which takes them a few tenths of a second.
+    func cancel() {
+        cancellation.cancel()
     }
 
     /// Lets the workers return when no job is left.
@@ -316,6 +324,8 @@ final class CodecStage: Sendable {
         do throws(CodecError) {
             let outcome = crashes.whileDecoding(digest) { decoded(bytes) }
             (header, image) = try outcome.get()
+        } catch .cancelled {
+            return CodecCompletion(id: id, result: .cancelled)
         } catch {
             let (reason, message) = error.failure(
                 sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
@@ -360,26 +370,29 @@ final class CodecStage: Sendable {
     ) -> Result<(ImageHeader, ProcessedImage), CodecError> {
         Result { () throws(CodecError) in
             let header = try Codecs.header(of: bytes, limits: limits)
-            let image =
-                switch check {
-                case .decode: try decoded(bytes, header)
-                case .structure:
-                    try Codecs.checkedStructure(of: bytes, header: header, limits: limits)
-                }
-            return (header, image)
+            return (header, try decoded(bytes, header))
         }
     }
 
     private func decoded(
         _ source: UnsafeRawBufferPointer, _ header: ImageHeader
     ) throws(CodecError) -> ProcessedImage {
-        let need = header.decodeMemoryBytes(for: recipe)
-        let result = pixels.withReservation(of: need) { () -> Result<ProcessedImage, CodecError> in
-            do throws(CodecError) {
-                return .success(
-                    try Codecs.process(source, header: header, recipe: recipe, limits: limits))
-            } catch {
-                return .failure(error)
+        let need =
+            switch check {
+            case .decode: header.decodeMemoryBytes(for: recipe)
+            case .structure: header.structureMemoryBytes
+            }
+        let result = pixels.withReservation(of: need) {
+            Result { () throws(CodecError) in
+                switch check {
+                case .decode:
+                    try Codecs.process(
+                        source, header: header, recipe: recipe, limits: limits,
+                        cancellation: cancellation)
+                case .structure:
+                    try Codecs.checkedStructure(
+                        of: source, header: header, limits: limits, cancellation: cancellation)
+                }
             }
         }
         guard let result else {
@@ -421,6 +434,8 @@ extension CodecError {
             (isTruncated && !hasFramedBody ? .interrupted : .corruptImage, message)
         case .limitExceeded(let message): (.unsupportedImage, message)
         case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)
+        // Told apart before.
+        case .cancelled: (.internal, description)
         }
     }
 }

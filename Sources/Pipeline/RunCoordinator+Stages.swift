@@ -343,6 +343,8 @@ extension RunCoordinator {
             } else {
                 finish(completion.id, .cancelled)
             }
+        case .cancelled:
+            finish(completion.id, .cancelled)
         case .failed(.corruptImage, _) where progress.isContinued,
             .failed(.notAnImage, _) where progress.isContinued,
             .failed(.interrupted, _) where progress.isContinued:

@@ -351,7 +351,7 @@ package final class RunCoordinator {
         }
     }
 
-    /// Cancels what runs, but for images that a worker has begun.
+    /// Cancels what runs: images that a worker has begun end soon, and are heard of then.
     private func cancelRunning() {
         isCancelling = true
         transfers?.loop.cancelAll()
@@ -360,6 +360,7 @@ package final class RunCoordinator {
             decoding -= 1
             finish(identifier, .cancelled)
         }
+        stages.codecs.cancel()
     }
 
     /// Whether entries that are not begun yet are to be left alone.

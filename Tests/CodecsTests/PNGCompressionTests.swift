@@ -111,6 +111,46 @@ import Testing
         }
     }
 
+    /// libdeflate gets more than a few megabytes in pieces, which have to make one stream: pieces end
+    /// at any bit, some in stored blocks, some with one block alone.
+    @Test(arguments: [Int32(1), 3, 7, 9, 10])
+    func largeImagesReadBackEqual(level: Int32) throws {
+        var numbers = SeededNumbers(seed: UInt64(level))
+        let (width, height) = (4096, 4400)
+        let count = width * height
+        let samples = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            // Noise, slopes with some noise and one colour, in parts of any length.
+            while filled < count {
+                let end = min(filled + Int(numbers.next() % (1 << 20)), count)
+                let mask = [0, 0, 1, 7, 255][Int(numbers.next() % 5)] as UInt64
+                for place in filled..<end {
+                    buffer[place] = UInt8(
+                        truncatingIfNeeded: UInt64(place >> 12) &+ numbers.next() & mask)
+                }
+                filled = end
+            }
+        }
+        let memory = try #require(calloc(count + height, 1))
+        var image = cpng_image_of(
+            memory.assumingMemoryBound(to: UInt8.self), UInt32(width), UInt32(height), 1, nil)
+        defer { cpng_image_free(&image) }
+        try samples.withUnsafeBytes { samples in
+            let start = try #require(samples.baseAddress)
+            for y in 0..<height {
+                (memory + y * (width + 1) + 1).copyMemory(
+                    from: start + y * width, byteCount: width)
+            }
+        }
+        let strategy = cpng_strategy(
+            filter: CPNG_FILTER_NONE, compressor: CPNG_LIBDEFLATE, level: level)
+        let made = try #require(try encoded(&image, strategy: strategy))
+        #expect(try PackedRows(png: made).samples == samples)
+        #expect(structureRefusal(made) == nil)
+        #expect(try encoded(&image, strategy: strategy, maximum: made.count / 2) == nil)
+        #expect(try encoded(&image, strategy: strategy, maximum: made.count) == nil)
+        #expect(try encoded(&image, strategy: strategy, maximum: made.count + 40) == made)
+    }
+
     /// On noise around a slope: nearly every other choice is larger.
     @Test func photographsAreSmallerThanByAGeneralCompressor() throws {
         var numbers = SeededNumbers(seed: 5)

@@ -233,7 +233,9 @@ import Testing
         var rows = try GeneratedPNG(colorType: 2, bitDepth: 8).rows { _, _ in [1, 1, 1] }
         defer { cpng_image_free(&rows) }
         let made = try #require(
-            try PNGEncoding(effort: .balanced, changesKind: true).encoded(
+            try PNGEncoding(
+                effort: .balanced, changesKind: true, interruption: Interruption(CodecLimits(), nil)
+            ).encoded(
                 &rows, chunks: chunk, maximumBytes: .max / 4)
         )
         let bytes = made.withUnsafeBytes { [UInt8]($0) }
@@ -247,7 +249,9 @@ import Testing
         var rows = try GeneratedPNG(colorType: 3, bitDepth: 8).rows { x, _ in [x % 3] }
         defer { cpng_image_free(&rows) }
         let made = try #require(
-            try PNGEncoding(effort: .balanced, changesKind: true).encoded(
+            try PNGEncoding(
+                effort: .balanced, changesKind: true, interruption: Interruption(CodecLimits(), nil)
+            ).encoded(
                 &rows, chunks: chunks, maximumBytes: .max / 4))
         let bytes = made.withUnsafeBytes { [UInt8]($0) }
         #expect(try PNGTests.data(of: .PLTE, in: bytes) == [1, 2, 3, 4, 5, 6])
@@ -308,7 +312,7 @@ import Testing
     static func withoutReduction(_ source: [UInt8], effort: PNGEffort) throws -> Int {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, deadline_nanoseconds: 0)
+            maximum_warnings: 100, interruption: nil)
         var rows = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
         try #require(cpng_decode(source, source.count, &limits, &rows, &message) == CPNG_OK)
@@ -320,7 +324,8 @@ import Testing
                 limits: CodecLimits()
             ).leading.bytes(of: $0)
         }
-        let encoding = PNGEncoding(effort: effort, changesKind: false)
+        let encoding = PNGEncoding(
+            effort: effort, changesKind: false, interruption: Interruption(CodecLimits(), nil))
         let made = try #require(
             try encoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4))
         return made.count

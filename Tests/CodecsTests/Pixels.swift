@@ -14,7 +14,7 @@ struct Pixels: Equatable {
     init(jpeg bytes: [UInt8]) throws {
         var limits = cjpeg_limits(
             maximum_pixels: 1 << 28, maximum_scans: 100, maximum_warnings: 100,
-            maximum_memory_bytes: 0, deadline_nanoseconds: 0)
+            maximum_memory_bytes: 0, interruption: nil)
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         try #require(
@@ -41,7 +41,7 @@ struct Pixels: Equatable {
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
         let status = cjpeg_encode(
             samples, width * channels, UInt32(width), UInt32(height), Int32(channels),
-            Int32(quality), true, nil, 0, .max / 4, 0, &result, &message)
+            Int32(quality), true, nil, 0, .max / 4, nil, &result, &message)
         try #require(status == CJPEG_OK)
         let start = try #require(result.bytes)
         defer { free(start) }
@@ -76,7 +76,7 @@ struct PackedRows: Equatable {
     init(png bytes: [UInt8], isOpaque: Bool = false) throws {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, deadline_nanoseconds: 0)
+            maximum_warnings: 100, interruption: nil)
         var image = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
         let white = [UInt8](repeating: 255, count: 3)

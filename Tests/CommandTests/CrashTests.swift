@@ -19,7 +19,7 @@ struct CrashTests {
     }
 
     /// With the decoder in front of libjpeg.
-    private static func faulty(_ command: Command) -> Command {
+    static func faulty(_ command: Command) -> Command {
         var command = command
         let folder = URL(filePath: command.executable).deletingLastPathComponent()
         command.environment["LD_PRELOAD"] = folder.appending(path: "libFaultyJPEG.so").path

@@ -47,6 +47,58 @@ struct InterruptionTests {
         }
     }
 
+    /// A black picture of 30 000 × 400 pixels, each row of which takes a tenth of a second with the
+    /// preloaded decoder.
+    private static let slowPicture: [UInt8] = {
+        let mark = "\nFaultyJPEG: slow\n"
+        let comment = [0xFF, 0xFE, 0, UInt8(mark.utf8.count + 2)] + Array(mark.utf8)
+        let quantisation = [0xFF, 0xDB, 0, 67, 0] + [UInt8](repeating: 1, count: 64)
+        let frame: [UInt8] =
+            [0xFF, 0xC0, 0, 11, 8]
+            + [400, 30_000].flatMap { side -> [UInt8] in
+                [UInt8(side >> 8), UInt8(side & 255)]
+            }
+        // One code of one bit each: "no difference" and "end of block".
+        let codes = [UInt8(1)] + [UInt8](repeating: 0, count: 15) + [0]
+        let tables = [0xFF, 0xC4, 0, 38, 0x00] + codes + [0x10] + codes
+        let blocks = 30_000 / 8 * 400 / 8
+        var file: [UInt8] = [0xFF, 0xD8]
+        file += comment + quantisation + frame + [1, 1, 0x11, 0] + tables
+        file += [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0]
+        return file + [UInt8](repeating: 0, count: blocks / 4) + [0xFF, 0xD9]
+    }()
+
+    /// Five seconds are for what can be finished in them; a decode of forty is given up then.
+    @Test(.enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
+    func aDecodeThatTakesLongIsCancelled() async throws {
+        try await withOrigin { origin in
+            origin.serve("/slow.jpg", .image(InterruptionTests.slowPicture))
+            let lines = [origin.url("/slow.jpg")]
+            try await withWorkspace { workspace in
+                let command = try workspace.prefetchCommand(lines, ["--encode", "png"])
+                let running = try CrashTests.faulty(command).start()
+                try await eventually("the decode has begun") {
+                    running.errorSoFar.contains("FaultyJPEG: slow")
+                }
+                let before = ContinuousClock.now
+                running.signal(SIGINT)
+                let run = try workspace.finish(await running.wait(), entries: 1)
+                let time = ContinuousClock.now - before
+                #expect(run.result.signal == SIGINT, "\(run.result)")
+                #expect(run.report.verdicts == ["cancelled"], "\(run.result)")
+                #expect(time > .seconds(4) && time < .seconds(10), "\(time)")
+                let failures = try await workspace.run("failed", "list")
+                #expect(failures.output.isEmpty, "\(failures)")
+                #expect(try await workspace.judge() == 0)
+
+                let next = try await workspace.finish(
+                    workspace.prefetchCommand(lines, ["--encode", "png"]).run(), entries: 1)
+                #expect(next.report.verdicts == ["downloaded"], "\(next.result)")
+                #expect(try await workspace.judge() == 1)
+            }
+        }
+    }
+
     /// Nothing is taken over yet, so the first one ends the process.
     @Test func anInterruptEndsTheWaitForTheLock() async throws {
         try await withOrigin { origin in

@@ -6,6 +6,8 @@
 #ifndef CJPEG_H
 #define CJPEG_H
 
+#include "cinterruption.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,8 @@ typedef enum {
     CJPEG_OUT_OF_MEMORY,
     /// The source was read, but cannot be written in the asked form.
     CJPEG_ENCODE_FAILED,
+    /// The interruption has the cause.
+    CJPEG_INTERRUPTED,
 } cjpeg_status;
 
 typedef struct {
@@ -35,8 +39,8 @@ typedef struct {
     int maximum_warnings;
     /// What the library itself may allocate, in bytes; 0 for no limit.
     uint64_t maximum_memory_bytes;
-    /// Of the calling thread's processor time; 0 for none. Looked at every 65 536 pixels or so.
-    uint64_t deadline_nanoseconds;
+    /// Looked at every 65 536 pixels or so; NULL for none.
+    cinterruption *_Nullable interruption;
 } cjpeg_limits;
 
 /// What came out. `bytes` is owned by the caller, who releases it with `free`.
@@ -109,11 +113,12 @@ cjpeg_status cjpeg_decode(
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
 ///
-/// - `deadline_nanoseconds`: as in the limits.
+/// - `interruption`: as in the limits.
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
     int quality, bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
-    size_t maximum_output, uint64_t deadline_nanoseconds, cjpeg_result *result, char *message);
+    size_t maximum_output, cinterruption *_Nullable interruption, cjpeg_result *result,
+    char *message);
 
 #pragma clang assume_nonnull end
 

@@ -6,6 +6,8 @@
 #ifndef CPNG_H
 #define CPNG_H
 
+#include "cinterruption.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +23,8 @@ typedef enum {
     /// A limit of the caller was passed.
     CPNG_LIMIT,
     CPNG_OUT_OF_MEMORY,
+    /// The interruption has the cause.
+    CPNG_INTERRUPTED,
 } cpng_status;
 
 typedef struct {
@@ -31,8 +35,8 @@ typedef struct {
     uint32_t maximum_cached_chunks;
     /// Warnings without loss of data; any other warning is an error at once.
     int maximum_warnings;
-    /// Of the calling thread's processor time; 0 for none. Looked at every 65 536 pixels or so.
-    uint64_t deadline_nanoseconds;
+    /// Looked at every 65 536 bytes or so; NULL for none.
+    cinterruption *_Nullable interruption;
 } cpng_limits;
 
 /// Ancillary chunks that the library read and found valid.
@@ -47,6 +51,10 @@ enum {
 /// Decoded rows from the top. Each row is one spare byte, the place for a filter type, followed by
 /// `row_bytes` bytes; samples are packed and ordered as in a PNG without interlacing.
 /// `rows` is owned by the caller, who releases it with `cpng_image_free`.
+///
+/// Every function that works on the rows looks at `interruption`. Interrupted, it answers
+/// `CPNG_INTERRUPTED`; one that has no status ends early, and what it answers and what it leaves
+/// in the rows mean nothing. So the caller looks at the cause before it goes by them.
 typedef struct {
     uint8_t *_Nullable rows;
     uint32_t width;
@@ -60,6 +68,8 @@ typedef struct {
     int filter_distance;
     unsigned chunks;
     uint64_t nanoseconds;
+    /// That of the limits with which they were read; NULL for none.
+    cinterruption *_Nullable interruption;
 } cpng_image;
 
 #define CPNG_MESSAGE_BYTES 256
@@ -115,7 +125,8 @@ typedef struct {
     int level;
 } cpng_strategy;
 
-/// The bytes that the rows need when they are filtered and compressed; 0 when there is no memory.
+/// The bytes that the rows need when they are filtered and compressed; 0 when there is no memory,
+/// and when interrupted.
 /// The rows stay as they are.
 size_t cpng_trial(const cpng_image *image, cpng_strategy strategy);
 
@@ -178,7 +189,9 @@ cpng_status cpng_sample(
 
 /// An image of 8-bit rows, 1 (grey) or 3 (RGB) channels, with a spare byte each, which it owns from
 /// now on.
-cpng_image cpng_image_of(uint8_t *rows, uint32_t width, uint32_t height, int channels);
+cpng_image cpng_image_of(
+    uint8_t *rows, uint32_t width, uint32_t height, int channels,
+    cinterruption *_Nullable interruption);
 
 /// How many of the pixels in every eighth row equal their left neighbour, from 0 to 1. Pixels of
 /// less than a byte are compared byte by byte.

@@ -1,0 +1,206 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// Whatever is being done with an image ends when it is cancelled, and when its time is over.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct InterruptionTests {
+    /// One way through the codecs.
+    struct Path: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let source: Source
+        let recipe: Recipe
+        var checksStructure = false
+
+        func run(
+            _ limits: CodecLimits = CodecLimits(), _ cancellation: Cancellation? = nil
+        ) throws -> Result<ProcessedImage, CodecError> {
+            try source.bytes.withUnsafeBytes { source in
+                let header = try Codecs.header(of: source)
+                return Result { () throws(CodecError) in
+                    if checksStructure {
+                        return try checkedStructure(
+                            of: source, header: header, limits: limits, cancellation: cancellation)
+                    }
+                    return try process(
+                        source, header: header, recipe: recipe, limits: limits,
+                        cancellation: cancellation)
+                }
+            }
+        }
+    }
+
+    enum Source: CaseIterable {
+        case jpeg, turnedJPEG, progressiveJPEG, png, turnedPNG, animation
+
+        private static let all = try? Dictionary(
+            uniqueKeysWithValues: allCases.map { ($0, try $0.make()) })
+
+        var bytes: [UInt8] { Source.all?[self] ?? [] }
+
+        private func make() throws -> [UInt8] {
+            let (width, height) = (1536, 1024)
+            var numbers = SeededNumbers(seed: 7)
+            let samples = (0..<width * height * 3).map { place in
+                UInt8(truncatingIfNeeded: place / 3000 + Int(numbers.next() & 7))
+            }
+            let jpeg = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 95)
+            switch self {
+            case .jpeg: return jpeg
+            case .turnedJPEG:
+                return Array(jpeg[..<2]) + JPEGFile.orientationSegment(6) + Array(jpeg[2...])
+            case .progressiveJPEG: return HandmadeJPEG.emptyScans(100, side: 2048)
+            case .png, .turnedPNG:
+                let png = try stored(jpeg, Recipe(encoding: .png), pngEffort: .fast).bytes
+                guard self == .turnedPNG else { return png }
+                let turned = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(6))
+                return Array(png[..<33]) + turned + Array(png[33...])
+            case .animation:
+                let png = try stored(jpeg, Recipe(encoding: .png), pngEffort: .fast).bytes
+                return try Source.animation(of: png, frames: 6)
+            }
+        }
+
+        /// The still image again and again.
+        private static func animation(of png: [UInt8], frames: UInt32) throws -> [UInt8] {
+            func bytes(_ value: UInt32) -> [UInt8] {
+                [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
+            }
+            let chunks = try png.withUnsafeBytes { try PNGFile($0) }.chunks
+            let image = try #require(chunks.first { $0.type == .IDAT })
+            let control = Array(png[16..<24]) + [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 10, 0, 0]
+            var animation = PNGFile.chunk(.acTL, bytes(frames) + bytes(0))
+            for frame in 0..<frames {
+                animation += PNGFile.chunk(.fcTL, bytes(2 * frame) + control)
+                animation += PNGFile.chunk(.fdAT, bytes(2 * frame + 1) + png[image.data])
+            }
+            let end = png.count - PNGFile.endBytes
+            var file = Array(png[..<33])
+            file += animation.prefix(20)
+            file += png[33..<end]
+            file += animation.dropFirst(20)
+            file += png[end...]
+            return file
+        }
+    }
+
+    static let paths: [Path] = {
+        func recipe(_ encoding: Recipe.Encoding, _ effort: PNGEffort = .balanced) -> Recipe {
+            var recipe = Recipe(encoding: encoding, quality: 50)
+            recipe.pngEffort = effort
+            return recipe
+        }
+        var small = recipe(.jpeg)
+        small.maximumStoredBytes = 1000
+        var paths = [
+            Path(testDescription: "JPEG to JPEG", source: .jpeg, recipe: recipe(.same)),
+            Path(testDescription: "JPEG turned", source: .turnedJPEG, recipe: recipe(.same)),
+            Path(testDescription: "JPEG decoded", source: .jpeg, recipe: recipe(.original)),
+            Path(testDescription: "scans", source: .progressiveJPEG, recipe: recipe(.same)),
+            Path(testDescription: "JPEG made small", source: .jpeg, recipe: small),
+            Path(testDescription: "PNG to JPEG", source: .png, recipe: recipe(.jpeg)),
+            Path(testDescription: "PNG made a small JPEG", source: .png, recipe: small),
+            Path(testDescription: "PNG turned", source: .turnedPNG, recipe: recipe(.png, .fast)),
+            Path(testDescription: "PNG decoded", source: .png, recipe: recipe(.original)),
+            Path(testDescription: "animation", source: .animation, recipe: recipe(.same)),
+        ]
+        for effort in PNGEffort.allCases {
+            paths.append(
+                Path(
+                    testDescription: "JPEG to PNG, \(effort)", source: .jpeg,
+                    recipe: recipe(.png, effort)))
+            paths.append(
+                Path(
+                    testDescription: "PNG to PNG, \(effort)", source: .png,
+                    recipe: recipe(.png, effort)))
+        }
+        return paths
+    }()
+
+    @Test(arguments: paths)
+    func nothingBeginsThatIsCancelled(path: Path) throws {
+        let cancellation = Cancellation()
+        cancellation.cancel()
+        try #require(!path.source.bytes.isEmpty)
+        let begin = ThreadClock.now
+        #expect(throws: CodecError.cancelled) { try path.run(CodecLimits(), cancellation).get() }
+        #expect(ThreadClock.now - begin < .milliseconds(10))
+    }
+
+    /// What the whole path takes of processor time, at best.
+    private func time(of path: Path) throws -> Duration {
+        try #require(!path.source.bytes.isEmpty)
+        var least = Duration.seconds(1000)
+        for _ in 0..<2 {
+            let begin = ThreadClock.now
+            _ = try path.run().get()
+            least = min(least, ThreadClock.now - begin)
+        }
+        return least
+    }
+
+    /// Wherever the time is over, soon after that nothing is done any more.
+    @Test(arguments: paths)
+    func everyStepEndsWhenItsTimeIsOver(path: Path) throws {
+        let whole = try time(of: path)
+        for percent in [2, 25, 50] {
+            var limits = CodecLimits()
+            limits.maximumTime = whole * percent / 100
+            let begin = ThreadClock.now
+            let result = try path.run(limits)
+            let spent = ThreadClock.now - begin
+            // On a busy machine the same work may take less time than it took before.
+            guard spent > limits.maximumTime else { continue }
+            #expect(
+                throws: CodecError.limitExceeded("more processor time than allowed"),
+                "\(percent) % of \(whole)"
+            ) { try result.get() }
+            #expect(
+                spent - limits.maximumTime < .milliseconds(600),
+                "\(percent) % of \(whole): \(spent)"
+            )
+        }
+    }
+
+    private struct Progress {
+        var clock: clockid_t?
+        var end: (result: Result<ProcessedImage, any Error>, time: Duration)?
+
+        /// Processor time of the thread.
+        var spent: Duration {
+            guard let clock else { return .zero }
+            var time = timespec()
+            clock_gettime(clock, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
+    }
+
+    /// The same mechanism, told by another thread in the middle of the work.
+    @Test(arguments: paths)
+    func anotherThreadCancelsWhatRuns(path: Path) throws {
+        let whole = try time(of: path)
+        let cancellation = Cancellation()
+        let progress = Monitor(Progress())
+        Thread.detachNewThread {
+            var clock = clockid_t()
+            pthread_getcpuclockid(pthread_self(), &clock)
+            progress.update { $0.clock = clock }
+            let begin = ThreadClock.now
+            let result = Result { try path.run(CodecLimits(), cancellation).get() }
+            let time = ThreadClock.now - begin
+            progress.update { $0.end = (result, time) }
+        }
+        // Looked at with the mutex, while the thread lives.
+        progress.wait { (progress, now) -> Monitor<Progress>.Decision<Void> in
+            let isMidway = progress.end != nil || progress.spent > whole / 3
+            return isMidway ? .ready(()) : .wait(until: now + .milliseconds(1))
+        }
+        cancellation.cancel()
+        let (result, time) = progress.wait { progress, _ in
+            progress.end.map { .ready($0) } ?? .wait(until: nil)
+        }
+        #expect(throws: CodecError.cancelled, "\(time) of \(whole)") { try result.get() }
+        #expect(time < whole / 3 + .milliseconds(700), "\(time) of \(whole)")
+    }
+}
