@@ -72,7 +72,7 @@ package struct CodecInvariants {
 
     private func checkVerdict() throws(Violation) {
         let recipe = Recipe(encoding: .original)
-        guard case .taken(let image) = verdict else { return }
+        guard case .taken(let image) = verdict else { return try checkStructureIsRefused() }
         try require(isSource(image), recipe, "other bytes than the source's")
         try require(
             image.widthInPixels == header.widthInPixels
@@ -92,6 +92,24 @@ package struct CodecInvariants {
                 || (reference.width, reference.height)
                     == (header.widthInPixels, header.heightInPixels),
             recipe, "\(header) of \(reference.width)×\(reference.height) pixels")
+    }
+
+    /// A PNG that decoding refuses is refused without it, too, but for limits that decoding alone
+    /// has. The structure of a JPEG tells less.
+    private func checkStructureIsRefused() throws(Violation) {
+        guard header.format == .png, case .refused(let error) = verdict else { return }
+        switch error {
+        case .limitExceeded, .outOfMemory: return
+        default: break
+        }
+        do throws(CodecError) {
+            _ = try checkedStructure(of: source, header: header, limits: limits)
+        } catch {
+            return
+        }
+        throw Violation(
+            recipe: Recipe(encoding: .original),
+            text: "the check of the structure takes what decoding refuses: \(error)")
     }
 
     /// What the library alone decodes without a warning is taken, but for limits and for the kinds

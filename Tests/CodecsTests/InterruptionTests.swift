@@ -104,6 +104,12 @@ import Testing
             Path(testDescription: "PNG turned", source: .turnedPNG, recipe: recipe(.png, .fast)),
             Path(testDescription: "PNG decoded", source: .png, recipe: recipe(.original)),
             Path(testDescription: "animation", source: .animation, recipe: recipe(.same)),
+            Path(
+                testDescription: "structure of a PNG", source: .png, recipe: recipe(.original),
+                checksStructure: true),
+            Path(
+                testDescription: "structure of an animation", source: .animation,
+                recipe: recipe(.original), checksStructure: true),
         ]
         for effort in PNGEffort.allCases {
             paths.append(

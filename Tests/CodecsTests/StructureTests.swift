@@ -142,6 +142,21 @@ import Testing
         #expect(structureRefusal(Array(source[..<8]) + rest) != nil)
     }
 
+    @Test func refusesPalettesAsTheDecoderDoes() throws {
+        for source in [Samples.palettePNG, Samples.colourPNG, Samples.deepGreyPNG] {
+            let parts = chunks(source).filter { $0.type != "PLTE" && $0.type != "tRNS" }
+            for count in [0, 1, 2, 3, 47, 48, 49, 768, 769, 771] {
+                let palette = PNGFile.chunk(.PLTE, [UInt8](repeating: 9, count: count))
+                let file =
+                    Array(source[..<8]) + Array(parts[0].bytes) + palette
+                    + parts[1...].flatMap(\.bytes)
+                #expect(
+                    (structureRefusal(file) == nil)
+                        == (refusal(file, Recipe(encoding: .original)) == nil), "\(count) bytes")
+            }
+        }
+    }
+
     /// Where the first place holds all rows, the second is of no effect, as in a browser; where
     /// it does not, the decoder finds that.
     @Test func leavesImageDataInTwoPlacesToTheDecoder() throws {
@@ -156,6 +171,125 @@ import Testing
                 }
             #expect(structureRefusal(joined) == nil)
             #expect(refusal(joined) == nil)
+        }
+    }
+
+    // MARK: Image data
+
+    /// Rows of one colour and their filter types, without or with interlacing.
+    private func rows(_ width: Int, _ height: Int, channels: Int, interlaced: Bool) -> [UInt8] {
+        func rows(_ columns: Int, _ rows: Int) -> [UInt8] {
+            guard columns > 0 else { return [] }
+            return (0..<rows).flatMap { row in
+                [UInt8(row % 5)] + [UInt8](repeating: 7, count: columns * channels)
+            }
+        }
+        guard interlaced else { return rows(width, height) }
+        // Where each pass of Adam7 begins, and how far its pixels are apart (PNG section 8.1).
+        let passes = [
+            (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+            (0, 1, 1, 2),
+        ]
+        return passes.flatMap { x, y, right, down in
+            rows((width - x + right - 1) / right, (height - y + down - 1) / down)
+        }
+    }
+
+    /// A PNG of this image data, in chunks of so many bytes.
+    private func png(
+        _ data: [UInt8], _ width: Int, _ height: Int, colorType: UInt8 = 2,
+        interlaced: Bool = false, pieces: Int = .max
+    ) -> [UInt8] {
+        let header =
+            AnimationTests.bytes(UInt32(width)) + AnimationTests.bytes(UInt32(height))
+            + [8, colorType, 0, 0, interlaced ? 1 : 0]
+        var file = Array(Samples.colourPNG[..<8]) + PNGFile.chunk(.IHDR, header)
+        for start in stride(from: 0, to: max(data.count, 1), by: min(pieces, data.count + 1)) {
+            file += PNGFile.chunk(.IDAT, Array(data[start...].prefix(pieces)))
+        }
+        return file + PNGFile.chunk(.IEND, [])
+    }
+
+    @Test(arguments: [(1, 1), (2, 1), (1, 5), (3, 2), (8, 8), (21, 19), (5000, 3)], [false, true])
+    func takesExactlyAllRows(size: (Int, Int), interlaced: Bool) {
+        let (width, height) = size
+        for (colorType, channels) in [(0, 1), (2, 3), (6, 4)] as [(UInt8, Int)] {
+            let whole = rows(width, height, channels: channels, interlaced: interlaced)
+            for pieces in [Int.max, 1, 7] {
+                func file(_ rows: [UInt8]) -> [UInt8] {
+                    png(
+                        AnimationTests.deflated(rows), width, height, colorType: colorType,
+                        interlaced: interlaced, pieces: pieces)
+                }
+                #expect(structureRefusal(file(whole)) == nil)
+                #expect(refusal(file(whole), Recipe(encoding: .original)) == nil)
+                #expect(structureRefusal(file(Array(whole.dropLast()))) != nil)
+                #expect(structureRefusal(file(Array(whole.prefix(whole.count / 2)))) != nil)
+                // The decoder takes more than there should be.
+                #expect(structureRefusal(file(whole + [0])) == nil)
+                #expect(refusal(file(whole + [0]), Recipe(encoding: .original)) == nil)
+            }
+        }
+    }
+
+    @Test func refusesImageDataThatIsNone() {
+        let (width, height) = (64, 48)
+        let whole = rows(width, height, channels: 3, interlaced: false)
+        let stream = AnimationTests.deflated(whole)
+        var numbers = SeededNumbers(seed: 11)
+        let noise = (0..<stream.count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
+        var wrongSum = stream
+        wrongSum[stream.count - 1] ^= 1
+        var wrongFilter = whole
+        wrongFilter[(width * 3 + 1) * 40] = 5
+        let bad: [(String, [UInt8])] = [
+            ("noise", noise), ("nothing", []),
+            ("half a stream", Array(stream.prefix(stream.count / 2))),
+            ("no checksum", Array(stream.dropLast(4))), ("a wrong checksum", wrongSum),
+            ("an unknown filter", AnimationTests.deflated(wrongFilter)),
+            ("half the rows", AnimationTests.deflated(Array(whole.prefix(whole.count / 2)))),
+        ]
+        for (name, data) in bad {
+            for pieces in [Int.max, 10] {
+                let file = png(data, width, height, pieces: pieces)
+                #expect(structureRefusal(file) != nil, "\(name)")
+                #expect(refusal(file, Recipe(encoding: .original)) != nil, "\(name)")
+            }
+        }
+        #expect(structureRefusal(png(stream, width, height)) == nil)
+    }
+
+    @Test func refusesFramesWithoutAllRows() {
+        var animation = AnimationTests.Animation()
+        #expect(structureRefusal(animation.file) == nil)
+        animation.missingRows = 1
+        let error = structureRefusal(animation.file)
+        #expect(error == refusal(animation.file, Recipe(encoding: .original)))
+        #expect(error != nil)
+    }
+
+    /// 100 bytes may say that they are an image of 2⁶² pixels.
+    @Test(arguments: [(0x7FFF_FFFF, 0x7FFF_FFFF), (0x7FFF_FFFF, 1), (1, 0x7FFF_FFFF)])
+    func refusesAHeaderWithoutItsPixels(size: (Int, Int)) throws {
+        for interlaced in [false, true] {
+            let source = png(
+                AnimationTests.deflated([0, 0, 0, 0]), size.0, size.1, colorType: 6,
+                interlaced: interlaced)
+            guard case .tooManyPixels = structureRefusal(source) else {
+                Issue.record("not refused for its pixels")
+                return
+            }
+            var limits = CodecLimits(maximumPixels: 1 << 62)
+            limits.maximumTime = .seconds(600)
+            let header = try imageHeader(source, limits: limits)
+            // What is worked on at once is some rows, whatever the height.
+            #expect(header.structureMemoryBytes >= 8 * size.0)
+            if size.0 == 1 {
+                #expect(header.structureMemoryBytes < 8 << 20)
+                #expect(
+                    structureRefusal(source, limits: limits)
+                        == .corrupt("Not enough image data", isTruncated: false))
+            }
         }
     }
 

@@ -91,6 +91,32 @@ cpng_status cpng_decode_opaque(
     const uint8_t *source, size_t length, const cpng_limits *limits,
     const uint8_t background[_Nonnull 3], cpng_image *image, char *message);
 
+/// Of compressed image data; shorter than 4 GiB.
+typedef struct {
+    const uint8_t *bytes;
+    size_t length;
+} cpng_part;
+
+/// How pixels lie in image data.
+typedef struct {
+    /// 1 to 2³¹ − 1, as the height.
+    uint32_t width;
+    uint32_t height;
+    /// 1 to 64.
+    uint32_t bits_a_pixel;
+    bool is_interlaced;
+} cpng_form;
+
+/// Inflates image data, the parts in their order, and keeps nothing of it. `*is_whole` says whether
+/// it is one whole zlib stream with the right checksum, of exactly the bytes that the image's rows
+/// have, each row with a known filter type. Bytes behind the stream have no effect.
+///
+/// Of what is not whole the library takes some all the same: a stream with more than the rows, and
+/// one that ends inside its checksum.
+cpng_status cpng_check_rows(
+    const cpng_part *parts, size_t count, const cpng_form *form,
+    cinterruption *_Nullable interruption, bool *is_whole);
+
 void cpng_image_free(cpng_image *image);
 
 /// Turns the rows upright: `orientation` is that of EXIF, 1…8; 5…8 exchange width and height. The

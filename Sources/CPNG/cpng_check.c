@@ -1,0 +1,100 @@
+#include "cpng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <png.h>
+#include <zlib.h>
+
+/// Follows rows through inflated image data: one byte of filter type, then the row's own.
+typedef struct {
+    const cpng_form *form;
+    /// Of Adam7; 0 without interlacing.
+    int pass;
+    /// Of the pass or the image; 0 when all have come.
+    uint32_t rows_left;
+    uint64_t row_bytes;
+    /// Of the row that has begun.
+    uint64_t bytes_left;
+} row_walk;
+
+/// Goes on to the first pass from `pass` on that has pixels; a narrow or low image has none in
+/// some.
+static void enter_pass(row_walk *walk, int pass) {
+    const cpng_form *form = walk->form;
+    uint64_t columns = form->width;
+    walk->rows_left = pass == 0 ? form->height : 0;
+    if (form->is_interlaced) {
+        walk->rows_left = 0;
+        for (; pass < PNG_INTERLACE_ADAM7_PASSES && walk->rows_left == 0; pass++) {
+            columns = PNG_PASS_COLS((uint64_t)form->width, pass);
+            if (columns > 0) {
+                walk->rows_left = (uint32_t)PNG_PASS_ROWS((uint64_t)form->height, pass);
+            }
+        }
+        pass--;
+    }
+    walk->pass = pass;
+    walk->row_bytes = (columns * form->bits_a_pixel + 7) / 8;
+}
+
+/// Answers whether the image takes so many more bytes, and rows begin with a known filter type.
+static bool take(row_walk *walk, const uint8_t *bytes, size_t count) {
+    while (count > 0) {
+        if (walk->rows_left == 0) return false;
+        if (walk->bytes_left == 0) {
+            if (*bytes > PNG_FILTER_VALUE_PAETH) return false;
+            bytes++;
+            count--;
+            walk->bytes_left = walk->row_bytes;
+        }
+        size_t part = walk->bytes_left < count ? (size_t)walk->bytes_left : count;
+        walk->bytes_left -= part;
+        bytes += part;
+        count -= part;
+        if (walk->bytes_left > 0) continue;
+        if (--walk->rows_left == 0) enter_pass(walk, walk->pass + 1);
+    }
+    return true;
+}
+
+cpng_status cpng_check_rows(
+    const cpng_part *parts, size_t count, const cpng_form *form, cinterruption *interruption,
+    bool *is_whole) {
+    // What fits the processor's caches beside the window.
+    enum { BUFFER = 1 << 16 };
+    *is_whole = false;
+    row_walk walk = {.form = form};
+    enter_pass(&walk, 0);
+    z_stream stream;
+    memset(&stream, 0, sizeof stream);
+    uint8_t *buffer = malloc(BUFFER);
+    if (buffer == NULL || inflateInit(&stream) != Z_OK) {
+        free(buffer);
+        return CPNG_OUT_OF_MEMORY;
+    }
+    cpng_status status = CPNG_OK;
+    int result = Z_OK;
+    size_t part = 0;
+    while (result == Z_OK && status == CPNG_OK) {
+        if (stream.avail_in == 0) {
+            if (part == count) break;
+            // Only read, whatever its type says.
+            stream.next_in = (Bytef *)(uintptr_t)parts[part].bytes;
+            stream.avail_in = (uInt)parts[part].length;
+            part++;
+            if (stream.avail_in == 0) continue;
+        }
+        stream.next_out = buffer;
+        stream.avail_out = BUFFER;
+        result = inflate(&stream, Z_NO_FLUSH);
+        size_t made = BUFFER - stream.avail_out;
+        if (!take(&walk, buffer, made)) break;
+        if (cinterruption_after(interruption, made)) status = CPNG_INTERRUPTED;
+    }
+    // The end of the stream comes behind its checksum.
+    *is_whole = status == CPNG_OK && result == Z_STREAM_END && walk.rows_left == 0;
+    inflateEnd(&stream);
+    free(buffer);
+    return status;
+}
