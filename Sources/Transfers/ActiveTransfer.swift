@@ -22,6 +22,7 @@ final class ActiveTransfer {
     private var fieldsInForce: FieldList
     private var proxyInForce: String?
     private var credentialsInForce = false
+    private var emptiesAddressCache = false
     /// For CURLOPT_RESOLVE, kept by reference too.
     private let hostAddresses: FieldList
     /// Where libcurl writes the text of an error.
@@ -61,6 +62,9 @@ final class ActiveTransfer {
 
     /// The most of an unwanted body (of a 404, say) that is read to keep its connection.
     private static let drainedBytes = 64 << 10
+
+    /// Seconds; libcurl's default.
+    private static let addressLifetime = 60
 
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
@@ -193,8 +197,10 @@ final class ActiveTransfer {
             message: String(cString: curl_easy_strerror(code)))
     }
 
-    /// Makes the handle ready for `request`.
-    func prepare(_ request: TransferRequest) throws(TransferLoopError) {
+    /// Makes the handle ready for `request`; its end may empty libcurl's cache of addresses.
+    func prepare(
+        _ request: TransferRequest, emptiesAddressCache: Bool
+    ) throws(TransferLoopError) {
         self.request = request
         body = Body(budget: budget)
         bytesReceived = 0
@@ -216,6 +222,14 @@ final class ActiveTransfer {
         try check(
             ccurl_easy_set_long(handle, CURLOPT_PIPEWAIT, url.isEncrypted ? 1 : 0),
             "connection sharing")
+        if emptiesAddressCache != self.emptiesAddressCache {
+            try check(
+                ccurl_easy_set_long(
+                    handle, CURLOPT_DNS_CACHE_TIMEOUT,
+                    emptiesAddressCache ? 0 : ActiveTransfer.addressLifetime),
+                "address cache")
+            self.emptiesAddressCache = emptiesAddressCache
+        }
         try setWay(url)
         try setCredentials()
         try setFields()
@@ -371,6 +385,14 @@ final class ActiveTransfer {
     }
 
     private var isEncoded: Bool { field("Content-Encoding") != nil }
+
+    /// Counts a header line that is a cookie.
+    fileprivate func countCookie(_ line: UnsafeRawBufferPointer) {
+        guard let cookies, line.count > 11, line.first.map({ $0 | 0x20 }) == UInt8(ascii: "s"),
+            zip(line, "set-cookie:".utf8).allSatisfy({ $0 | 0x20 == $1 | 0x20 })
+        else { return }
+        cookies.received(line.count)
+    }
 
     // MARK: Completion
 
@@ -628,6 +650,7 @@ private func receiveHeaderLine(
     let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
     let line = UnsafeRawBufferPointer(start: data, count: size * count)
     transfer.lastByteAt = .now
+    transfer.countCookie(line)
     if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
         transfer.isHeadComplete = false
     } else if line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) {

@@ -10,9 +10,21 @@ final class CookieJar {
     let share: UnsafeMutableRawPointer
     private let handle: UnsafeMutableRawPointer
     private let path: String
+    /// Domains that the file had cookies for.
+    private var knownDomains: Set<String> = []
+    /// What all cookies take as lines of the file, at most.
+    private var bytes = 0
+    /// The size from which on ``bytes`` is looked at, and cookies go when they are that many.
+    private var limit = 0
+    private let room: Int
 
-    /// Reads the file, if it is there.
-    init(path: String) throws(TransferLoopError) {
+    /// Beside what the file held, so much may come in a run: some 50 000 cookies.
+    private static let room = 4 << 20
+    /// For one of ``knownDomains``; browsers keep about as many.
+    private static let mostOfDomain = 180
+
+    /// Reads the file, if it is there. In a run it may grow by `room` bytes, about.
+    init(path: String, room: Int = CookieJar.room) throws(TransferLoopError) {
         guard let share = curl_share_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
@@ -25,6 +37,7 @@ final class CookieJar {
         self.share = share
         self.handle = handle
         self.path = path
+        self.room = room
         for code in [
             ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share),
             ccurl_easy_set_string(handle, CURLOPT_COOKIEFILE, path),
@@ -33,6 +46,43 @@ final class CookieJar {
         ] where code != CURLE_OK {
             throw CookieJar.error(path, code)
         }
+        let lines = try lines()
+        knownDomains = Set(lines.map(CookieJar.domain))
+        bytes = lines.reduce(0) { $0 + $1.utf8.count }
+        limit = bytes + room
+    }
+
+    /// Notes that so many bytes of `Set-Cookie` have come, which libcurl keeps all.
+    func received(_ count: Int) { bytes += count }
+
+    /// Sees to it that cookies take no memory without end: when too many have come, those of domains
+    /// that the file did not know go, and of the others all but the first ones.
+    func dropExcess() throws(TransferLoopError) {
+        guard bytes > limit else { return }
+        var counts: [String: Int] = [:]
+        let all = try lines()
+        bytes = all.reduce(0) { $0 + $1.utf8.count }
+        // Many of those that came may have replaced others. With a quarter of the room left, the
+        // next look is far enough away.
+        guard bytes > limit - room / 4 else { return }
+        let kept = all.filter { line in
+            let domain = CookieJar.domain(line)
+            counts[domain, default: 0] += 1
+            return knownDomains.contains(domain)
+                && counts[domain, default: 0] <= CookieJar.mostOfDomain
+        }
+        bytes = kept.reduce(0) { $0 + $1.utf8.count }
+        for line in ["ALL"] + kept {
+            let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
+            guard code == CURLE_OK else { throw CookieJar.error(path, code) }
+        }
+    }
+
+    /// Of a line of the file.
+    private static func domain(_ line: String) -> String {
+        var domain = line.prefix { $0 != "\t" }
+        if domain.hasPrefix("#HttpOnly_") { domain = domain.dropFirst("#HttpOnly_".count) }
+        return domain.drop { $0 == "." }.lowercased()
     }
 
     deinit {
@@ -45,6 +95,14 @@ final class CookieJar {
     ///
     /// Ourselves, since libcurl makes a new file readable by everybody.
     func save() throws(TransferLoopError) {
+        // libcurl gives them in the order of its hash table.
+        let text =
+            "# Netscape HTTP Cookie File\n\n" + (try lines()).sorted().map { $0 + "\n" }.joined()
+        try write(Array(text.utf8))
+    }
+
+    /// All cookies as lines of a file, in the order of libcurl's hash table.
+    private func lines() throws(TransferLoopError) -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         let code = ccurl_easy_get_list(handle, CURLINFO_COOKIELIST, &list)
         guard code == CURLE_OK else { throw CookieJar.error(path, code) }
@@ -55,9 +113,7 @@ final class CookieJar {
             if let data = current.pointee.data { lines.append(String(cString: data)) }
             item = current.pointee.next
         }
-        // libcurl gives them in the order of its hash table.
-        let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
-        try write(Array(text.utf8))
+        return lines
     }
 
     private func write(_ bytes: [UInt8]) throws(TransferLoopError) {

@@ -192,6 +192,45 @@ struct RequestOptionTests {
         }
     }
 
+    /// libcurl keeps what it is given: 16 MB of cookies come here.
+    @Test func cookiesTakeNoMemoryWithoutEnd() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                var response = Response.image([1, 2, 3])
+                guard let number = Int(request.path.dropFirst()) else { return response }
+                for part in 0..<40 {
+                    let value = String(repeating: "v", count: 4000)
+                    response.headers.append(
+                        ("set-COOKIE", "c\(number)-\(part)=\(value); Max-Age=3600; Path=/"))
+                }
+                return response
+            }
+            let file = NSTemporaryDirectory() + "jar-\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            let lines = (0..<200).map {
+                "b.test\tFALSE\t/\tFALSE\t4000000000\tn\($0)\told"
+            }
+            try Data(lines.map { $0 + "\n" }.joined().utf8).write(to: URL(filePath: file))
+            let configuration = try Self.configuration {
+                $0.cookieJar = file
+                $0.hostAddresses = try names(origin)
+            }
+            try await withLoop(configuration) { loop in
+                for number in 0..<100 {
+                    let url = "http://a.test:\(origin.port)/\(number)"
+                    #expect(await loop.get(url).status == 200)
+                }
+                #expect(await loop.get("http://b.test:\(origin.port)/end").status == 200)
+            }
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            #expect(text.utf8.count < 5 << 20)
+            // What came from a stranger goes first, and others keep what a host may have.
+            #expect(text.components(separatedBy: "\nb.test").count - 1 == 180)
+            let last = try #require(origin.requests.last?.header("Cookie"))
+            #expect(last.contains("=old"))
+        }
+    }
+
     @Test func aJarThatCannotBeWrittenIsAnErrorOfTheLoop() async throws {
         let configuration = Self.configuration { $0.cookieJar = "/nowhere/at/all/jar" }
         let loop = try TransferLoop(configuration: configuration) { Timestamp(milliseconds: 0) }
