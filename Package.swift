@@ -100,7 +100,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PipelineTests",
-            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling"],
+            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Transfers"],
             swiftSettings: strict),
         .testTarget(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel"], swiftSettings: strict),

@@ -58,26 +58,33 @@ package struct HostLog: Sendable {
         self.database = database
     }
 
-    /// All hosts that something is known of, in no order; damaged rows are left out.
+    /// All hosts that something is known of, see ``forEach(at:_:)``.
+    package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
+        var states: [HostState] = []
+        try forEach(at: now) { states.append($0) }
+        return states
+    }
+
+    /// Gives all hosts that something is known of, in no order; damaged rows are left out.
     ///
     /// Times that a wrong clock or damage has left are not believed: a row from the future, by more
     /// than ``PrefetchModel/Timestamp/toleratedClockStep``, is left out, and a host that is to cool
     /// for longer than ``longestCooling`` may be asked. `now` is by the wall clock.
-    package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
+    package func forEach(
+        at now: Timestamp, _ body: (HostState) -> Void
+    ) throws(StorageError) {
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
-        return try database.read("reading the hosts") { database in
+        try database.read("reading the hosts") { database in
             let rows = try PreparedStatement(
                 database, sql: "SELECT \(HostState.columns) FROM host")
             defer { rows.reset() }
-            var states: [HostState] = []
             while try rows.step() {
                 guard var state = try HostState(rows), state.updatedAt <= latest else { continue }
                 if let until = state.coolingUntil, until > HostLog.latestCooling(of: state) {
                     state.coolingUntil = nil
                 }
-                if !state.isNormal { states.append(state) }
+                if !state.isNormal { body(state) }
             }
-            return states
         }
     }
 

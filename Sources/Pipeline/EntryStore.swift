@@ -15,8 +15,8 @@ final class EntryStore: QueueSpilling {
     private let folder: String
     private let keepsOrigins: Bool
     private var entries: [Int: PendingEntry] = [:]
-    /// What the extras of ``entries`` take.
-    private var extrasBytes = 0
+    /// What the texts of ``entries`` take, which may be long.
+    private var bytes = 0
     private var file: SpillFile?
     private var manifests: [String] = []
     /// Times in records are from here on.
@@ -30,16 +30,20 @@ final class EntryStore: QueueSpilling {
 
     /// Of entries without an outcome, those in memory.
     private var duplicates: [Int: [PendingEntry.Duplicate]] = [:]
-    private var duplicateCount = 0
-    /// By entry: the last of its duplicates in the file, in units of ``duplicateAlignment``, plus
-    /// one.
-    private var spilledDuplicates = ChunkedArray<UInt32>()
+    /// Of them all.
+    private(set) var duplicatesInMemory = 0
+    private var duplicateBytes = 0
+    /// By entry: where the last of its duplicates in the file is, plus one.
+    private var spilledDuplicates = ChunkedArray<UInt64>()
 
-    private static let mostExtrasBytes = 64 << 20
+    /// The most of ``bytes`` beside which one more entry waits in memory: one that was not started
+    /// yet, one that comes back, and one that sleeps. Each has some room that those before it in
+    /// this list leave.
+    private static let (mostBytes, mostBytesReturning, mostBytesSleeping) =
+        (32 << 20, 40 << 20, 48 << 20)
+    private static let mostDuplicateBytes = 8 << 20
     private static let endedWithoutReason: UInt8 = 1
     private static let firstReason: UInt8 = 2
-    /// Reaches 64 GiB with 32 bits.
-    private static let duplicateAlignment = 16
     /// The link's place and position, and the length of what follows.
     private static let headBytes = 24
 
@@ -63,14 +67,24 @@ final class EntryStore: QueueSpilling {
 
     /// Adds an entry that has just been read.
     func add(_ entry: PendingEntry, as identifier: Int) {
-        extrasBytes += entry.extrasBytes
+        var entry = entry
+        entry.countedBytes = entry.textBytes
+        bytes += entry.countedBytes
         entries[identifier] = entry
+    }
+
+    /// Tells that an entry waits anew, perhaps with a longer URL than before.
+    func waits(_ identifier: Int) {
+        guard let entry = entries[identifier] else { return }
+        let count = entry.textBytes
+        bytes += count - entry.countedBytes
+        entries[identifier]?.countedBytes = count
     }
 
     /// Takes out an entry that gets its outcome now.
     func end(_ identifier: Int, reason: FailureReason?) -> PendingEntry? {
         guard let entry = entries.removeValue(forKey: identifier) else { return nil }
-        extrasBytes -= entry.extrasBytes
+        bytes -= entry.countedBytes
         noteEnd(identifier, manifest: entry.manifest, line: entry.line, reason: reason)
         return entry
     }
@@ -109,21 +123,22 @@ final class EntryStore: QueueSpilling {
     func add(
         _ duplicate: PendingEntry.Duplicate, of identifier: Int
     ) throws(SpillError) {
-        guard duplicateCount >= capacity else {
+        let count = duplicate.url.utf8.count
+        if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.mostDuplicateBytes {
             duplicates[identifier, default: []].append(duplicate)
-            duplicateCount += 1
+            duplicatesInMemory += 1
+            duplicateBytes += count
             return
         }
-        var record = SpillWriter(reservingCapacity: duplicate.url.utf8.count + 64)
+        var record = SpillWriter(reservingCapacity: count + 64)
         record.put(Int(spilledDuplicates[identifier]))
         // In front of the rest, so that it can be read at once.
-        record.put(3 * 8 + duplicate.url.utf8.count)
+        record.put(3 * 8 + count)
         record.put(duplicate.line)
         record.put(index(of: duplicate.manifest))
         record.put(duplicate.url)
-        let offset = try openFile().append(
-            record.bytes, alignment: EntryStore.duplicateAlignment)
-        spilledDuplicates[identifier] = UInt32(offset / EntryStore.duplicateAlignment) + 1
+        let offset = try openFile().append(record.bytes)
+        spilledDuplicates[identifier] = UInt64(offset) + 1
     }
 
     /// Gives the duplicates of an entry that has ended, those in memory in their order, the others
@@ -134,12 +149,13 @@ final class EntryStore: QueueSpilling {
         of identifier: Int, _ body: (PendingEntry.Duplicate) -> Void
     ) throws(SpillError) {
         if let known = duplicates.removeValue(forKey: identifier) {
-            duplicateCount -= known.count
+            duplicatesInMemory -= known.count
+            duplicateBytes -= known.reduce(0) { $0 + $1.url.utf8.count }
             for duplicate in known { body(duplicate) }
         }
         while spilledDuplicates[identifier] != 0 {
             let file = try openFile()
-            let offset = (Int(spilledDuplicates[identifier]) - 1) * EntryStore.duplicateAlignment
+            let offset = Int(spilledDuplicates[identifier]) - 1
             var head = SpillReader(try file.read(16, at: offset))
             let next = head.number()
             let count = head.number()
@@ -150,15 +166,19 @@ final class EntryStore: QueueSpilling {
             body(
                 PendingEntry.Duplicate(manifest: manifest, line: line, url: reader.text()))
             file.forget(16 + count, at: offset)
-            spilledDuplicates[identifier] = UInt32(next)
+            spilledDuplicates[identifier] = UInt64(next)
         }
     }
 
     // MARK: Spilling
 
-    func hasRoom(beside waiting: Int) -> Bool {
-        waiting < capacity && extrasBytes < EntryStore.mostExtrasBytes
+    func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
+        waiting < capacity
+            && bytes < (isReturning ? EntryStore.mostBytesReturning : EntryStore.mostBytes)
     }
+
+    /// Whether one more entry may sleep until its retry.
+    var hasRoomForSleeper: Bool { bytes < EntryStore.mostBytesSleeping }
 
     func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
@@ -176,7 +196,7 @@ final class EntryStore: QueueSpilling {
         payload.put(~identifier)
         record.put(payload.bytes)
         let file = try openFile()
-        let offset = try file.append(record.bytes, alignment: 1)
+        let offset = try file.append(record.bytes)
         if let last {
             var link = SpillWriter(reservingCapacity: 16)
             link.put(offset)
@@ -189,7 +209,7 @@ final class EntryStore: QueueSpilling {
                 throw error
             }
         }
-        extrasBytes -= entry.extrasBytes
+        bytes -= entry.countedBytes
         entries[identifier] = nil
         return SpillLink(place: SpillPlace(offset: offset), position: position)
     }
@@ -230,10 +250,15 @@ final class EntryStore: QueueSpilling {
 }
 
 extension PendingEntry {
-    /// What its extras take, about.
-    fileprivate var extrasBytes: Int {
-        guard let extras else { return 0 }
-        return extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
+    /// What its texts take, about.
+    fileprivate var textBytes: Int {
+        var count = url.text.utf8.count + (key == url.text ? 0 : key.utf8.count)
+        if let progress {
+            count += progress.target.text.utf8.count + (progress.permanentURL?.text.utf8.count ?? 0)
+        }
+        guard let extras else { return count }
+        return count
+            + extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
             + extras.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
     }
 
@@ -255,6 +280,7 @@ extension PendingEntry {
         record.put(key == url.text ? 0 : 1)
         if key != url.text { record.put(key) }
         record.put(extras)
+        record.put(progress)
     }
 
     fileprivate init(
@@ -276,5 +302,6 @@ extension PendingEntry {
         self.init(
             manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
             extras: record.extras(), queuedAt: queuedAt)
+        progress = record.progress()
     }
 }

@@ -33,6 +33,8 @@ struct PendingEntry {
     var extras: EntryExtras? { box?.extras }
     /// Set when the first transfer starts, or the work that is done without one.
     var progress: Progress?
+    /// What its texts take in memory, as ``EntryStore`` has counted it.
+    var countedBytes = 0
 
     private final class ExtrasBox {
         let extras: EntryExtras
@@ -87,8 +89,9 @@ struct PendingEntry {
         var ignoresMemory = false
         /// Where the present transfer may lead; nil for the rule of what is listed.
         var addressRule: AddressRule?
-        /// URLs asked so far, without credentials, the present one included, to see loops.
-        var visited: [RequestURL] = []
+        /// The URLs asked so far, without credentials, the present one included, to see loops: their
+        /// hashes, since a million entries may wait that a host of long names has redirected.
+        var visited: [Int] = []
         var stages = StageDurations()
         var bytesReceived = 0
         var httpStatus: Int?
@@ -124,6 +127,11 @@ struct PendingEntry {
             self.start = start
             self.target = target
             stages.queue = queued
+        }
+
+        func visit(_ url: RequestURL) { visited.append(url.withoutCredentials.hashValue) }
+        func hasVisited(_ url: RequestURL) -> Bool {
+            visited.contains(url.withoutCredentials.hashValue)
         }
 
         /// Begins anew at a URL.

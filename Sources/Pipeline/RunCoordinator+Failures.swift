@@ -40,8 +40,10 @@ extension RunCoordinator {
         guard stages != nil else { return }
         try cache.failures.settle(run: run) { record in
             let isExplained =
-                outage?.explains(
-                    record.reason, httpStatus: record.httpStatus, host: record.host) ?? false
+                outage.map {
+                    outageRule.explains(
+                        record.reason, httpStatus: record.httpStatus, host: record.host, by: $0)
+                } ?? false
             let failureClass = FailurePolicy.failureClass(
                 of: record.reason, httpStatus: record.httpStatus)
             guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue)

@@ -6,40 +6,39 @@ import Scheduling
 extension RunCoordinator {
     /// A host of which nothing has been heard for so long is like any other.
     private static let hostMemory = Duration.seconds(30 * 86400)
+    /// Hosts in one transaction, since there may be many of them.
+    private static let hostsAtOnce = 4096
 
     /// Lets the scheduler go on from what earlier runs have found out; with `--retry-failed` from how
     /// much a host bears only.
     func recallHosts() throws(StorageError) {
         let (wall, now) = (wallClock(), ContinuousClock.now)
-        var memories: [String: HostPacing.Memory] = [:]
-        for state in try cache.hosts.all(at: wall) {
-            let forgives = configuration.retriesFailed
-            memories[state.host] = HostPacing.Memory(
+        let forgives = configuration.retriesFailed
+        try cache.hosts.forEach(at: wall) { state in
+            let memory = HostPacing.Memory(
                 concurrency: state.concurrency,
                 failuresInARow: forgives ? 0 : state.failuresInARow,
                 coolingUntil: forgives
                     ? nil : state.coolingUntil.map { now + $0.timeSince(wall) })
+            scheduler.recall(memory, of: state.host)
         }
-        scheduler.recall(memories)
     }
 
     /// Notes what this run has found out.
     func rememberHosts() throws(StorageError) {
         let (wall, now) = (wallClock(), ContinuousClock.now)
-        let (known, forgotten) = scheduler.memories(at: now)
-        let states =
-            known.map { host, memory in
+        var states: [HostState] = []
+        try scheduler.forEachMemory(at: now) { (host, memory) throws(StorageError) in
+            states.append(
                 HostState(
-                    host: host, concurrency: memory.concurrency,
-                    failuresInARow: memory.failuresInARow,
-                    coolingUntil: memory.coolingUntil.map { wall.advanced(by: $0 - now) },
-                    updatedAt: wall)
-            }
-            + forgotten.map { host in
-                HostState(
-                    host: host, concurrency: nil, failuresInARow: 0, coolingUntil: nil,
-                    updatedAt: wall)
-            }
+                    host: host, concurrency: memory?.concurrency,
+                    failuresInARow: memory?.failuresInARow ?? 0,
+                    coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },
+                    updatedAt: wall))
+            guard states.count >= RunCoordinator.hostsAtOnce else { return }
+            try cache.hosts.save(states)
+            states.removeAll(keepingCapacity: true)
+        }
         try cache.hosts.save(states)
         try cache.hosts.forget(olderThan: RunCoordinator.hostMemory, at: wall)
     }

@@ -28,7 +28,9 @@ extension RunCoordinator {
         }
         switch retries.decide(
             reason, httpStatus: progress.httpStatus, attempts: progress.attempts,
-            starts: starts, hasRoom: scheduler.sleepingCount < sleepingCapacity, using: &random)
+            starts: starts,
+            hasRoom: scheduler.sleepingCount < sleepingCapacity && pending.hasRoomForSleeper,
+            using: &random)
         {
         case .final:
             finish(identifier, .failed, reason: reason, message: message)
@@ -63,6 +65,7 @@ extension RunCoordinator {
         _ identifier: Int, _ entry: PendingEntry, standing: Scheduler.Standing,
         notBefore wakeTime: ContinuousClock.Instant? = nil, at now: ContinuousClock.Instant
     ) {
+        pending.waits(identifier)
         do {
             try scheduler.push(
                 identifier, priority: entry.priority,
@@ -91,7 +94,8 @@ extension RunCoordinator {
             // What began to answer is there, however it ended.
             guard failure.httpStatus == nil else { return .brokeOff }
             switch failure.reason {
-            case .dns, .connect, .tls, .timeout, .stalled, .interrupted: return .unreachable
+            case .dns, .connect, .tls, .timeout, .stalled, .interrupted:
+                return .unreachable(failure.reason)
             default: return .nothing
             }
         }
@@ -100,13 +104,13 @@ extension RunCoordinator {
     /// Ends the entries of hosts that are given up in this run, as far as that takes no long time.
     func endGivenUp() {
         guard scheduler.hasGivenUp else { return }
-        var ended: [(identifier: Int, host: String, cause: HostPacing.Surrender)] = []
+        var ended: [(identifier: Int, cause: HostPacing.Surrender)] = []
         let now = ContinuousClock.now
         do {
             while ended.count < RunCoordinator.givenUpAtOnce,
-                let (identifier, host, cause) = try scheduler.popGivenUp(at: now)
+                let (identifier, cause) = try scheduler.popGivenUp(at: now)
             {
-                ended.append((identifier, host, cause))
+                ended.append((identifier, cause))
                 if let entry = pending[identifier], entry.progress == nil {
                     pending[identifier]?.progress = PendingEntry.Progress(
                         start: nil, target: entry.url, queued: now - entry.queuedAt)
@@ -119,15 +123,15 @@ extension RunCoordinator {
         } catch {
             fail(FatalError(spilling: error))
         }
-        for (identifier, host, cause) in ended { giveUp(identifier, host: host, cause, at: now) }
+        for (identifier, cause) in ended { giveUp(identifier, cause, at: now) }
     }
 
     private func giveUp(
-        _ identifier: Int, host: String, _ cause: HostPacing.Surrender,
-        at now: ContinuousClock.Instant
+        _ identifier: Int, _ cause: HostPacing.Surrender, at now: ContinuousClock.Instant
     ) {
-        let (reason, text) = explanation(cause, host: host, at: now)
         guard let entry = pending[identifier], let progress = entry.progress else { return }
+        let (reason, text) = explanation(
+            cause, host: progress.target.origin, at: now)
         // That of a redirect, or of an earlier attempt.
         if progress.failure == nil { progress.httpStatus = nil }
         if progress.followsMemory, !isStopping {
@@ -160,8 +164,7 @@ extension RunCoordinator {
                 .httpStatus,
                 "\(host) said \(count) times in a row that it has too much to do"
             )
-        case .unreachable(failures: let count):
-            let reason = lastFailures[host] ?? .connect
+        case .unreachable(let reason, failures: let count):
             return (reason, "\(host) gave no answer \(count) times in a row (\(reason.rawValue))")
         }
     }

@@ -108,11 +108,8 @@ extension RunCoordinator {
             preconditionFailure("a transfer belongs to a started entry")
         }
         inFlight -= 1
-        let signal = signal(of: completion.result)
-        scheduler.finished(host, signal, at: .now)
-        if signal == .unreachable, case .failure(let failure) = completion.result {
-            lastFailures[progress.target.origin] = failure.reason
-        }
+        scheduler.finished(
+            host, of: progress.target.origin, signal(of: completion.result), at: .now)
         progress.host = nil
         // That of an earlier attempt says nothing about this one.
         progress.breakage = nil
@@ -280,7 +277,7 @@ extension RunCoordinator {
             return refuse(
                 "a redirect from https to \(target), which is followed with --allow-downgrade only")
         }
-        guard !progress.visited.contains(target) else {
+        guard !progress.hasVisited(target) else {
             return refuse("a redirect loop, back to \(target)")
         }
         guard progress.visited.count <= configuration.maximumRedirects else {

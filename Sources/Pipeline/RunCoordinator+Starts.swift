@@ -69,7 +69,7 @@ extension RunCoordinator {
     private func request(of identifier: Int, at now: ContinuousClock.Instant) -> TransferRequest? {
         guard let entry = pending[identifier], let progress = entry.progress else { return nil }
         if followMemory(identifier, entry, progress, at: now) { return nil }
-        progress.visited.append(progress.target.withoutCredentials)
+        progress.visit(progress.target)
         progress.part = part(of: entry, progress)
         counters.requests += 1
         let isForeign = isForeign(progress, of: entry)
@@ -205,7 +205,7 @@ extension RunCoordinator {
         while hasRoomForImage, derivations.hasReady(at: now),
             let stages = runningStages(), let start = nextDerivation(at: now)
         {
-            derivations.finished(start.host, .answered, at: now)
+            derivations.finished(start.host, of: "", .answered, at: now)
             guard let entry = pending[start.entry], case .derive(let resource) = entry.plan else {
                 preconditionFailure("a derivation has its plan")
             }

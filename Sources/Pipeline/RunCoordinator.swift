@@ -37,8 +37,6 @@ package final class RunCoordinator {
     var starts = 0
     var retries: RetryPolicy
     var random = SystemRandomNumberGenerator()
-    /// Why hosts without any answer gave none, the last time.
-    var lastFailures: [String: FailureReason] = [:]
     /// Transfers on the wire.
     var inFlight = 0
     /// Bodies with the codec workers or waiting for them.

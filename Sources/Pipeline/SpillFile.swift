@@ -56,12 +56,22 @@ package final class SpillFile {
 
     private var end: Int { flushed + tail.count }
 
-    /// Adds a record at the next multiple of `alignment`, a power of two, and returns its offset.
+    /// The space that the file takes, for tests.
+    var bytesOnDisk: Int {
+        get throws(SpillError) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else {
+                throw SpillError(folder: folder, operation: "looking at its size", code: errno)
+            }
+            return Int(status.st_blocks) * 512
+        }
+    }
+
+    /// Adds a record and returns its offset.
     ///
     /// - Throws: when what has gathered cannot be written; the record is not added then.
-    package func append(_ record: [UInt8], alignment: Int) throws(SpillError) -> Int {
+    package func append(_ record: [UInt8]) throws(SpillError) -> Int {
         if tail.count >= SpillFile.tailBlocks * SpillFile.blockBytes { try flush() }
-        while tail.count & (alignment - 1) != 0 { tail.append(0) }
         let offset = end
         tail += record
         for block in blocks(of: record.count, at: offset) {
@@ -161,10 +171,14 @@ package final class SpillFile {
         return slot
     }
 
-    /// Writes half of what has gathered: the other half may still be changed.
+    /// Writes half of what has gathered, but for blocks that hold nothing any more: the other half
+    /// may still be changed.
     private func flush() throws(SpillError) {
         let count = SpillFile.tailBlocks / 2 * SpillFile.blockBytes
-        try write(tail[..<count], at: flushed)
+        for start in stride(from: 0, to: count, by: SpillFile.blockBytes) {
+            guard living[(flushed + start) / SpillFile.blockBytes] > 0 else { continue }
+            try write(tail[start..<(start + SpillFile.blockBytes)], at: flushed + start)
+        }
         tail.removeFirst(count)
         flushed += count
     }

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Transfers
 
 /// Puts values into the bytes of a record of ``SpillFile``: numbers in 8 bytes, little end first,
 /// texts and blobs behind their length. Read back by the process that wrote them only.
@@ -59,17 +60,57 @@ struct SpillReader {
 }
 
 extension SpillWriter {
+    mutating func put(_ number: Int?) {
+        put(number == nil ? 0 : 1)
+        if let number { put(number) }
+    }
+
+    mutating func put(_ text: String?) {
+        put(text == nil ? 0 : 1)
+        if let text { put(text) }
+    }
+
+    mutating func put(_ duration: Duration?) {
+        put(duration == nil ? 0 : 1)
+        guard let (seconds, attoseconds) = duration?.components else { return }
+        put(Int(seconds), Int(attoseconds))
+    }
+
+    /// Of an entry that waits for another transfer: what the next one needs, or the report.
+    ///
+    /// What is stored of the entry is looked up again when it starts.
+    mutating func put(_ progress: PendingEntry.Progress?) {
+        guard let progress else { return put(0) }
+        put(1)
+        put(progress.start)
+        put(progress.attempts)
+        put(progress.failure.map { $0.reason.index })
+        put(progress.failure?.message)
+        put(progress.target.text)
+        put(progress.permanentURL?.text)
+        for flag in PendingEntry.Progress.waitingFlags { put(progress[keyPath: flag] ? 1 : 0) }
+        switch progress.addressRule {
+        case nil: put(0)
+        case .publicOnly: put(1)
+        case .redirectedFromPublic: put(2)
+        case .listed(allowsLinkLocal: let allows): put(allows ? 4 : 3)
+        }
+        put(progress.visited.count)
+        for hash in progress.visited { put(hash) }
+        put(progress.stages.queue)
+        put(progress.stages.transfer)
+        put(progress.stages.decode)
+        put(progress.stages.encode)
+        put(progress.bytesReceived)
+        put(progress.httpStatus)
+        put(progress.curlCode)
+        put(progress.outcome.index)
+    }
+
     mutating func put(_ extras: EntryExtras?) {
         guard let extras else { return put(0) }
         put(1)
-        if let lifetime = extras.timeToLive {
-            let (seconds, attoseconds) = lifetime.components
-            put(1)
-            put(Int(seconds))
-            put(Int(attoseconds))
-        } else {
-            put(0)
-        }
+        put(extras.timeToLive)
         put(extras.attributes.count)
         for attribute in extras.attributes {
             put(attribute.name)
@@ -84,13 +125,52 @@ extension SpillWriter {
 }
 
 extension SpillReader {
+    mutating func optionalNumber() -> Int? { number() == 0 ? nil : number() }
+    mutating func optionalText() -> String? { number() == 0 ? nil : text() }
+
+    mutating func optionalDuration() -> Duration? {
+        guard number() == 1 else { return nil }
+        return Duration(
+            secondsComponent: Int64(number()), attosecondsComponent: Int64(number()))
+    }
+
+    mutating func progress() -> PendingEntry.Progress? {
+        guard number() == 1 else { return nil }
+        let start = optionalNumber()
+        let attempts = number()
+        let reason = optionalNumber().map { FailureReason.allCases[$0] }
+        let message = optionalText()
+        let progress = PendingEntry.Progress(
+            start: start, target: RequestURL(normalized: text()), queued: .zero)
+        progress.attempts = attempts
+        progress.failure = reason.flatMap { reason in message.map { (reason, $0) } }
+        progress.permanentURL = optionalText().map { RequestURL(normalized: $0) }
+        for flag in PendingEntry.Progress.waitingFlags {
+            progress[keyPath: flag] = number() == 1
+        }
+        switch number() {
+        case 1: progress.addressRule = .publicOnly
+        case 2: progress.addressRule = .redirectedFromPublic
+        case 3: progress.addressRule = .listed(allowsLinkLocal: false)
+        case 4: progress.addressRule = .listed(allowsLinkLocal: true)
+        default: progress.addressRule = nil
+        }
+        for _ in 0..<number() { progress.visited.append(number()) }
+        progress.stages.queue = optionalDuration()
+        progress.stages.transfer = optionalDuration()
+        progress.stages.decode = optionalDuration()
+        progress.stages.encode = optionalDuration()
+        progress.bytesReceived = number()
+        progress.httpStatus = optionalNumber()
+        progress.curlCode = optionalNumber()
+        progress.outcome = Outcome.allCases[number()]
+        return progress
+    }
+
     mutating func extras() -> EntryExtras? {
         guard number() == 1 else { return nil }
         var extras = EntryExtras()
-        if number() == 1 {
-            extras.timeToLive = Duration(
-                secondsComponent: Int64(number()), attosecondsComponent: Int64(number()))
-        }
+        extras.timeToLive = optionalDuration()
         for _ in 0..<number() {
             extras.attributes.append(EntryAttribute(storedName: text(), value: blob()))
         }
@@ -98,5 +178,15 @@ extension SpillReader {
             extras.headers.append(HeaderField(name: text(), value: text()))
         }
         return extras
+    }
+}
+
+extension PendingEntry.Progress {
+    /// Those that matter to an entry that waits.
+    fileprivate static var waitingFlags: [ReferenceWritableKeyPath<PendingEntry.Progress, Bool>] {
+        [
+            \.beginsAttempt, \.isPermanentSoFar, \.followsMemory, \.ignoresMemory,
+            \.ignoresParts,
+        ]
     }
 }

@@ -143,7 +143,7 @@ extension JSONObjectWriter {
         integer("failures", outage.failures)
         integer("held_back", outage.heldBack)
         integer("asked", outage.asked)
-        integer("hosts", outage.hosts.count)
+        integer("hosts", outage.hostCount)
         endObject()
     }
 }

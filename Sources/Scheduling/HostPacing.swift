@@ -1,3 +1,5 @@
+package import PrefetchModel
+
 /// How one host is asked: how much at once, how soon, and whether at all.
 ///
 /// A value type without clock. Its instants are the caller's.
@@ -48,8 +50,8 @@ package struct HostPacing: Sendable {
         /// It began to answer, and the answer broke off.
         case brokeOff
         /// No byte of an answer came: name, connect or TLS failed, the time was over, or the
-        /// connection broke before.
-        case unreachable
+        /// connection broke before; the reason is for messages.
+        case unreachable(FailureReason)
         /// Nothing: the transfer was cancelled, or failed by our own doing.
         case nothing
     }
@@ -58,8 +60,8 @@ package struct HostPacing: Sendable {
     package enum Surrender: Hashable, Sendable {
         /// It asked to be left alone for longer than the run waits, until then.
         case coolingDown(until: Instant)
-        /// So many connections in a row failed, the probes included.
-        case unreachable(failures: Int)
+        /// So many connections in a row failed, the probes included, the last one for this reason.
+        case unreachable(FailureReason, failures: Int)
         /// So many answers of overload came in a row.
         case overloaded(answers: Int)
     }
@@ -82,26 +84,26 @@ package struct HostPacing: Sendable {
     package static let failuresToOpen = 10
 
     /// Transfers that may run at once now.
-    package private(set) var concurrency: Int
+    package internal(set) var concurrency: Int
     /// Good answers since the last change of ``concurrency``.
-    private var answersInRound = 0
+    var answersInRound = 0
     /// Starts up to the last halving: their answers of overload are the same news.
     private var startsAtHalving = 0
     /// Starts up to the last opening of the breaker: what failed of them was no probe.
     private var startsAtOpening = 0
     private var starts = 0
-    private var failuresInARow = 0
-    private var overloadsInARow = 0
-    private var failedProbes = 0
+    var failuresInARow = 0
+    var overloadsInARow = 0
+    var failedProbes = 0
     /// When the first of the failures in a row came; nil without any.
-    private var failingSince: Instant?
+    var failingSince: Instant?
     /// Whether what starts next is a probe.
-    private var isHalfOpen = false
-    private var coolingUntil: Instant?
-    private var nextStart: Instant?
+    var isHalfOpen = false
+    var coolingUntil: Instant?
+    var nextStart: Instant?
     /// ``nextStart`` before the last start.
     private var formerNextStart: Instant?
-    package private(set) var surrender: Surrender?
+    package internal(set) var surrender: Surrender?
 
     package init(_ rules: Rules) {
         concurrency = rules.concurrency
@@ -188,12 +190,12 @@ package struct HostPacing: Sendable {
             failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             slowDown(start: start, at: now, rules)
-        case .unreachable:
+        case .unreachable(let reason):
             if failuresInARow == 0, overloadsInARow == 0 { failingSince = now }
             failuresInARow += 1
             refused(
                 start: start, at: now, isOften: failuresInARow >= HostPacing.failuresToOpen,
-                .unreachable(failures: failuresInARow), rules)
+                .unreachable(reason, failures: failuresInARow), rules)
         }
     }
 

@@ -18,37 +18,59 @@ package import PrefetchModel
 /// be counted as a run in a row either: five daily runs behind a captive portal would else have the
 /// first true failure after them block for 30 days.
 ///
-/// Each entry costs O(1). Memory grows with hosts × reasons, not with entries.
+/// Each entry costs O(1). Memory grows with hosts, by some 24 bytes each, and with their reasons.
 package struct OutageRule: Sendable {
     /// In runs with fewer asked entries nothing counts as an outage.
     package static let minimumAsked = 20
 
-    private struct Host {
-        var hasSuccess = false
-        /// Empty once something succeeded: such a host has no part in an outage.
-        var failures: [FailureReason: Int] = [:]
-
-        mutating func noteSuccess() {
-            hasSuccess = true
-            failures = [:]
-        }
-
-        mutating func note(_ reason: FailureReason) {
-            if !hasSuccess { failures[reason, default: 0] += 1 }
-        }
-    }
-
-    private var hosts: [String: Host] = [:]
+    /// How the entries of each host ended, see ``Ends``.
+    private var hosts = CountTable()
+    /// How many failed for other reasons than the host's first one, by host and reason.
+    private var otherReasons = CountTable()
+    /// Hosts that failed, to name them, as long as there are few.
+    private var names: [HostFingerprint: String] = [:]
     /// Failures that may be part of an outage, on all hosts.
     private var failures: [FailureReason: Int] = [:]
     private var asked = 0
+
+    private static let mostNames = 64
+
+    /// What is known of a host, in the 32 bits of a ``CountTable``.
+    private struct Ends {
+        var value: UInt32
+
+        static let success = Ends(value: 1 << 31)
+        private static let countBits: UInt32 = 24
+        private static let mostFailures: UInt32 = 1 << countBits - 1
+
+        var hasSuccess: Bool { value == Ends.success.value }
+        /// The reason of the host's first failure, and how often it failed so.
+        var first: (reason: Int, count: Int) {
+            (Int(value >> Ends.countBits), Int(value & Ends.mostFailures))
+        }
+
+        init(value: UInt32) {
+            self.value = value
+        }
+
+        init(reason: Int) {
+            value = UInt32(reason) << Ends.countBits | 1
+        }
+
+        mutating func countFirst() {
+            // Beyond 16 million failures of one host their number is a matter of words.
+            if value & Ends.mostFailures < Ends.mostFailures { value += 1 }
+        }
+    }
 
     package init() {}
 
     /// An asked entry of the host ended well: it was stored, or its stored copy confirmed.
     package mutating func succeeded(host: String) {
         asked += 1
-        hosts[host, default: Host()].noteSuccess()
+        let fingerprint = HostFingerprint(host)
+        hosts[fingerprint.bits] = Ends.success.value
+        if !names.isEmpty { names[fingerprint] = nil }
     }
 
     /// An asked entry of the host ended in `failed`, after all its attempts. The status counts
@@ -57,7 +79,23 @@ package struct OutageRule: Sendable {
         asked += 1
         guard OutageRule.mayBeOutage(reason, httpStatus: httpStatus) else { return }
         failures[reason, default: 0] += 1
-        hosts[host, default: Host()].note(reason)
+        let fingerprint = HostFingerprint(host)
+        guard let value = hosts[fingerprint.bits] else {
+            hosts[fingerprint.bits] = Ends(reason: reason.index).value
+            if names.count < OutageRule.mostNames { names[fingerprint] = host }
+            return
+        }
+        var ends = Ends(value: value)
+        // Such a host has no part in an outage.
+        guard !ends.hasSuccess else { return }
+        if ends.first.reason == reason.index {
+            ends.countFirst()
+            hosts[fingerprint.bits] = ends.value
+        } else {
+            let place = OutageRule.place(fingerprint.bits, reason)
+            let count = otherReasons[place] ?? 0
+            otherReasons[place] = count == .max ? count : count + 1
+        }
     }
 
     private static func mayBeOutage(_ reason: FailureReason, httpStatus: Int?) -> Bool {
@@ -67,24 +105,58 @@ package struct OutageRule: Sendable {
             && FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) != .ours
     }
 
+    /// A host's place in ``otherReasons``: an odd multiplier tells the reasons apart.
+    private static func place(_ host: UInt64, _ reason: FailureReason) -> UInt64 {
+        host &+ UInt64(reason.index + 1) &* 0x9E37_79B9_7F4A_7C15
+    }
+
+    /// How many of a host's entries failed so, if none succeeded.
+    private func failures(of host: UInt64, _ ends: Ends, _ reason: FailureReason) -> Int {
+        guard !ends.hasSuccess else { return 0 }
+        if ends.first.reason == reason.index { return ends.first.count }
+        return Int(otherReasons[OutageRule.place(host, reason)] ?? 0)
+    }
+
     /// What the run's failures amount to, asked for at its end: one outage or none, since only
     /// one reason can make up more than half of the entries.
     ///
-    /// O(h log h) in the hosts.
+    /// O(h) in the hosts.
     package func outages() -> [Outage] {
         guard asked >= OutageRule.minimumAsked,
-            let (reason, count) = failures.first(where: { 2 * $0.value > asked })
+            let (reason, count) = failures.first(where: { $0.value > asked - $0.value })
         else { return [] }
-        let affected = hosts.compactMap { name, host in
-            host.failures[reason].map { (name: name, failures: $0) }
+        var heldBack = 0
+        var hostCount = 0
+        hosts.forEach { host, value in
+            let failures = failures(of: host, Ends(value: value), reason)
+            guard failures > 0 else { return }
+            heldBack += failures
+            hostCount += 1
         }
         // Where every host that failed so had a success too, all of them block.
-        guard !affected.isEmpty else { return [] }
+        guard hostCount > 0 else { return [] }
+        var known: [String] = []
+        for (fingerprint, name) in names {
+            guard let value = hosts[fingerprint.bits] else { continue }
+            if failures(of: fingerprint.bits, Ends(value: value), reason) > 0 {
+                known.append(name)
+            }
+        }
         return [
             Outage(
-                reason: reason, failures: count,
-                heldBack: affected.reduce(0) { $0 + $1.failures }, asked: asked,
-                hosts: Set(affected.map(\.name)))
+                reason: reason, failures: count, heldBack: heldBack, asked: asked,
+                hostCount: hostCount, hosts: known.count == hostCount ? known.sorted() : [])
         ]
+    }
+
+    /// Whether a failure at `host` is part of the outage that was found. O(1).
+    package func explains(
+        _ reason: FailureReason, httpStatus: Int?, host: String, by outage: Outage
+    ) -> Bool {
+        guard reason == outage.reason, Outage.canInclude(reason, httpStatus: httpStatus) else {
+            return false
+        }
+        let host = HostFingerprint(host).bits
+        return hosts[host].map { failures(of: host, Ends(value: $0), reason) > 0 } ?? false
     }
 }

@@ -3,8 +3,9 @@
 /// Entries of one queue form a list: every record holds the link to the one that starts after it.
 /// The scheduler keeps the ends of the lists, so that its memory does not grow with them.
 package protocol QueueSpilling: AnyObject {
-    /// Whether one more entry may wait in memory beside the `waiting` that do.
-    func hasRoom(beside waiting: Int) -> Bool
+    /// Whether one more entry may wait in memory beside the `waiting` of its kind that do: those
+    /// that were not started yet, or those that have been and wait for another turn.
+    func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool
 
     /// Takes an entry out of memory, and makes it the one that starts after `last`, if one is given.
     ///

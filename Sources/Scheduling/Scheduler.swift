@@ -14,8 +14,12 @@ package import PrefetchModel
 ///
 /// When memory has no room, the far end of a queue (what starts last) goes to a ``QueueSpilling``.
 /// A queue in memory and its spilled rest are one list, and the scheduler knows the position of
-/// the first spilled entry; so the order is exact at any length, and memory grows with the number
-/// of hosts only.
+/// the first spilled entry; so the order is exact at any length.
+///
+/// Memory grows with the number of hosts only, and slowly: a host is forgotten when nothing of it
+/// waits or runs and nothing has to be known of it. Beyond some thousands, those of which nothing
+/// runs or waits in memory are packed: about 90 bytes for one with spilled entries, and 50 more when
+/// it has failed.
 package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
@@ -65,8 +69,8 @@ package struct Scheduler {
         }
     }
 
+    /// A host as it is worked with.
     private struct Host: Sendable {
-        let name: String
         /// Ascending by level, never holding an empty one; few, since few priorities are in use.
         var queues: [Queue] = []
         var running = 0
@@ -75,6 +79,12 @@ package struct Scheduler {
         var pacing: HostPacing
         /// Whether an earlier run left something about it.
         var isRemembered = false
+        /// Known once the next run has to hear of it.
+        var name = PoolIndex.none
+        /// Whether nothing of it has to be in memory.
+        var isIdle: Bool {
+            running == 0 && sleeping == 0 && queues.allSatisfy(\.memory.isEmpty)
+        }
 
         var front: Rank? {
             guard let first = queues.first, let position = first.front else { return nil }
@@ -91,7 +101,21 @@ package struct Scheduler {
             value = UInt64(level) << 54 | UInt64(position + 1 << 53)
         }
 
+        var level: Int { Int(value >> 54) }
+        var position: Int { Int(value & (1 << 54 - 1)) - 1 << 53 }
+
         static func < (left: Rank, right: Rank) -> Bool { left.value < right.value }
+    }
+
+    /// A queue of which nothing is in memory.
+    private struct PackedQueue: Sendable {
+        let first: Rank
+        let place: SpillPlace
+        /// Negative in the queues that grow at their beginning only.
+        let lastOffset: Int
+        let count: UInt32
+        /// The host's next queue.
+        var next: PoolIndex
     }
 
     /// An entry that waits for a time of its own.
@@ -112,11 +136,16 @@ package struct Scheduler {
     private let order: StartOrder
     package let rules: HostPacing.Rules
     private let storage: any QueueSpilling
-    private var hosts: [Host] = []
-    /// Indices of `hosts` that nobody uses.
-    private var freeHosts: [Int] = []
-    private var indices: [String: Int] = [:]
-    private var remembered: [String: HostPacing.Memory] = [:]
+    private var table = HostTable()
+    /// Those hosts that are not packed.
+    private var hosts = Pool<Host>()
+    /// Hosts that nothing of runs or is in memory are packed beyond so many in ``hosts``.
+    private let mostActiveHosts: Int
+    private var packedQueues = Pool<PackedQueue>()
+    private var packedPacings = Pool<PackedPacing>()
+    private var names = NameStore()
+    /// Times of packed hosts are from here on.
+    private let epoch = ContinuousClock.now
     private var ready = IndexedHeap<Rank>()
     /// Hosts that could start something but for the time.
     private var waitingForTime = IndexedHeap<Instant>()
@@ -126,31 +155,41 @@ package struct Scheduler {
     private var removal: IndexedHeap<Rank>?
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
+    /// What the storage has thrown while entries woke.
+    private var spillError: (any Error)?
 
     /// Entries that wait.
     package private(set) var count = 0
     /// Fresh entries that wait in memory.
     package private(set) var countInMemory = 0
+    /// Entries that have been started before and wait in memory for a host.
+    package private(set) var returnedInMemory = 0
     /// Entries that were started and not yet finished.
     package private(set) var running = 0
     /// Entries that wait for a time of their own.
     package var sleepingCount: Int { sleepers.count }
     /// Hosts of which something is known or waited for.
-    package var hostCount: Int { indices.count }
+    package var hostCount: Int { table.count }
+    /// Hosts that take more memory than the others.
+    package var activeHostCount: Int { hosts.count }
 
     package init(
-        order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling
+        order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling,
+        mostActiveHosts: Int = 4096
     ) {
         self.order = order
         self.rules = rules
         self.storage = storage
+        self.mostActiveHosts = mostActiveHosts
     }
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Goes on from what earlier runs have found out about hosts.
-    package mutating func recall(_ hosts: [String: HostPacing.Memory]) {
-        remembered = hosts
+    /// Goes on from what earlier runs have found out about a host, of which nothing was pushed yet.
+    package mutating func recall(_ memory: HostPacing.Memory, of name: String) {
+        let host = table.host(HostFingerprint(name))
+        let packed = PackedPacing(remembered: memory, from: epoch)
+        table[host].pacing = PoolIndex(packedPacings.insert(packed))
     }
 
     /// Adds an entry; with standing `fresh` it comes after all pushed before it in FIFO order and
@@ -165,25 +204,22 @@ package struct Scheduler {
     ) throws {
         pushes += 1
         count += 1
-        let host = hostIndex(name, now)
+        let number = table.host(HostFingerprint(name))
+        let host = activate(number, at: now)
+        if hosts[host].isRemembered { noteName(name, of: host) }
         let level = Scheduler.level(priority, standing)
         if let wakeTime, wakeTime > now {
             hosts[host].sleeping += 1
             sleepers.insert(
                 Sleeper(
-                    wakeTime: wakeTime, position: pushes, entry: entry, level: level, host: host))
+                    wakeTime: wakeTime, position: pushes, entry: entry, level: level, host: number))
             return
         }
-        defer { update(host, at: now) }
-        guard standing == .fresh else {
-            let queue = queueIndex(level, of: host)
-            hosts[host].queues[queue].memory.append(Waiting(entry: entry, position: pushes))
-            return
-        }
+        defer { update(number, at: now) }
         let queue = queueIndex(level, of: host)
         switch order {
-        case .fifo: try append(entry, to: queue, of: host)
-        case .lifo: try prepend(entry, to: queue, of: host)
+        case .lifo where standing == .fresh: try prepend(entry, to: queue, of: host)
+        default: try append(entry, to: queue, of: host)
         }
     }
 
@@ -192,13 +228,18 @@ package struct Scheduler {
     /// - Throws: what the storage throws.
     package mutating func popReady(at now: Instant) throws -> Start? {
         wake(at: now)
-        guard let host = ready.first?.host else { return nil }
+        if let error = spillError {
+            spillError = nil
+            throw error
+        }
+        guard let number = ready.first?.host else { return nil }
+        let host = activate(number, at: now)
         let entry = try removeFirst(of: host)
         hosts[host].running += 1
         running += 1
         let start = hosts[host].pacing.started(at: now, rules)
-        update(host, at: now)
-        return Start(entry: entry, host: HostUse(host: host, start: start))
+        update(number, at: now)
+        return Start(entry: entry, host: HostUse(host: number, start: start))
     }
 
     /// Takes an entry whose host is given up in this run, or nil when there is none.
@@ -206,14 +247,13 @@ package struct Scheduler {
     /// - Throws: what the storage throws.
     package mutating func popGivenUp(
         at now: Instant
-    ) throws -> (entry: Int, host: String, cause: HostPacing.Surrender)? {
-        guard let host = givenUp.first?.host, let cause = hosts[host].pacing.surrender else {
-            return nil
-        }
-        let name = hosts[host].name
+    ) throws -> (entry: Int, cause: HostPacing.Surrender)? {
+        guard let number = givenUp.first?.host else { return nil }
+        let host = activate(number, at: now)
+        guard let cause = hosts[host].pacing.surrender else { return nil }
         let entry = try removeFirst(of: host)
-        update(host, at: now)
-        return (entry, name, cause)
+        update(number, at: now)
+        return (entry, cause)
     }
 
     /// Whether ``popReady(at:)`` would give an entry.
@@ -236,19 +276,25 @@ package struct Scheduler {
 
     /// Tells that a started entry has not asked its host for anything after all.
     package mutating func withdrew(_ use: HostUse, at now: Instant) {
-        hosts[use.host].running -= 1
+        let host = activate(use.host, at: now)
+        hosts[host].running -= 1
         running -= 1
-        hosts[use.host].pacing.withdrew(start: use.start)
+        hosts[host].pacing.withdrew(start: use.start)
         update(use.host, at: now)
     }
 
     /// Tells that a started entry no longer uses its host, and what it has found out about it.
+    ///
+    /// The host's name is that of the push; it is asked for when the next run should know of it.
     package mutating func finished(
-        _ use: HostUse, _ signal: HostPacing.Signal, at now: Instant
+        _ use: HostUse, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
+        at now: Instant
     ) {
-        hosts[use.host].running -= 1
+        let host = activate(use.host, at: now)
+        hosts[host].running -= 1
         running -= 1
-        hosts[use.host].pacing.finished(signal, start: use.start, at: now, rules)
+        hosts[host].pacing.finished(signal, start: use.start, at: now, rules)
+        if hosts[host].pacing.memory(rules, at: now) != nil { noteName(name(), of: host) }
         update(use.host, at: now)
     }
 
@@ -261,7 +307,8 @@ package struct Scheduler {
     ///   waits no longer then.
     package mutating func removeNext() throws -> Int? {
         if let sleeper = sleepers.popMin() {
-            hosts[sleeper.host].sleeping -= 1
+            let host = activate(sleeper.host, at: .now)
+            hosts[host].sleeping -= 1
             count -= 1
             return sleeper.entry
         }
@@ -270,10 +317,11 @@ package struct Scheduler {
             ready.removeAll()
             waitingForTime.removeAll()
             givenUp.removeAll()
-            for host in hosts.indices where !hosts[host].queues.isEmpty { updateRemoval(host) }
+            for number in table.numbers { updateRemoval(number) }
         }
-        guard let host = removal?.first?.host else { return nil }
-        defer { updateRemoval(host) }
+        guard let number = removal?.first?.host else { return nil }
+        let host = activate(number, at: .now)
+        defer { update(number, at: .now) }
         do {
             return try removeFirst(of: host)
         } catch {
@@ -283,28 +331,40 @@ package struct Scheduler {
         }
     }
 
-    private mutating func updateRemoval(_ host: Int) {
-        if let front = hosts[host].front {
-            removal?.set(host, to: front)
+    private mutating func updateRemoval(_ number: Int) {
+        if let front = front(of: number) {
+            removal?.set(number, to: front)
         } else {
-            removal?.remove(host)
+            removal?.remove(number)
         }
     }
 
-    /// What the next run should know of the hosts, and which have nothing left to be known.
-    package func memories(
-        at now: Instant
-    ) -> (known: [(host: String, memory: HostPacing.Memory)], forgotten: [String]) {
-        var known: [(host: String, memory: HostPacing.Memory)] = []
-        var forgotten: [String] = []
-        for (index, host) in hosts.enumerated() where indices[host.name] == index {
-            if let memory = host.pacing.memory(rules, at: now) {
-                known.append((host.name, memory))
-            } else if host.isRemembered {
-                forgotten.append(host.name)
+    /// Tells what the next run should know of the hosts of this one: nil of those that it need not
+    /// hear of any more.
+    ///
+    /// Hosts beyond some hundreds of thousands are left out, lest each run read a table without end.
+    package func forEachMemory<Failure: Error>(
+        at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
+    ) throws(Failure) {
+        for number in table.numbers {
+            let pacing: HostPacing
+            let place: PoolIndex
+            let isRemembered: Bool
+            if let active = table[number].active.index {
+                pacing = hosts[active].pacing
+                (place, isRemembered) = (hosts[active].name, hosts[active].isRemembered)
+            } else if let packed = table[number].pacing.index {
+                guard !packedPacings[packed].isUntouched else { continue }
+                pacing = packedPacings[packed].unpacked(rules, from: epoch, at: now)
+                place = packedPacings[packed].name
+                isRemembered = packedPacings[packed].isRemembered
+            } else {
+                continue
             }
+            guard let name = names[place] else { continue }
+            let memory = pacing.memory(rules, at: now)
+            if memory != nil || isRemembered { try body(name, memory) }
         }
-        return (known, forgotten)
     }
 
     // MARK: Queues
@@ -334,12 +394,14 @@ package struct Scheduler {
 
     /// FIFO: what comes now is the far end.
     private mutating func append(_ entry: Int, to queue: Int, of host: Int) throws {
+        let isFresh = Scheduler.isFresh(level: hosts[host].queues[queue].level)
         let waiting = Waiting(entry: entry, position: pushes)
         if hosts[host].queues[queue].spilled.place == nil,
-            storage.hasRoom(beside: countInMemory)
+            storage.hasRoom(
+                beside: isFresh ? countInMemory : returnedInMemory, isReturning: !isFresh)
         {
             hosts[host].queues[queue].memory.append(waiting)
-            countInMemory += 1
+            countWaiting(isFresh, 1)
             return
         }
         do {
@@ -351,14 +413,18 @@ package struct Scheduler {
         } catch {
             // The order is lost with the disk, the entry is not.
             hosts[host].queues[queue].memory.append(waiting)
-            countInMemory += 1
+            countWaiting(isFresh, 1)
             throw error
         }
     }
 
+    private mutating func countWaiting(_ isFresh: Bool, _ change: Int) {
+        if isFresh { countInMemory += change } else { returnedInMemory += change }
+    }
+
     /// LIFO: what comes now starts next, and what the queue has in memory is the far end.
     private mutating func prepend(_ entry: Int, to queue: Int, of host: Int) throws {
-        if !storage.hasRoom(beside: countInMemory) {
+        if !storage.hasRoom(beside: countInMemory, isReturning: false) {
             while let oldest = hosts[host].queues[queue].memory.last {
                 try spillFirst(oldest, to: queue, of: host, isNew: entry)
                 hosts[host].queues[queue].memory.removeLast()
@@ -366,7 +432,7 @@ package struct Scheduler {
             }
         }
         let waiting = Waiting(entry: entry, position: -pushes)
-        if storage.hasRoom(beside: countInMemory) {
+        if storage.hasRoom(beside: countInMemory, isReturning: false) {
             hosts[host].queues[queue].memory.prepend(waiting)
             countInMemory += 1
         } else {
@@ -396,7 +462,7 @@ package struct Scheduler {
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
         if let waiting = hosts[host].queues[0].memory.popFirst() {
             entry = waiting.entry
-            if isFresh { countInMemory -= 1 }
+            countWaiting(isFresh, -1)
         } else {
             guard let place = hosts[host].queues[0].spilled.place else {
                 preconditionFailure("a queue that is kept holds something")
@@ -414,82 +480,131 @@ package struct Scheduler {
 
     // MARK: Hosts
 
-    private mutating func hostIndex(_ name: String, _ now: Instant) -> Int {
-        if let index = indices[name] { return index }
-        var pacing = HostPacing(rules)
-        let memory = remembered[name]
-        if let memory { pacing = HostPacing(rules, remembered: memory, now: now) }
-        var host = Host(name: name, pacing: pacing)
-        host.isRemembered = memory != nil
-        if let index = freeHosts.popLast() {
-            hosts[index] = host
-            indices[name] = index
-            return index
+    /// What a host would start.
+    private func front(of number: Int) -> Rank? {
+        if let host = table[number].active.index { return hosts[host].front }
+        return table[number].queue.index.map { packedQueues[$0].first }
+    }
+
+    /// Keeps the name of a host for the next run.
+    private mutating func noteName(_ name: @autoclosure () -> String, of host: Int) {
+        if hosts[host].name == .none { hosts[host].name = names.insert(name()) }
+    }
+
+    /// Unpacks a host to work with it; ``update(_:at:)`` packs it again.
+    ///
+    /// - Returns: where it is in ``hosts``.
+    private mutating func activate(_ number: Int, at now: Instant) -> Int {
+        if let host = table[number].active.index { return host }
+        var host = Host(pacing: HostPacing(rules))
+        if let index = table[number].pacing.index {
+            let packed = packedPacings[index]
+            host.pacing = packed.unpacked(rules, from: epoch, at: now)
+            host.isRemembered = packed.isRemembered
+            host.name = packed.name
+            packedPacings.remove(index)
+            table[number].pacing = .none
         }
-        hosts.append(host)
-        indices[name] = hosts.count - 1
-        return hosts.count - 1
+        while let index = table[number].queue.index {
+            let packed = packedQueues[index]
+            var queue = Queue(level: packed.first.level)
+            queue.spilled = SpillLink(place: packed.place, position: packed.first.position)
+            queue.lastSpilled =
+                packed.lastOffset < 0 ? nil : SpillPlace(offset: packed.lastOffset)
+            queue.spilledCount = Int(packed.count)
+            host.queues.append(queue)
+            packedQueues.remove(index)
+            table[number].queue = packed.next
+        }
+        let index = hosts.insert(host)
+        table[number].active = PoolIndex(index)
+        return index
+    }
+
+    /// Packs a host that nothing runs of and nothing is in memory, when there are many, and forgets
+    /// it when nothing has to be known of it either.
+    private mutating func packIfIdle(_ number: Int, at now: Instant) {
+        guard let index = table[number].active.index, hosts[index].isIdle else { return }
+        let isAsNew =
+            !hosts[index].isRemembered && hosts[index].pacing.isAsNew(rules, at: now)
+        let isForgotten = isAsNew && hosts[index].queues.isEmpty
+        guard isForgotten || hosts.count > mostActiveHosts else { return }
+        let host = hosts[index]
+        hosts.remove(index)
+        hosts[index] = Host(pacing: HostPacing(rules))
+        guard !isForgotten else { return table.remove(number) }
+        table[number].active = .none
+        if !isAsNew {
+            let packed = PackedPacing(
+                host.pacing, rules, name: host.name, isRemembered: host.isRemembered, from: epoch)
+            table[number].pacing = PoolIndex(packedPacings.insert(packed))
+        }
+        for queue in host.queues.reversed() {
+            guard let place = queue.spilled.place, let position = queue.front else { continue }
+            table[number].queue = PoolIndex(
+                packedQueues.insert(
+                    PackedQueue(
+                        first: Rank(level: queue.level, position: position), place: place,
+                        lastOffset: queue.lastSpilled?.offset ?? -1,
+                        count: UInt32(clamping: queue.spilledCount),
+                        next: table[number].queue)))
+        }
     }
 
     /// Wakes what has waited for a time that has come.
     private mutating func wake(at now: Instant) {
         while let sleeper = sleepers.min, sleeper.wakeTime <= now {
             sleepers.removeMin()
-            hosts[sleeper.host].sleeping -= 1
-            let queue = queueIndex(sleeper.level, of: sleeper.host)
+            let host = activate(sleeper.host, at: now)
+            hosts[host].sleeping -= 1
+            let queue = queueIndex(sleeper.level, of: host)
             pushes += 1
-            hosts[sleeper.host].queues[queue].memory.append(
-                Waiting(entry: sleeper.entry, position: pushes))
+            do {
+                try append(sleeper.entry, to: queue, of: host)
+            } catch {
+                spillError = error
+            }
             update(sleeper.host, at: now)
         }
         while let (time, host) = waitingForTime.first, time <= now { update(host, at: now) }
     }
 
     /// Puts a host where it belongs after its front, its running entries or its pacing changed.
-    private mutating func update(_ host: Int, at now: Instant) {
-        guard removal == nil else { return updateRemoval(host) }
+    private mutating func update(_ number: Int, at now: Instant) {
+        defer { packIfIdle(number, at: now) }
+        guard removal == nil else { return updateRemoval(number) }
+        let host = activate(number, at: now)
         guard let front = hosts[host].front else {
-            ready.remove(host)
-            givenUp.remove(host)
+            ready.remove(number)
+            givenUp.remove(number)
             // One that may not be asked yet is forgotten when its time has come.
             if let time = hosts[host].pacing.wakeTime, time > now,
                 hosts[host].pacing.isAsNew(rules, at: time)
             {
-                waitingForTime.set(host, to: time)
+                waitingForTime.set(number, to: time)
             } else {
-                waitingForTime.remove(host)
-                recycle(host, at: now)
+                waitingForTime.remove(number)
             }
             return
         }
         if hosts[host].pacing.surrender != nil {
-            ready.remove(host)
-            waitingForTime.remove(host)
-            givenUp.set(host, to: front)
+            ready.remove(number)
+            waitingForTime.remove(number)
+            givenUp.set(number, to: front)
             return
         }
-        givenUp.remove(host)
+        givenUp.remove(number)
         guard hosts[host].pacing.hasRoom(running: hosts[host].running) else {
-            ready.remove(host)
-            waitingForTime.remove(host)
+            ready.remove(number)
+            waitingForTime.remove(number)
             return
         }
         if let time = hosts[host].pacing.wakeTime, time > now {
-            ready.remove(host)
-            waitingForTime.set(host, to: time)
+            ready.remove(number)
+            waitingForTime.set(number, to: time)
         } else {
-            waitingForTime.remove(host)
-            ready.set(host, to: front)
+            waitingForTime.remove(number)
+            ready.set(number, to: front)
         }
-    }
-
-    /// Forgets a host that nobody uses and of which nothing has to be known, so that memory does
-    /// not grow with the hosts that are done.
-    private mutating func recycle(_ host: Int, at now: Instant) {
-        guard hosts[host].running == 0, hosts[host].sleeping == 0, !hosts[host].isRemembered,
-            hosts[host].pacing.isAsNew(rules, at: now),
-            indices.removeValue(forKey: hosts[host].name) != nil
-        else { return }
-        freeHosts.append(host)
     }
 }

@@ -38,7 +38,7 @@ struct SchedulerBench {
             }
             let slot = expected % jobs
             if running.count == jobs {
-                scheduler.finished(running[slot], .answered, at: .now)
+                scheduler.finished(running[slot], of: "", .answered, at: .now)
                 running[slot] = start.host
             } else {
                 running.append(start.host)
@@ -68,14 +68,14 @@ private final class FileStorage: QueueSpilling {
         self.capacity = capacity
     }
 
-    func hasRoom(beside waiting: Int) -> Bool { waiting < capacity }
+    func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool { waiting < capacity }
 
     func spill(
         _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink {
         let file = try openFile()
         let record = bytes(of: next) + bytes(of: entry) + FileStorage.payload
-        let place = SpillPlace(offset: try file.append(record, alignment: 1))
+        let place = SpillPlace(offset: try file.append(record))
         let link = SpillLink(place: place, position: position)
         if let last { try file.change(bytes(of: link), at: last.offset) }
         return link

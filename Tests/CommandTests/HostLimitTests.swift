@@ -80,6 +80,29 @@ struct HostLimitTests {
         }
     }
 
+    /// With room for one entry in memory, next hops and retries wait in the file.
+    @Test(arguments: ["fifo", "lifo"])
+    func whatWaitsForAnotherTurnMayDoSoOnDisk(order: String) async throws {
+        try await withOrigin { origin in
+            let lines = serveDetours(origin, 60)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    lines, "-j", "5", "--host-concurrency", "1", "--retry", "2", "--retry-delay",
+                    "20ms", "--queue-capacity", "1", "--order", order)
+                #expect(run.summary.outcomes == ["downloaded": 60], "\(run.result)")
+                let snapshot = origin.snapshot
+                #expect(snapshot["a.localhost"].requests == 75)
+                #expect(snapshot["b.localhost"].requests == 30)
+                for (index, entry) in run.report.entries.sorted(by: { $0.line < $1.line })
+                    .enumerated()
+                {
+                    #expect(entry.attempts == (index % 4 == 0 ? 2 : 1), "\(index)")
+                }
+                #expect(Set(run.report.entries.map(\.start)).count == 60)
+            }
+        }
+    }
+
     /// An arrival may be late, which brings the next one nearer to it: many starts are looked at
     /// together, and the machine gets less than what the 6 retries of `a.localhost` take.
     @Test func noHostIsAskedSoonerThanItsIntervalAllows() async throws {

@@ -73,4 +73,21 @@ struct ScaleTests {
             }
         }
     }
+
+    /// Each host once, and nothing there: what is known of a host took 1.4 KB, and each transfer
+    /// went through libcurl's addresses of all hosts of the last minute.
+    @Test(arguments: ["fifo", "lifo"])
+    func manyHostsTakeLittleMemory(order: String) async throws {
+        let count = 60_000
+        let lines = (0..<count).map { "http://127.1.\($0 / 250).\($0 % 250 + 1):1/a.png" }
+        try await withWorkspace { workspace in
+            try workspace.manifest(lines)
+            let result = try await workspace.run(
+                "manifest.txt", "--retry", "0", "--host-timeout", "0", "--order", order, "--sync",
+                "off")
+            #expect(result.status == 1, "\(result)")
+            #expect(result.error.contains("\(count) entries: \(count) failed"), "\(result)")
+            #expect(result.peakMemoryInBytes < 100 << 20)
+        }
+    }
 }

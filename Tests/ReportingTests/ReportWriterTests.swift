@@ -88,7 +88,7 @@ struct ReportWriterTests {
         var summary = Samples.summary()
         summary.outage = Outage(
             reason: .httpStatus, failures: 25, heldBack: 20, asked: 26,
-            hosts: ["https://b:443", "https://a:443"])
+            hostCount: 2, hosts: ["https://a:443", "https://b:443"])
         #expect(
             JSONObject(summary).description.contains(
                 #"""

@@ -1,3 +1,4 @@
+import PrefetchModel
 import Scheduling
 import Testing
 
@@ -49,13 +50,13 @@ struct HostPacingTests {
 
     @Test func theBreakerOpensAfterTenFailuresInARowAndNotBefore() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .unreachable(.connect), times: 9)
         finish(&pacing, .answered)
-        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .unreachable(.connect), times: 9)
         finish(&pacing, .nothing)
         #expect(pacing.wakeTime == nil)
         #expect(pacing.hasRoom(running: 7))
-        finish(&pacing, .unreachable)
+        finish(&pacing, .unreachable(.connect))
         #expect(pacing.wakeTime == at(1))
         #expect(pacing.hasRoom(running: 0))
         #expect(!pacing.hasRoom(running: 1))
@@ -64,11 +65,11 @@ struct HostPacingTests {
     /// It is there, though it says nothing of how much it bears.
     @Test func anAnswerThatBreaksOffIsASignOfLife() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .unreachable(.connect), times: 9)
         finish(&pacing, .brokeOff)
-        finish(&pacing, .unreachable, times: 9)
+        finish(&pacing, .unreachable(.connect), times: 9)
         #expect(pacing.wakeTime == nil)
-        finish(&pacing, .unreachable)
+        finish(&pacing, .unreachable(.connect))
         finish(&pacing, .brokeOff, at: 1)
         #expect(pacing.concurrency == 1)
         finish(&pacing, .brokeOff, at: 1, times: 100)
@@ -78,8 +79,8 @@ struct HostPacingTests {
 
     @Test func oneProbeClosesTheBreakerAndTheHostBeginsSlowly() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, times: 10)
-        finish(&pacing, .unreachable, at: 1)
+        finish(&pacing, .unreachable(.connect), times: 10)
+        finish(&pacing, .unreachable(.connect), at: 1)
         #expect(pacing.wakeTime == at(3))
         finish(&pacing, .answered, at: 3)
         #expect(pacing.surrender == nil)
@@ -91,28 +92,28 @@ struct HostPacingTests {
 
     @Test func theHostIsProbedUntilThePatienceIsOver() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, at: 1, times: 10)
+        finish(&pacing, .unreachable(.connect), at: 1, times: 10)
         var times: [ContinuousClock.Instant?] = [pacing.wakeTime]
         for now in [2.0, 4, 8, 16, 32] {
-            finish(&pacing, .unreachable, at: now)
+            finish(&pacing, .unreachable(.connect), at: now)
             times.append(pacing.wakeTime)
             #expect(pacing.surrender == nil)
         }
         // The last one comes at its end.
         #expect(times == [at(2), at(4), at(8), at(16), at(32), at(61)])
-        finish(&pacing, .unreachable, at: 61)
-        #expect(pacing.surrender == .unreachable(failures: 16))
+        finish(&pacing, .unreachable(.connect), at: 61)
+        #expect(pacing.surrender == .unreachable(.connect, failures: 16))
         #expect(pacing.memory(rules, at: at(62))?.failuresInARow == 16)
     }
 
     @Test func patienceBeginsAnewWithEachAnswer() {
         var pacing = HostPacing(rules)
-        finish(&pacing, .unreachable, times: 10)
+        finish(&pacing, .unreachable(.connect), times: 10)
         finish(&pacing, .answered, at: 50)
-        finish(&pacing, .unreachable, at: 51, times: 10)
-        finish(&pacing, .unreachable, at: 61)
+        finish(&pacing, .unreachable(.connect), at: 51, times: 10)
+        finish(&pacing, .unreachable(.connect), at: 61)
         #expect(pacing.surrender == nil)
-        finish(&pacing, .unreachable, at: 111)
+        finish(&pacing, .unreachable(.connect), at: 111)
         #expect(pacing.surrender != nil)
     }
 
@@ -131,7 +132,9 @@ struct HostPacingTests {
     @Test func whatWasUnderWayWhenTheBreakerOpenedIsNoProbe() {
         var pacing = HostPacing(rules)
         let starts = (0..<18).map { _ in pacing.started(at: at(0), rules) }
-        for start in starts { pacing.finished(.unreachable, start: start, at: at(0), rules) }
+        for start in starts {
+            pacing.finished(.unreachable(.connect), start: start, at: at(0), rules)
+        }
         #expect(pacing.surrender == nil)
         #expect(pacing.wakeTime == at(1))
         // A late success of theirs counts all the same.
@@ -144,9 +147,9 @@ struct HostPacingTests {
         var pacing = HostPacing(rules)
         for _ in 0..<10 {
             let start = pacing.started(at: at(0), rules)
-            pacing.finished(.unreachable, start: start, at: at(0), rules)
+            pacing.finished(.unreachable(.connect), start: start, at: at(0), rules)
         }
-        #expect(pacing.surrender == .unreachable(failures: 10))
+        #expect(pacing.surrender == .unreachable(.connect, failures: 10))
     }
 
     @Test(arguments: [(0.0, nil), (10, 10), (300, 300)] as [(Double, Double?)])
@@ -189,8 +192,8 @@ struct HostPacingTests {
         #expect(pacing.hasRoom(running: 0))
         #expect(!pacing.hasRoom(running: 1))
         // There was patience with it before.
-        finish(&pacing, .unreachable)
-        #expect(pacing.surrender == .unreachable(failures: 10))
+        finish(&pacing, .unreachable(.connect))
+        #expect(pacing.surrender == .unreachable(.connect, failures: 10))
         var good = HostPacing(rules, remembered: memory, now: at(0))
         finish(&good, .answered, times: 100)
         #expect(good.isAsNew(rules, at: at(100)))

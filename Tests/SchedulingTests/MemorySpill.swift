@@ -6,7 +6,7 @@ final class MemorySpill: QueueSpilling {
     struct Damaged: Error {}
 
     private var records: [(entry: Int, next: SpillLink)?] = []
-    private let capacity: Int
+    let capacity: Int
     /// Records that may be made before ``spill(_:position:next:behind:)`` fails.
     var space = Int.max
     /// Records that may be made before links of others can no longer be written.
@@ -22,7 +22,7 @@ final class MemorySpill: QueueSpilling {
         self.capacity = capacity
     }
 
-    func hasRoom(beside waiting: Int) -> Bool { waiting < capacity }
+    func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool { waiting < capacity }
 
     func spill(
         _ entry: Int, position: Int, next: SpillLink, behind last: SpillPlace?
@@ -47,5 +47,22 @@ final class MemorySpill: QueueSpilling {
         records[place.offset] = nil
         spilled.remove(record.entry)
         return record
+    }
+}
+
+extension Scheduler {
+    /// Where nobody asks for what hosts leave to the next run.
+    mutating func finished(_ use: HostUse, _ signal: HostPacing.Signal, at now: Instant) {
+        finished(use, of: "http://nobody", signal, at: now)
+    }
+
+    /// What is known of hosts, and those that the next run need not hear of any more.
+    func memories(at now: Instant) -> (known: [String: HostPacing.Memory], forgotten: [String]) {
+        var known: [String: HostPacing.Memory] = [:]
+        var forgotten: [String] = []
+        forEachMemory(at: now) { host, memory in
+            if let memory { known[host] = memory } else { forgotten.append(host) }
+        }
+        return (known, forgotten)
     }
 }

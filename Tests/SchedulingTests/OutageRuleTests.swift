@@ -49,7 +49,9 @@ struct OutageRuleTests {
         }
     }
 
-    private static func outages(_ ends: [Ends]) -> [Outage] {
+    private static func outages(_ ends: [Ends]) -> [Outage] { rule(ends).outages() }
+
+    private static func rule(_ ends: [Ends]) -> OutageRule {
         var rule = OutageRule()
         for end in ends {
             for _ in 0..<end.count {
@@ -60,7 +62,7 @@ struct OutageRuleTests {
                 }
             }
         }
-        return rule.outages()
+        return rule
     }
 
     @Test func findsNothingInARunWithoutEntries() {
@@ -171,41 +173,85 @@ struct OutageRuleTests {
     }
 
     @Test func explainsWhatWasCountedAndNothingElse() throws {
-        let outage = try #require(
-            OutageRuleTests.outages([
-                Ends(12, "a", .httpStatus, 400), Ends(12, "b", .httpStatus, 405),
-                Ends(1, "b", .httpStatus, 404), Ends(5, "c", .httpStatus, 400), Ends(1, "c", nil),
-                Ends(1, "a", .dns), Ends(1, "d", .dns),
-            ]).first)
+        let rule = OutageRuleTests.rule([
+            Ends(12, "a", .httpStatus, 400), Ends(12, "b", .httpStatus, 405),
+            Ends(1, "b", .httpStatus, 404), Ends(5, "c", .httpStatus, 400), Ends(1, "c", nil),
+            Ends(1, "a", .dns), Ends(1, "d", .dns),
+        ])
+        let outage = try #require(rule.outages().first)
+        func explains(_ reason: FailureReason, _ status: Int?, _ host: String) -> Bool {
+            rule.explains(reason, httpStatus: status, host: host, by: outage)
+        }
         #expect(outage.heldBack == 24)
         for host in ["a", "b"] {
             for status in [400, 405, 503] {
-                #expect(outage.explains(.httpStatus, httpStatus: status, host: host))
+                #expect(explains(.httpStatus, status, host))
             }
             for status in [404, 410] {
-                #expect(!outage.explains(.httpStatus, httpStatus: status, host: host))
+                #expect(!explains(.httpStatus, status, host))
             }
-            #expect(!outage.explains(.dns, httpStatus: nil, host: host))
+            #expect(!explains(.dns, nil, host))
         }
         for host in ["c", "d", "e"] {
-            #expect(!outage.explains(.httpStatus, httpStatus: 400, host: host))
+            #expect(!explains(.httpStatus, 400, host))
         }
     }
 
     @Test func explainsFailuresOfOtherReasonsWhateverTheirStatus() throws {
-        let outage = try #require(OutageRuleTests.outages([Ends(20, "a", .notAnImage)]).first)
+        let rule = OutageRuleTests.rule([Ends(20, "a", .notAnImage)])
+        let outage = try #require(rule.outages().first)
         for status in [nil, 200, 404, 410] {
-            #expect(outage.explains(.notAnImage, httpStatus: status, host: "a"))
+            #expect(rule.explains(.notAnImage, httpStatus: status, host: "a", by: outage))
         }
     }
 
     /// A look through a list would make 2 × 10¹⁰ comparisons of texts, far beyond the suite's limit.
     @Test func explainsManyFailuresAtManyHosts() throws {
         let hosts = (0..<200_000).map { "https://h\($0).example.org:443" }
-        let outage = try #require(OutageRuleTests.outages(hosts.map { Ends(1, $0, .dns) }).first)
+        let rule = OutageRuleTests.rule(hosts.map { Ends(1, $0, .dns) })
+        let outage = try #require(rule.outages().first)
         #expect(outage.heldBack == hosts.count)
-        let explained = hosts.count { outage.explains(.dns, httpStatus: nil, host: $0) }
+        #expect(outage.hostCount == hosts.count)
+        let explained = hosts.count {
+            rule.explains(.dns, httpStatus: nil, host: $0, by: outage)
+        }
         #expect(explained == hosts.count)
+    }
+
+    /// Names are kept of the first hosts only; those that turn out well leave their place.
+    @Test func namesFewHostsAmongManyThatWork() throws {
+        var ends = (0..<5000).flatMap { [Ends(1, "h\($0)", .dns), Ends(1, "h\($0)", nil)] }
+        ends.append(Ends(20_000, "down", .dns))
+        let outage = try #require(OutageRuleTests.outages(ends).first)
+        #expect(outage.hosts == ["down"])
+        #expect(outage.heldBack == 20_000)
+        // All that failed were too many to be kept by name, and then all but one were well.
+        let others = (0..<5000).map { "h\($0)" }
+        let unnamed = try #require(
+            OutageRuleTests.outages(
+                others.map { Ends(1, $0, .dns) } + [Ends(40_000, "down", .dns)]
+                    + others.map { Ends(1, $0, nil) }
+            ).first)
+        #expect(unnamed.hostCount == 1)
+        #expect(unnamed.hosts.isEmpty)
+        #expect(unnamed.description.contains("at 1 host without any success"))
+    }
+
+    @Test func countsTheReasonsOfEachHostApart() throws {
+        let reasons: [FailureReason] = [.dns, .connect, .timeout, .tls]
+        var ends: [Ends] = []
+        for host in 0..<3000 {
+            for (number, reason) in reasons.enumerated() {
+                ends.append(Ends(number == host % 4 ? 1 : 2, "h\(host)", reason))
+            }
+        }
+        ends.append(Ends(20_000, "h0", .timeout))
+        let rule = OutageRuleTests.rule(ends)
+        let outage = try #require(rule.outages().first)
+        #expect(outage.reason == .timeout)
+        #expect(outage.failures == 20_000 + 2 * 3000 - 750)
+        #expect(outage.heldBack == outage.failures)
+        #expect(outage.hostCount == 3000)
     }
 
     @Test func goesOnAfterItWasAsked() {

@@ -80,7 +80,9 @@ struct SchedulerModelTests {
             longestCoolDown: .seconds(20), patience: .seconds(Int.random(in: 0...8, using: &random))
         )
         let storage = MemorySpill(capacity: [0, 5, .max].randomElement(using: &random) ?? 0)
-        var scheduler = Scheduler(order: order, rules: rules, storage: storage)
+        var scheduler = Scheduler(
+            order: order, rules: rules, storage: storage,
+            mostActiveHosts: Int.random(in: 0...3, using: &random))
         var model = Model(order: order, rules: rules)
         var running: [(start: Scheduler.Start, number: Int, host: Int)] = []
         var now = ContinuousClock.now
@@ -117,14 +119,14 @@ struct SchedulerModelTests {
                 guard !running.isEmpty else { continue }
                 let ended = running.remove(at: Int.random(in: 0..<running.count, using: &random))
                 let signals: [HostPacing.Signal] = [
-                    .answered, .answered, .nothing, .unreachable, .unreachable,
+                    .answered, .answered, .nothing, .unreachable(.connect), .unreachable(.connect),
                     .overloaded(retryAfter: nil),
                     .overloaded(retryAfter: .seconds(Int.random(in: 0...30, using: &random))),
                 ]
                 // Some hosts are bad throughout, else ten failures in a row never come.
                 let signal =
                     ended.host % 3 == 2
-                    ? .unreachable : signals.randomElement(using: &random) ?? .nothing
+                    ? .unreachable(.connect) : signals.randomElement(using: &random) ?? .nothing
                 scheduler.finished(ended.start.host, signal, at: now)
                 model.running[ended.host, default: 0] -= 1
                 model.pacing[ended.host]?.finished(signal, start: ended.number, at: now, rules)
@@ -142,6 +144,7 @@ struct SchedulerModelTests {
             #expect(scheduler.count == model.waiting.count, "seed \(seed), step \(entry)")
             #expect(scheduler.running == running.count, "seed \(seed), step \(entry)")
             #expect(storage.living <= scheduler.count)
+            #expect(scheduler.returnedInMemory <= max(0, storage.capacity))
         }
     }
 

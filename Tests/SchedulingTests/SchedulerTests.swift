@@ -5,12 +5,12 @@ import Testing
 extension Scheduler {
     fileprivate init(
         _ order: StartOrder, hostConcurrency: Int = 1, interval: Duration = .zero,
-        storage: MemorySpill = MemorySpill()
+        storage: MemorySpill = MemorySpill(), mostActiveHosts: Int = 0
     ) {
         self.init(
             order: order,
             rules: HostPacing.Rules(concurrency: hostConcurrency, interval: interval),
-            storage: storage)
+            storage: storage, mostActiveHosts: mostActiveHosts)
     }
 
     fileprivate mutating func add(
@@ -177,8 +177,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained(at: at(400)) == [3])
         #expect(scheduler.nextWakeTime == nil)
         var ended: [Int] = []
-        while let (entry, host, cause) = try scheduler.popGivenUp(at: at(1)) {
-            #expect(host == "http://a")
+        while let (entry, cause) = try scheduler.popGivenUp(at: at(1)) {
             #expect(cause == .coolingDown(until: at(301)))
             ended.append(entry)
         }
@@ -195,21 +194,24 @@ struct SchedulerTests {
         for host in ["http://slow", "http://good", "http://cooling"] {
             try scheduler.add(0, host: host)
         }
-        for signal: HostPacing.Signal in [
-            .overloaded(retryAfter: nil), .answered, .overloaded(retryAfter: .seconds(600)),
-        ] {
+        let signals: [(String, HostPacing.Signal)] = [
+            ("http://slow", .overloaded(retryAfter: nil)), ("http://good", .answered),
+            ("http://cooling", .overloaded(retryAfter: .seconds(600))),
+        ]
+        for (host, signal) in signals {
             let start = try #require(try scheduler.popReady(at: at(0)))
-            scheduler.finished(start.host, signal, at: at(0))
+            scheduler.finished(start.host, of: host, signal, at: at(0))
         }
-        let (known, forgotten) = scheduler.memories(at: at(1))
+        let (memories, forgotten) = scheduler.memories(at: at(1))
         #expect(forgotten.isEmpty)
-        let memories = Dictionary(uniqueKeysWithValues: known.map { ($0.host, $0.memory) })
         #expect(Set(memories.keys) == ["http://slow", "http://cooling"])
         #expect(memories["http://slow"]?.concurrency == 4)
         #expect(memories["http://cooling"]?.coolingUntil == at(600))
 
         var next = Scheduler(.fifo, hostConcurrency: 8)
-        next.recall(memories)
+        for (host, memory) in memories { next.recall(memory, of: host) }
+        // What nothing is asked of in this run is left as it is.
+        #expect(next.memories(at: at(100)) == ([:], []))
         try next.add(0, host: "http://cooling", at: at(100))
         #expect(try next.popReady(at: at(100)) == nil)
         #expect(try next.popGivenUp(at: at(100))?.entry == 0)
@@ -224,7 +226,7 @@ struct SchedulerTests {
         }
         // What is over is forgotten; the other host has been halved, too, and had no time to recover.
         #expect(next.memories(at: at(1000)).forgotten == ["http://slow"])
-        #expect(next.memories(at: at(1000)).known.map(\.memory.coolingUntil) == [nil])
+        #expect(next.memories(at: at(1000)).known.map(\.value.coolingUntil) == [nil])
     }
 
     // MARK: Spilling
@@ -326,6 +328,113 @@ struct SchedulerTests {
             scheduler.finished(start.host, .answered, at: now)
             #expect(scheduler.hostCount <= 2)
         }
+    }
+
+    /// A list of a million hosts has to leave memory for the pictures.
+    @Test(arguments: StartOrder.allCases, [1, 2])
+    func hostsOfWhichNothingIsInMemoryTakeLittle(order: StartOrder, entriesOfEach: Int) throws {
+        let hosts = 20_000
+        let storage = MemorySpill(capacity: 10)
+        var scheduler = Scheduler(order, storage: storage, mostActiveHosts: 50)
+        for entry in 0..<(hosts * entriesOfEach) {
+            try scheduler.add(entry, host: "http://\(entry % hosts)")
+            #expect(scheduler.activeHostCount <= 62)
+        }
+        #expect(scheduler.hostCount == hosts)
+        var started: [Int] = []
+        while let start = try scheduler.popReady(at: epoch) {
+            started.append(start.entry)
+            // Each of them has failed, and what that means to the next entry stays known.
+            scheduler.finished(start.host, .unreachable(.connect), at: epoch)
+            #expect(scheduler.activeHostCount <= 62)
+        }
+        let all = Array(0..<(hosts * entriesOfEach))
+        #expect(started == (order == .fifo ? all : all.reversed()))
+        #expect(scheduler.hostCount == hosts)
+        // Answers end it.
+        for host in 0..<hosts { try scheduler.add(host, host: "http://\(host)") }
+        _ = try scheduler.drained()
+        #expect(scheduler.hostCount == 0)
+        #expect(scheduler.activeHostCount == 0)
+    }
+
+    @Test func whatIsKnownOfHostsOutlastsTheirPacking() throws {
+        var packed = Scheduler(
+            .fifo, hostConcurrency: 8, interval: .seconds(1), storage: MemorySpill(capacity: 0))
+        var unpacked = Scheduler(
+            .fifo, hostConcurrency: 8, interval: .seconds(1), mostActiveHosts: .max)
+        var random = SplitMix(state: 1)
+        let signals: [HostPacing.Signal] = [
+            .answered, .brokeOff, .unreachable(.dns), .unreachable(.timeout),
+            .overloaded(retryAfter: nil), .overloaded(retryAfter: .seconds(5)),
+            .overloaded(retryAfter: .seconds(1000)),
+        ]
+        func step(_ scheduler: inout Scheduler, _ signal: HostPacing.Signal, _ now: Double) throws {
+            while try scheduler.popGivenUp(at: at(now)) != nil {}
+            guard let start = try scheduler.popReady(at: at(now)) else { return }
+            scheduler.finished(start.host, of: "http://h", signal, at: at(now))
+        }
+        for entry in 0..<5000 {
+            let now = Double(entry)
+            try packed.add(entry, host: "http://h", at: at(now))
+            try unpacked.add(entry, host: "http://h", at: at(now))
+            // Times of failures and of good answers, now and then of a given-up host.
+            let isGood = entry / 40 % 2 == 0
+            let signal =
+                isGood || entry < 4000
+                ? signals[Int.random(in: 0..<(isGood ? 3 : 6), using: &random)] : signals[6]
+            try step(&packed, signal, now)
+            try step(&unpacked, signal, now)
+            try #require(packed.count == unpacked.count, "step \(entry)")
+            try #require(packed.activeHostCount == 0)
+            let (left, right) = (packed.memories(at: at(now)), unpacked.memories(at: at(now)))
+            #expect(left.known == right.known, "step \(entry)")
+        }
+    }
+
+    @Test func hostsAreToldFromOneAnother() throws {
+        var scheduler = Scheduler(.fifo)
+        for round in 0..<3 {
+            for host in 0..<5000 where host % (round + 1) == 0 {
+                try scheduler.add(host, host: "http://\(host)")
+            }
+            // One at a time of each: two hosts that were taken for one would wait.
+            var starts: [Scheduler.Start] = []
+            while let start = try scheduler.popReady(at: epoch) { starts.append(start) }
+            #expect(starts.count == 5000 / (round + 1) + (round == 2 ? 1 : 0))
+            for start in starts { scheduler.finished(start.host, .answered, at: epoch) }
+            #expect(scheduler.hostCount == 0)
+        }
+    }
+
+    /// The next hops of redirects to a slow host, and retries behind a long queue.
+    @Test(arguments: [Scheduler.Standing.next, .retry], [false, true])
+    func whatComesBackWaitsOnDiskTooAndInItsOrder(
+        standing: Scheduler.Standing, sleeps: Bool
+    ) throws {
+        let storage = MemorySpill(capacity: 10)
+        var scheduler = Scheduler(.lifo, storage: storage)
+        for entry in 0..<1000 {
+            try scheduler.add(
+                entry, host: "http://\(entry % 3)", standing,
+                notBefore: sleeps ? at(1 + Double(entry) / 1000) : nil)
+        }
+        _ = scheduler.hasReady(at: at(3))
+        #expect(scheduler.returnedInMemory == 10)
+        #expect(storage.living == 990)
+        #expect(try scheduler.drained(at: at(3)) == Array(0..<1000))
+        #expect(scheduler.returnedInMemory == 0)
+        #expect(storage.living == 0)
+    }
+
+    @Test func aFullDiskIsToldWhenAnEntryWakes() throws {
+        let storage = MemorySpill(capacity: 1)
+        storage.space = 0
+        var scheduler = Scheduler(.fifo, storage: storage)
+        for entry in 0..<3 { try scheduler.add(entry, .normal, .retry, notBefore: at(1)) }
+        #expect(throws: MemorySpill.Full.self) { try scheduler.popReady(at: at(2)) }
+        #expect(scheduler.count == 3)
+        #expect(try scheduler.drained(at: at(2)) == [0, 1, 2])
     }
 
     @Test func entriesOfACoolingHostOnDiskDoNotHoldUpOthers() throws {

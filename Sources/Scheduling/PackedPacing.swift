@@ -1,0 +1,141 @@
+import PrefetchModel
+
+/// A ``HostPacing`` in 48 bytes, for hosts of which nothing runs: a million of them may have failed.
+///
+/// Times are nanoseconds from a moment of the caller's. Counts of failures saturate, far beyond
+/// where they make a difference.
+struct PackedPacing: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    private let failingSince: Int64
+    private let coolingUntil: Int64
+    private let nextStart: Int64
+    /// 0 for the user's limit.
+    private let concurrency: UInt32
+    /// Of the host in a ``NameStore``, once it has one.
+    let name: PoolIndex
+    private let failuresInARow: UInt16
+    private let overloadsInARow: UInt16
+    private let surrenderCount: UInt16
+    private let answersInRound: UInt16
+    private let failedProbes: UInt8
+    private let failure: UInt8
+    private let kind: SurrenderKind
+    private let flags: Flags
+
+    private enum SurrenderKind: UInt8 { case none, coolingDown, unreachable, overloaded }
+
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+        static let isHalfOpen = Flags(rawValue: 1)
+        static let isRemembered = Flags(rawValue: 2)
+        static let isUntouched = Flags(rawValue: 4)
+    }
+
+    /// Whether an earlier run left something about the host.
+    var isRemembered: Bool { flags.contains(.isRemembered) }
+    /// Whether nothing of the host has been pushed in this run.
+    var isUntouched: Bool { flags.contains(.isUntouched) }
+
+    private static let noTime = Int64.min
+
+    /// Rounded down; clocks count nanoseconds, too.
+    private static func nanoseconds(_ instant: Instant?, from start: Instant) -> Int64 {
+        guard let instant else { return noTime }
+        let (seconds, attoseconds) = (instant - start).components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let rest = (attoseconds - (attoseconds < 0 ? 999_999_999 : 0)) / 1_000_000_000
+        let (sum, carry) = whole.addingReportingOverflow(rest)
+        guard overflow || carry else { return max(sum, noTime + 1) }
+        return seconds < 0 ? noTime + 1 : .max
+    }
+
+    private static func instant(_ nanoseconds: Int64, from start: Instant) -> Instant? {
+        nanoseconds == noTime ? nil : start + .nanoseconds(nanoseconds)
+    }
+}
+
+extension PackedPacing {
+    /// Packs the pacing of a host of which nothing runs.
+    init(
+        _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool,
+        from start: Instant
+    ) {
+        failingSince = PackedPacing.nanoseconds(pacing.failingSince, from: start)
+        var coolingUntil = pacing.coolingUntil
+        nextStart = PackedPacing.nanoseconds(pacing.nextStart, from: start)
+        concurrency =
+            pacing.concurrency == rules.concurrency ? 0 : UInt32(clamping: pacing.concurrency)
+        self.name = name
+        failuresInARow = UInt16(clamping: pacing.failuresInARow)
+        overloadsInARow = UInt16(clamping: pacing.overloadsInARow)
+        answersInRound = UInt16(clamping: pacing.answersInRound)
+        failedProbes = UInt8(clamping: pacing.failedProbes)
+        var reason = FailureReason.connect
+        switch pacing.surrender {
+        case nil:
+            (kind, surrenderCount) = (.none, 0)
+        case .coolingDown(let until):
+            // Holds to the end of the run, so that a cool-down before it does not matter.
+            (kind, surrenderCount, coolingUntil) = (.coolingDown, 0, until)
+        case .unreachable(let cause, let failures):
+            (kind, surrenderCount, reason) = (.unreachable, UInt16(clamping: failures), cause)
+        case .overloaded(let answers):
+            (kind, surrenderCount) = (.overloaded, UInt16(clamping: answers))
+        }
+        failure = UInt8(clamping: reason.index)
+        self.coolingUntil = PackedPacing.nanoseconds(coolingUntil, from: start)
+        var flags: Flags = []
+        if pacing.isHalfOpen { flags.insert(.isHalfOpen) }
+        if isRemembered { flags.insert(.isRemembered) }
+        self.flags = flags
+    }
+
+    /// Packs what an earlier run has found out.
+    init(remembered memory: HostPacing.Memory, from start: Instant) {
+        failingSince = PackedPacing.noTime
+        coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil, from: start)
+        nextStart = PackedPacing.noTime
+        concurrency = memory.concurrency.map { UInt32(clamping: max(1, $0)) } ?? 0
+        name = .none
+        failuresInARow = UInt16(clamping: memory.failuresInARow)
+        (overloadsInARow, surrenderCount, answersInRound, failedProbes) = (0, 0, 0, 0)
+        failure = 0
+        kind = .none
+        flags = [.isRemembered, .isUntouched]
+    }
+
+    func unpacked(_ rules: HostPacing.Rules, from start: Instant, at now: Instant) -> HostPacing {
+        let concurrency = concurrency == 0 ? nil : Int(concurrency)
+        let coolingUntil = PackedPacing.instant(coolingUntil, from: start)
+        guard !isUntouched else {
+            let memory = HostPacing.Memory(
+                concurrency: concurrency, failuresInARow: Int(failuresInARow),
+                coolingUntil: coolingUntil)
+            return HostPacing(rules, remembered: memory, now: now)
+        }
+        var pacing = HostPacing(rules)
+        pacing.concurrency = concurrency ?? rules.concurrency
+        pacing.answersInRound = Int(answersInRound)
+        pacing.failuresInARow = Int(failuresInARow)
+        pacing.overloadsInARow = Int(overloadsInARow)
+        pacing.failedProbes = Int(failedProbes)
+        pacing.isHalfOpen = flags.contains(.isHalfOpen)
+        pacing.failingSince = PackedPacing.instant(failingSince, from: start)
+        pacing.nextStart = PackedPacing.instant(nextStart, from: start)
+        pacing.coolingUntil = coolingUntil
+        switch kind {
+        case .none:
+            break
+        case .coolingDown:
+            pacing.coolingUntil = nil
+            pacing.surrender = coolingUntil.map { .coolingDown(until: $0) }
+        case .unreachable:
+            pacing.surrender = .unreachable(
+                FailureReason.allCases[Int(failure)], failures: Int(surrenderCount))
+        case .overloaded:
+            pacing.surrender = .overloaded(answers: Int(surrenderCount))
+        }
+        return pacing
+    }
+}
