@@ -96,14 +96,33 @@ package struct HostPacing: Sendable {
     var overloadsInARow = 0
     var failedProbes = 0
     /// When the first of the failures in a row came; nil without any.
-    var failingSince: Instant?
+    var failingSince: Moment?
     /// Whether what starts next is a probe.
     var isHalfOpen = false
-    var coolingUntil: Instant?
-    var nextStart: Instant?
+    var coolingUntil: Moment?
+    var nextStart: Moment?
     /// ``nextStart`` before the last start.
-    private var formerNextStart: Instant?
-    package internal(set) var surrender: Surrender?
+    private var formerNextStart: Moment?
+    var storedSurrender: StoredSurrender?
+
+    /// ``Surrender`` as it is stored.
+    enum StoredSurrender: Sendable {
+        case coolingDown(until: Moment)
+        case unreachable(FailureReason, failures: Int)
+        case overloaded(answers: Int)
+    }
+
+    /// Why the host is given up; nil when it is not.
+    package var surrender: Surrender? {
+        switch storedSurrender {
+        case nil: nil
+        case .coolingDown(let until): .coolingDown(until: until.instant)
+        case .unreachable(let reason, let failures): .unreachable(reason, failures: failures)
+        case .overloaded(let answers): .overloaded(answers: answers)
+        }
+    }
+
+    var isGivenUp: Bool { storedSurrender != nil }
 
     package init(_ rules: Rules) {
         concurrency = rules.concurrency
@@ -119,14 +138,15 @@ package struct HostPacing: Sendable {
         if remembered.failuresInARow >= HostPacing.failuresToOpen {
             failuresInARow = HostPacing.failuresToOpen - 1
             isHalfOpen = true
-            failingSince = now - rules.patience
+            failingSince = Moment(now - rules.patience)
         }
     }
 
     /// What the next run should know; nil when there is nothing.
     package func memory(_ rules: Rules, at now: Instant) -> Memory? {
-        var until = coolingUntil
-        if case .coolingDown(let time)? = surrender { until = time }
+        guard !isAsOthers(rules) || coolingUntil != nil else { return nil }
+        var until = coolingUntil?.instant
+        if case .coolingDown(let time)? = storedSurrender { until = time.instant }
         if let time = until, time <= now { until = nil }
         let isUnreachable =
             (isHalfOpen && overloadsInARow == 0) || failuresInARow >= HostPacing.failuresToOpen
@@ -145,15 +165,21 @@ package struct HostPacing: Sendable {
     /// When the next may start; nil for at once.
     package var wakeTime: Instant? {
         switch (coolingUntil, nextStart) {
-        case (let first?, let second?): max(first, second)
-        case (let time, nil), (nil, let time): time
+        case (nil, nil): nil
+        case (let first?, let second?): max(first, second).instant
+        case (let time, nil), (nil, let time): time?.instant
         }
     }
 
     /// Whether it is as any other host that was never asked.
     package func isAsNew(_ rules: Rules, at now: Instant) -> Bool {
+        isAsOthers(rules) && (wakeTime.map { $0 <= now } ?? true)
+    }
+
+    /// Whether it is so but for times.
+    private func isAsOthers(_ rules: Rules) -> Bool {
         concurrency == rules.concurrency && failuresInARow == 0 && overloadsInARow == 0
-            && !isHalfOpen && surrender == nil && (wakeTime.map { $0 <= now } ?? true)
+            && !isHalfOpen && !isGivenUp
     }
 
     /// Notes a start.
@@ -162,7 +188,7 @@ package struct HostPacing: Sendable {
     package mutating func started(at now: Instant, _ rules: Rules) -> Int {
         starts += 1
         formerNextStart = nextStart
-        if rules.interval > .zero { nextStart = now + rules.interval }
+        if rules.interval > .zero { nextStart = Moment(now + rules.interval) }
         return starts
     }
 
@@ -186,12 +212,12 @@ package struct HostPacing: Sendable {
             connected()
             recover(rules)
         case .overloaded(let retryAfter):
-            if overloadsInARow == 0 { failingSince = now }
+            if overloadsInARow == 0 { failingSince = Moment(now) }
             failuresInARow = 0
             if let retryAfter { coolDown(until: now + retryAfter, now, rules) }
             slowDown(start: start, at: now, rules)
         case .unreachable(let reason):
-            if failuresInARow == 0, overloadsInARow == 0 { failingSince = now }
+            if failuresInARow == 0, overloadsInARow == 0 { failingSince = Moment(now) }
             failuresInARow += 1
             refused(
                 start: start, at: now, isOften: failuresInARow >= HostPacing.failuresToOpen,
@@ -204,9 +230,9 @@ package struct HostPacing: Sendable {
         isHalfOpen = false
         failuresInARow = 0
         failedProbes = 0
-        switch surrender {
+        switch storedSurrender {
         // Something of the host still ran, and got through.
-        case .unreachable, .overloaded: surrender = nil
+        case .unreachable, .overloaded: storedSurrender = nil
         // It answered before that it wants to be left alone.
         case .coolingDown, nil: break
         }
@@ -238,7 +264,7 @@ package struct HostPacing: Sendable {
 
     /// Takes what a closed breaker counts, and an open one is probed with.
     private mutating func refused(
-        start: Int, at now: Instant, isOften: Bool, _ cause: Surrender, _ rules: Rules
+        start: Int, at now: Instant, isOften: Bool, _ cause: StoredSurrender, _ rules: Rules
     ) {
         if isHalfOpen {
             // Those that were under way when the breaker opened tell nothing new.
@@ -249,19 +275,20 @@ package struct HostPacing: Sendable {
             isHalfOpen = true
         }
         startsAtOpening = starts
-        let end = (failingSince ?? now) + rules.patience
-        if now >= end {
-            if surrender == nil { surrender = cause }
+        let end = (failingSince ?? Moment(now)) + rules.patience
+        if Moment(now) >= end {
+            if !isGivenUp { storedSurrender = cause }
         } else {
             // The last probe comes when the patience ends.
-            let time = min(end, now + rules.backoff.limit(retry: failedProbes + 1))
+            let time = min(end, Moment(now) + rules.backoff.limit(retry: failedProbes + 1))
             coolingUntil = max(coolingUntil ?? time, time)
         }
     }
 
-    private mutating func coolDown(until time: Instant, _ now: Instant, _ rules: Rules) {
-        if time - now > rules.longestCoolDown {
-            surrender = .coolingDown(until: time)
+    private mutating func coolDown(until instant: Instant, _ now: Instant, _ rules: Rules) {
+        let time = Moment(instant)
+        if instant - now > rules.longestCoolDown {
+            storedSurrender = .coolingDown(until: time)
         } else {
             coolingUntil = max(coolingUntil ?? time, time)
         }

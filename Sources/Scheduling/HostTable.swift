@@ -35,7 +35,7 @@ struct HostTable: Sendable {
     var count: Int { hosts.count }
 
     subscript(host: Int) -> Host {
-        get { hosts[host] }
+        _read { yield hosts[host] }
         _modify { yield &hosts[host] }
     }
 

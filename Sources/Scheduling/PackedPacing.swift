@@ -2,8 +2,8 @@ import PrefetchModel
 
 /// A ``HostPacing`` in 48 bytes, for hosts of which nothing runs: a million of them may have failed.
 ///
-/// Times are nanoseconds from a moment of the caller's. Counts of failures saturate, far beyond
-/// where they make a difference.
+/// Times are rounded to nanoseconds, which is what clocks count. Counts of failures saturate, far
+/// beyond where they make a difference.
 struct PackedPacing: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -39,31 +39,23 @@ struct PackedPacing: Sendable {
 
     private static let noTime = Int64.min
 
-    /// Rounded down; clocks count nanoseconds, too.
-    private static func nanoseconds(_ instant: Instant?, from start: Instant) -> Int64 {
-        guard let instant else { return noTime }
-        let (seconds, attoseconds) = (instant - start).components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let rest = (attoseconds - (attoseconds < 0 ? 999_999_999 : 0)) / 1_000_000_000
-        let (sum, carry) = whole.addingReportingOverflow(rest)
-        guard overflow || carry else { return max(sum, noTime + 1) }
-        return seconds < 0 ? noTime + 1 : .max
+    private static func nanoseconds(_ moment: Moment?) -> Int64 {
+        moment.map { max($0.nanoseconds, noTime + 1) } ?? noTime
     }
 
-    private static func instant(_ nanoseconds: Int64, from start: Instant) -> Instant? {
-        nanoseconds == noTime ? nil : start + .nanoseconds(nanoseconds)
+    private static func moment(_ nanoseconds: Int64) -> Moment? {
+        nanoseconds == noTime ? nil : Moment(nanoseconds: nanoseconds)
     }
 }
 
 extension PackedPacing {
     /// Packs the pacing of a host of which nothing runs.
     init(
-        _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool,
-        from start: Instant
+        _ pacing: HostPacing, _ rules: HostPacing.Rules, name: PoolIndex, isRemembered: Bool
     ) {
-        failingSince = PackedPacing.nanoseconds(pacing.failingSince, from: start)
+        failingSince = PackedPacing.nanoseconds(pacing.failingSince)
         var coolingUntil = pacing.coolingUntil
-        nextStart = PackedPacing.nanoseconds(pacing.nextStart, from: start)
+        nextStart = PackedPacing.nanoseconds(pacing.nextStart)
         concurrency =
             pacing.concurrency == rules.concurrency ? 0 : UInt32(clamping: pacing.concurrency)
         self.name = name
@@ -72,7 +64,7 @@ extension PackedPacing {
         answersInRound = UInt16(clamping: pacing.answersInRound)
         failedProbes = UInt8(clamping: pacing.failedProbes)
         var reason = FailureReason.connect
-        switch pacing.surrender {
+        switch pacing.storedSurrender {
         case nil:
             (kind, surrenderCount) = (.none, 0)
         case .coolingDown(let until):
@@ -84,7 +76,7 @@ extension PackedPacing {
             (kind, surrenderCount) = (.overloaded, UInt16(clamping: answers))
         }
         failure = UInt8(clamping: reason.index)
-        self.coolingUntil = PackedPacing.nanoseconds(coolingUntil, from: start)
+        self.coolingUntil = PackedPacing.nanoseconds(coolingUntil)
         var flags: Flags = []
         if pacing.isHalfOpen { flags.insert(.isHalfOpen) }
         if isRemembered { flags.insert(.isRemembered) }
@@ -92,9 +84,9 @@ extension PackedPacing {
     }
 
     /// Packs what an earlier run has found out.
-    init(remembered memory: HostPacing.Memory, from start: Instant) {
+    init(remembered memory: HostPacing.Memory) {
         failingSince = PackedPacing.noTime
-        coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil, from: start)
+        coolingUntil = PackedPacing.nanoseconds(memory.coolingUntil.map(Moment.init))
         nextStart = PackedPacing.noTime
         concurrency = memory.concurrency.map { UInt32(clamping: max(1, $0)) } ?? 0
         name = .none
@@ -105,13 +97,13 @@ extension PackedPacing {
         flags = [.isRemembered, .isUntouched]
     }
 
-    func unpacked(_ rules: HostPacing.Rules, from start: Instant, at now: Instant) -> HostPacing {
+    func unpacked(_ rules: HostPacing.Rules, at now: Instant) -> HostPacing {
         let concurrency = concurrency == 0 ? nil : Int(concurrency)
-        let coolingUntil = PackedPacing.instant(coolingUntil, from: start)
+        let coolingUntil = PackedPacing.moment(coolingUntil)
         guard !isUntouched else {
             let memory = HostPacing.Memory(
                 concurrency: concurrency, failuresInARow: Int(failuresInARow),
-                coolingUntil: coolingUntil)
+                coolingUntil: coolingUntil?.instant)
             return HostPacing(rules, remembered: memory, now: now)
         }
         var pacing = HostPacing(rules)
@@ -121,20 +113,20 @@ extension PackedPacing {
         pacing.overloadsInARow = Int(overloadsInARow)
         pacing.failedProbes = Int(failedProbes)
         pacing.isHalfOpen = flags.contains(.isHalfOpen)
-        pacing.failingSince = PackedPacing.instant(failingSince, from: start)
-        pacing.nextStart = PackedPacing.instant(nextStart, from: start)
+        pacing.failingSince = PackedPacing.moment(failingSince)
+        pacing.nextStart = PackedPacing.moment(nextStart)
         pacing.coolingUntil = coolingUntil
         switch kind {
         case .none:
             break
         case .coolingDown:
             pacing.coolingUntil = nil
-            pacing.surrender = coolingUntil.map { .coolingDown(until: $0) }
+            pacing.storedSurrender = coolingUntil.map { .coolingDown(until: $0) }
         case .unreachable:
-            pacing.surrender = .unreachable(
+            pacing.storedSurrender = .unreachable(
                 FailureReason.allCases[Int(failure)], failures: Int(surrenderCount))
         case .overloaded:
-            pacing.surrender = .overloaded(answers: Int(surrenderCount))
+            pacing.storedSurrender = .overloaded(answers: Int(surrenderCount))
         }
         return pacing
     }

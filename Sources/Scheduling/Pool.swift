@@ -20,7 +20,7 @@ struct Pool<Element: Sendable>: Sendable {
     }
 
     subscript(index: Int) -> Element {
-        get { elements[index] }
+        _read { yield elements[index] }
         _modify { yield &elements[index] }
     }
 }

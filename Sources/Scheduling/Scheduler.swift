@@ -83,7 +83,7 @@ package struct Scheduler {
         var name = PoolIndex.none
         /// Whether nothing of it has to be in memory.
         var isIdle: Bool {
-            running == 0 && sleeping == 0 && queues.allSatisfy(\.memory.isEmpty)
+            running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
         }
 
         var front: Rank? {
@@ -144,8 +144,6 @@ package struct Scheduler {
     private var packedQueues = Pool<PackedQueue>()
     private var packedPacings = Pool<PackedPacing>()
     private var names = NameStore()
-    /// Times of packed hosts are from here on.
-    private let epoch = ContinuousClock.now
     private var ready = IndexedHeap<Rank>()
     /// Hosts that could start something but for the time.
     private var waitingForTime = IndexedHeap<Instant>()
@@ -188,7 +186,7 @@ package struct Scheduler {
     /// Goes on from what earlier runs have found out about a host, of which nothing was pushed yet.
     package mutating func recall(_ memory: HostPacing.Memory, of name: String) {
         let host = table.host(HostFingerprint(name))
-        let packed = PackedPacing(remembered: memory, from: epoch)
+        let packed = PackedPacing(remembered: memory)
         table[host].pacing = PoolIndex(packedPacings.insert(packed))
     }
 
@@ -355,7 +353,7 @@ package struct Scheduler {
                 (place, isRemembered) = (hosts[active].name, hosts[active].isRemembered)
             } else if let packed = table[number].pacing.index {
                 guard !packedPacings[packed].isUntouched else { continue }
-                pacing = packedPacings[packed].unpacked(rules, from: epoch, at: now)
+                pacing = packedPacings[packed].unpacked(rules, at: now)
                 place = packedPacings[packed].name
                 isRemembered = packedPacings[packed].isRemembered
             } else {
@@ -499,7 +497,7 @@ package struct Scheduler {
         var host = Host(pacing: HostPacing(rules))
         if let index = table[number].pacing.index {
             let packed = packedPacings[index]
-            host.pacing = packed.unpacked(rules, from: epoch, at: now)
+            host.pacing = packed.unpacked(rules, at: now)
             host.isRemembered = packed.isRemembered
             host.name = packed.name
             packedPacings.remove(index)
@@ -536,7 +534,7 @@ package struct Scheduler {
         table[number].active = .none
         if !isAsNew {
             let packed = PackedPacing(
-                host.pacing, rules, name: host.name, isRemembered: host.isRemembered, from: epoch)
+                host.pacing, rules, name: host.name, isRemembered: host.isRemembered)
             table[number].pacing = PoolIndex(packedPacings.insert(packed))
         }
         for queue in host.queues.reversed() {
@@ -587,7 +585,7 @@ package struct Scheduler {
             }
             return
         }
-        if hosts[host].pacing.surrender != nil {
+        if hosts[host].pacing.isGivenUp {
             ready.remove(number)
             waitingForTime.remove(number)
             givenUp.set(number, to: front)

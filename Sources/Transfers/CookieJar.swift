@@ -18,8 +18,9 @@ final class CookieJar {
     private var limit = 0
     private let room: Int
 
-    /// Beside what the file held, so much may come in a run: some 50 000 cookies.
-    private static let room = 4 << 20
+    /// Beside what the file held, so much may come in a run: some 10 000 cookies. libcurl goes
+    /// through all of them for each that comes.
+    private static let room = 1 << 20
     /// For one of ``knownDomains``; browsers keep about as many.
     private static let mostOfDomain = 180
 

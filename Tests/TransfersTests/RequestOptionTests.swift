@@ -223,7 +223,7 @@ struct RequestOptionTests {
                 #expect(await loop.get("http://b.test:\(origin.port)/end").status == 200)
             }
             let text = try String(contentsOfFile: file, encoding: .utf8)
-            #expect(text.utf8.count < 5 << 20)
+            #expect(text.utf8.count < 3 << 19)
             // What came from a stranger goes first, and others keep what a host may have.
             #expect(text.components(separatedBy: "\nb.test").count - 1 == 180)
             let last = try #require(origin.requests.last?.header("Cookie"))

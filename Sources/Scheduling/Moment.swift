@@ -1,0 +1,39 @@
+/// An instant as it is stored: its layout is known to the compiler, which that of
+/// `ContinuousClock.Instant` is not, so that copying what holds some calls nobody.
+struct Moment: Hashable, Comparable, Sendable {
+    private let sinceStart: Duration
+
+    private static let start = ContinuousClock.now
+
+    init(_ instant: ContinuousClock.Instant) {
+        sinceStart = Moment.start.duration(to: instant)
+    }
+
+    private init(sinceStart: Duration) {
+        self.sinceStart = sinceStart
+    }
+
+    var instant: ContinuousClock.Instant { Moment.start + sinceStart }
+
+    static func + (moment: Moment, duration: Duration) -> Moment {
+        Moment(sinceStart: moment.sinceStart + duration)
+    }
+
+    static func < (left: Moment, right: Moment) -> Bool { left.sinceStart < right.sinceStart }
+}
+
+extension Moment {
+    /// Rounded down; clocks count nanoseconds, too. Beyond 292 years it saturates.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = sinceStart.components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        let rest = (attoseconds - (attoseconds < 0 ? 999_999_999 : 0)) / 1_000_000_000
+        let (sum, carry) = whole.addingReportingOverflow(rest)
+        guard overflow || carry else { return sum }
+        return seconds < 0 ? .min : .max
+    }
+
+    init(nanoseconds: Int64) {
+        self.init(sinceStart: .nanoseconds(nanoseconds))
+    }
+}
