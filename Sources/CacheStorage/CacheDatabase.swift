@@ -31,9 +31,15 @@ package final class CacheDatabase: Sendable {
         do {
             switch access {
             case .readWrite:
-                queue = try DatabaseQueue(
-                    path: path, configuration: CacheDatabase.writingConfiguration)
-                try CacheDatabase.migrate(queue)
+                let opened = try CacheDatabase.openQueue(
+                    path, CacheDatabase.writingConfiguration)
+                do {
+                    try CacheDatabase.migrate(opened)
+                } catch {
+                    CacheDatabase.closeQueue(opened)
+                    throw error
+                }
+                queue = opened
             case .readOnly:
                 var configuration = CacheDatabase.configuration
                 configuration.readonly = true
@@ -43,6 +49,30 @@ package final class CacheDatabase: Sendable {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
+    }
+
+    deinit {
+        CacheDatabase.closeQueue(queue)
+    }
+
+    /// Opens a connection whose queue is never released.
+    ///
+    /// The end of a dispatch queue is work for libdispatch's own threads, which it starts then, with
+    /// descriptors of their own, and it traps where the system has no room for either. As long as
+    /// no queue ends and all work is synchronous there are none.
+    private static func openQueue(
+        _ path: String, _ configuration: Configuration
+    ) throws -> DatabaseQueue {
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        queues.withLock { $0.append(queue) }
+        return queue
+    }
+
+    private static let queues = Monitor([DatabaseQueue]())
+
+    private static func closeQueue(_ queue: DatabaseQueue) {
+        // What was written is committed, and what is left of the log stays for the next one.
+        try? queue.close()
     }
 
     private static var configuration: Configuration {
@@ -88,8 +118,9 @@ package final class CacheDatabase: Sendable {
             try directory.remove(name)
             // SQLite's companions copy the mode of the file.
             try directory.makeFile(name)
-            let queue = try DatabaseQueue(
-                path: directory.path(of: name), configuration: writingConfiguration)
+            let queue = try openQueue(directory.path(of: name), writingConfiguration)
+            // Twice does no harm.
+            defer { closeQueue(queue) }
             try Schema.migrator.migrate(queue)
             if keepsOrphans {
                 // By the clock that gives the files their times.
@@ -118,9 +149,14 @@ package final class CacheDatabase: Sendable {
         _ directory: CacheDirectory, _ path: String, _ configuration: Configuration
     ) throws -> DatabaseQueue {
         func open(_ path: String) throws -> DatabaseQueue {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            try queue.read(checkReadable)
-            return queue
+            let queue = try openQueue(path, configuration)
+            do {
+                try queue.read(checkReadable)
+                return queue
+            } catch {
+                closeQueue(queue)
+                throw error
+            }
         }
         do {
             return try open(path)
