@@ -33,8 +33,9 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "CCrash", "CacheStorage", "Manifests", "Pipeline", "PrefetchModel", "Reporting",
-                "URLParsing", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "CCrash", "CLinux", "CacheStorage", "Manifests", "Pipeline", "PrefetchModel",
+                "Reporting", "URLParsing",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
         // Measured by Scripts/bench; no product.

@@ -2,6 +2,7 @@
 // without the feature macros that show them, or leaves their headers out.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/types.h>
 #include <sys/xattr.h>
 
@@ -13,6 +14,19 @@ int pthread_setname_np(pthread_t thread, const char *name);
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
 // stdlib.h, Linux
 int mkostemp(char *path, int flags);
+// sched.h, Linux
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
+
+/// How many processors the calling thread may run on; -1 when the kernel does not say, or knows of
+/// more than 8 192.
+static inline int clinux_allowed_processors(void) {
+    cpu_set_t sets[8];
+    if (sched_getaffinity(0, sizeof sets, sets) != 0) return -1;
+    int count = 0;
+    const unsigned char *bytes = (const unsigned char *)sets;
+    for (size_t index = 0; index < sizeof sets; index++) count += __builtin_popcount(bytes[index]);
+    return count;
+}
 
 // fcntl.h and linux/falloc.h, whose values the kernel's interface fixes
 static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;

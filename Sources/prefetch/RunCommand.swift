@@ -104,7 +104,7 @@ struct RunCommand: ParsableCommand {
     private func configuration() throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
-            codecWorkers: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+            codecWorkers: Processors.available)
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
             configuration.temporaryFolder = String(cString: folder)
         }

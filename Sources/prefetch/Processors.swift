@@ -1,0 +1,33 @@
+internal import CLinux
+import Glibc
+import Pipeline
+
+/// The processors that this process may use.
+enum Processors {
+    /// As many as the affinity mask leaves, or fewer where a control group has a quota; at least 1.
+    static var available: Int {
+        let allowed = Int(clinux_allowed_processors())
+        let count = allowed > 0 ? allowed : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        guard let quota = ProcessorQuota.smallest(reading: contents) else { return count }
+        return min(count, max(1, Int(quota.rounded(.up))))
+    }
+
+    /// The text of a file of the kernel's; nil when it is not there or very long.
+    private static func contents(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        var count = 0
+        while count < bytes.count {
+            let result = bytes.withUnsafeMutableBytes {
+                read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
+            }
+            if result < 0, errno == EINTR { continue }
+            guard result >= 0 else { return nil }
+            guard result > 0 else { return String(decoding: bytes[..<count], as: UTF8.self) }
+            count += result
+        }
+        return nil
+    }
+}
