@@ -8,8 +8,8 @@ package final class ContentStore: Sendable {
     private let directory: CacheDirectory
     private let content: FileDescriptor
     private let temporary: FileDescriptor
-    /// The 256 folders below `content`, opened when first needed.
-    private let shards = Monitor([FileDescriptor?](repeating: nil, count: 256))
+    /// Those of the 256 folders below `content` that were used last.
+    private let shards: Monitor<OpenFolders>
     /// Digests whose file is in place and whose row is not committed yet, with the number of rows
     /// on their way: such a file must not be removed though no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
@@ -20,8 +20,12 @@ package final class ContentStore: Sendable {
     /// row is to name.
     private let comparesFiles = Atomic(false)
 
-    package init(directory: CacheDirectory) throws(StorageError) {
+    /// Keeps at most `openFolders` folders of content open.
+    package init(
+        directory: CacheDirectory, openFolders: Int = 256
+    ) throws(StorageError) {
         self.directory = directory
+        shards = Monitor(OpenFolders(capacity: openFolders))
         content = try FileDescriptor.directory(
             "content", in: directory.handle, path: directory.path(of: "content"), isCreated: true)
         temporary = try FileDescriptor.directory(
@@ -101,13 +105,15 @@ package final class ContentStore: Sendable {
     private func shard(
         of digest: ContentDigest, hexadecimal: String
     ) throws(StorageError) -> FileDescriptor {
-        let index = Int(digest.leadingWords.0 >> 56)
-        if let open = shards.withLock({ $0[index] }) { return open }
+        let number = UInt8(digest.leadingWords.0 >> 56)
+        if let open = shards.withLock({ $0.use(number) }) { return open }
         let name = String(hexadecimal.prefix(2))
         // Two threads may open the same folder; the later one's handle stays, both are right.
         let opened = try FileDescriptor.directory(
             name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true)
-        shards.withLock { $0[index] = opened }
+        // Who still uses the one that makes room keeps it open.
+        let closed = shards.withLock { $0.add(opened, number) }
+        withExtendedLifetime(closed) {}
         return opened
     }
 

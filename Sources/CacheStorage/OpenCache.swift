@@ -62,18 +62,19 @@ package struct OpenCache: Sendable {
     /// damaged is set aside for a new one.
     ///
     /// A small database is checked each time, a large one after an unclean end or when a command has
-    /// met damage in it. The wall clock is at `now`.
+    /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
+    /// open.
     package static func openForRun(
-        path: String, waiting: Waiting, at now: Timestamp
+        path: String, waiting: Waiting, openFolders: Int = 256, at now: Timestamp
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
         guard let lock = try lock(directory, waiting) else { return nil }
         do throws(StorageError) {
-            return try recovered(directory, lock)
+            return try recovered(directory, lock, openFolders)
         } catch where error.isDamage {
             // What was opened is closed by now: SQLite removes logs by name.
             let name = try CacheDatabase.setAside(in: directory, at: now)
-            var cache = try recovered(directory, lock)
+            var cache = try recovered(directory, lock, openFolders)
             cache.repair.damage = (name, error.message)
             return cache
         }
@@ -93,9 +94,9 @@ package struct OpenCache: Sendable {
     }
 
     private static func recovered(
-        _ directory: CacheDirectory, _ lock: CacheLock
+        _ directory: CacheDirectory, _ lock: CacheLock, _ openFolders: Int
     ) throws(StorageError) -> OpenCache {
-        var cache = try OpenCache(directory: directory, lock: lock)
+        var cache = try OpenCache(directory: directory, lock: lock, openFolders: openFolders)
         let isSuspected = directory.isDatabaseSuspected
         let isClean = try cache.log.lastRunEndedCleanly()
         if isSuspected || cache.database.size <= CacheDatabase.sizeAlwaysChecked {
@@ -109,10 +110,12 @@ package struct OpenCache: Sendable {
         return cache
     }
 
-    private init(directory: CacheDirectory, lock: CacheLock) throws(StorageError) {
+    private init(
+        directory: CacheDirectory, lock: CacheLock, openFolders: Int = 256
+    ) throws(StorageError) {
         self.directory = directory
         self.lock = lock
-        content = try ContentStore(directory: directory)
+        content = try ContentStore(directory: directory, openFolders: openFolders)
         if try !CacheDatabase.checkFiles(directory) {
             try CacheDatabase.make(in: directory, keepsOrphans: try !content.isEmpty())
         }

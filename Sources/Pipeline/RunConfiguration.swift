@@ -27,6 +27,7 @@ package struct RunConfiguration: Sendable {
     package var hostTimeout: Duration = .seconds(60)
     /// Threads that decode and encode.
     package var codecWorkers: Int
+    private var fittedDescriptors: DescriptorBudget?
     package var recipe = Recipe()
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
@@ -79,6 +80,41 @@ package struct RunConfiguration: Sendable {
     var bodyBudget: ByteCount { ByteCount(memory.bytes / 4) }
     var pixelBudget: ByteCount { ByteCount(memory.bytes - bodyBudget.bytes) }
 
+    /// Threads that read manifests. Beyond a few of them, reading, which one does at a time, is what
+    /// takes the time.
+    var readers: Int { descriptors.readers }
+
+    /// Folders of the content that are kept open.
+    package var openFolders: Int { max(1, descriptors.folders) }
+
+    /// Connections that are kept for the next transfers.
+    var keptConnections: Int { max(1, descriptors.connections) }
+
+    private var descriptors: DescriptorBudget {
+        fittedDescriptors ?? DescriptorBudget(codecWorkers: codecWorkers, transfers: jobs)
+    }
+
+    /// The soft limit of open files to ask for: the usual 1 024 is for programs that use `select`, and
+    /// a thousand transfers need more. Never less than there is.
+    package static func openFiles(soft: UInt, hard: UInt) -> UInt {
+        max(soft, min(hard, 65_536))
+    }
+
+    /// The least that ``fit(toDescriptors:)`` needs.
+    package static let leastDescriptors = DescriptorBudget.least.total
+
+    /// Asks for no more threads, transfers and open folders than there are files and sockets for.
+    ///
+    /// - Parameter available: how many the process may open beside those that it has.
+    /// - Returns: false when that is too little for any run.
+    package mutating func fit(toDescriptors available: Int) -> Bool {
+        guard let fitted = descriptors.fitted(to: available) else { return false }
+        fittedDescriptors = fitted
+        codecWorkers = fitted.codecWorkers
+        jobs = fitted.transfers
+        return true
+    }
+
     var backoff: Backoff { Backoff(base: retryDelay) }
 
     /// How each host is asked.
@@ -96,7 +132,7 @@ package struct RunConfiguration: Sendable {
         settings.totalTimeout = totalTimeout
         settings.maximumBodySize = maximumBodySize
         settings.bodyBudget = bodyBudget
-        settings.maximumIdleConnections = max(64, 2 * jobs)
+        settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
         return settings

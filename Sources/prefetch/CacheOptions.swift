@@ -33,11 +33,16 @@ struct CacheOptions: ParsableArguments {
         return trimmed(home) + "/.cache/prefetch"
     }
 
+    /// What opening and reading a cache, or changing a few rows of it, takes: its folders, lock and
+    /// database with log and index, and a file for moments.
+    static let descriptors = 9
+
     /// Opens the cache for reading.
     ///
     /// - Throws: with `missingStatus` where there is no cache, or one that nothing was stored in yet.
     func catalog(missingStatus: Int32 = 2) throws -> CacheCatalog {
         let path = try path()
+        try OpenFiles.require(CacheOptions.descriptors)
         do throws(StorageError) {
             return try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
         } catch {

@@ -22,6 +22,7 @@ struct ChangeOptions: ParsableArguments {
     ///   run holds it.
     func change<Value>(_ work: (OpenCache) throws -> Value) throws -> Value {
         let path = try cache.path()
+        try OpenFiles.require(CacheOptions.descriptors)
         do {
             guard
                 let opened = try OpenCache.openExisting(path: path, waiting: lock.waiting)

@@ -28,7 +28,7 @@ struct Prefetch: ParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         ccrash_install()
-        raiseDescriptorLimit()
+        OpenFiles.raiseLimit()
         do {
             var command = try parseAsRoot()
             try command.run()
@@ -38,18 +38,6 @@ struct Prefetch: ParsableCommand {
         } catch {
             exit(withError: error)
         }
-    }
-}
-
-extension Prefetch {
-    /// Takes what the system allows: the usual soft limit of 1 024 is for programs that use
-    /// `select`, and a thousand transfers need more.
-    private static func raiseDescriptorLimit() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = min(limit.rlim_max, 65_536)
-        // Left as it was where this fails; then connections fail by name.
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 }
 

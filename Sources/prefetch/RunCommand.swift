@@ -35,10 +35,13 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         let signals = SignalWatcher()
-        let configuration = try self.configuration()
+        var configuration = try self.configuration()
         let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
+        try OpenFiles.require(RunConfiguration.leastDescriptors) {
+            configuration.fit(toDescriptors: $0)
+        }
         let path = try cache.path()
-        guard let opened = try openCache(path) else {
+        guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
             if limits.lock == .skip { return }
             throw CommandFailure(
                 exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
@@ -71,10 +74,11 @@ struct RunCommand: ParsableCommand {
         Glibc.exit(status)
     }
 
-    private func openCache(_ path: String) throws -> OpenCache? {
+    private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
         do throws(StorageError) {
             return try OpenCache.openForRun(
-                path: path, waiting: limits.lock.waiting, at: WallClock.now())
+                path: path, waiting: limits.lock.waiting, openFolders: openFolders,
+                at: WallClock.now())
         } catch {
             throw CommandFailure(error)
         }

@@ -1,0 +1,40 @@
+/// Folders that are kept open, the least recently used of which makes room for another one.
+struct OpenFolders {
+    private struct Folder {
+        let handle: FileDescriptor
+        var lastUse: Int
+    }
+
+    private let capacity: Int
+    private var folders: [UInt8: Folder] = [:]
+    private var uses = 0
+
+    /// - Precondition: the capacity is at least 1.
+    init(capacity: Int) {
+        self.capacity = capacity
+    }
+
+    var count: Int { folders.count }
+
+    /// The folder, when it is open.
+    mutating func use(_ number: UInt8) -> FileDescriptor? {
+        uses += 1
+        folders[number]?.lastUse = uses
+        return folders[number]?.handle
+    }
+
+    /// Keeps a folder open, in place of the one of that number, or when there are too many, of the
+    /// one that was used least recently.
+    ///
+    /// - Returns: that one, to be closed by its last user.
+    mutating func add(_ handle: FileDescriptor, _ number: UInt8) -> FileDescriptor? {
+        uses += 1
+        var replaced = folders.updateValue(Folder(handle: handle, lastUse: uses), forKey: number)
+        if folders.count > capacity,
+            let oldest = folders.min(by: { $0.value.lastUse < $1.value.lastUse })
+        {
+            replaced = folders.removeValue(forKey: oldest.key)
+        }
+        return replaced?.handle
+    }
+}

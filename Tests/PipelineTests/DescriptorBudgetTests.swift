@@ -1,0 +1,75 @@
+import Testing
+
+@testable import Pipeline
+
+@Suite(.timeLimit(.minutes(5)))
+struct DescriptorBudgetTests {
+    @Test func whatFitsStaysAsItIs() {
+        let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)
+        #expect(wanted.fitted(to: wanted.total) == wanted)
+        #expect(wanted.total < 1000)
+        #expect(wanted.folders == 256)
+    }
+
+    @Test(arguments: [1, 2, 8, 64], [1, 32, 10_000])
+    func neverTakesMoreThanThereIs(workers: Int, transfers: Int) throws {
+        let wanted = DescriptorBudget(codecWorkers: workers, transfers: transfers)
+        for available in DescriptorBudget.least.total...2000 {
+            let fitted = try #require(wanted.fitted(to: available))
+            #expect(fitted.total <= available)
+            for (value, limit, least) in [
+                (fitted.readers, wanted.readers, 1),
+                (fitted.codecWorkers, wanted.codecWorkers, 1),
+                (fitted.transfers, wanted.transfers, 1),
+                (fitted.connections, wanted.connections, 0),
+                (fitted.folders, wanted.folders, 0),
+            ] {
+                #expect(value >= least && value <= limit, "\(fitted) of \(wanted)")
+            }
+        }
+    }
+
+    @Test func isRefusedWhereNoRunCanDoWithIt() {
+        let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)
+        #expect(wanted.fitted(to: DescriptorBudget.least.total) == .least)
+        #expect(wanted.fitted(to: DescriptorBudget.least.total - 1) == nil)
+        #expect(wanted.fitted(to: -5) == nil)
+    }
+
+    @Test func moreNeverMeansFewerTransfers() throws {
+        let wanted = DescriptorBudget(codecWorkers: 4, transfers: 200)
+        var last = 0
+        for available in stride(from: 20, through: wanted.total + 10, by: 10) {
+            let fitted = try #require(wanted.fitted(to: available))
+            #expect(fitted.transfers >= last - 1)
+            last = max(last, fitted.transfers)
+        }
+        #expect(last == 200)
+    }
+
+    @Test(arguments: [
+        (1024, 1_048_576, 65_536), (1024, 4096, 4096), (100_000, 100_000, 100_000),
+        (70_000, UInt.max, 70_000), (UInt.max, UInt.max, UInt.max),
+    ])
+    func theLimitOfOpenFilesIsRaisedAndNeverLowered(soft: UInt, hard: UInt, expected: UInt) {
+        #expect(RunConfiguration.openFiles(soft: soft, hard: hard) == expected)
+    }
+
+    @Test func aConfigurationTakesWhatThereIs() {
+        var configuration = RunConfiguration(
+            userAgent: "", manifests: [], codecWorkers: 8)
+        #expect(configuration.readers == 4)
+        #expect(configuration.openFolders == 256)
+        #expect(configuration.keptConnections == 64)
+        let fitsTooFew = configuration.fit(toDescriptors: RunConfiguration.leastDescriptors - 1)
+        #expect(!fitsTooFew)
+        #expect(configuration.jobs == 32)
+        let fits = configuration.fit(toDescriptors: RunConfiguration.leastDescriptors)
+        #expect(fits)
+        #expect(configuration.jobs == 1)
+        #expect(configuration.codecWorkers == 1)
+        #expect(configuration.readers == 1)
+        #expect(configuration.openFolders == 1)
+        #expect(configuration.keptConnections == 1)
+    }
+}
