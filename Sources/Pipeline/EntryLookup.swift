@@ -44,7 +44,11 @@ struct LookedUpBatch: Sendable {
 /// reads; the mailbox puts the batches back into order.
 final class EntryLookup: Sendable {
     private struct Source {
-        var entries: any EntryReading
+        /// Nil while a thread reads. A read of standard input may take for ever, so nobody waits
+        /// for it with the lock held.
+        var entries: (any EntryReading)?
+        /// The number of the thread that reads.
+        var reader: Int?
         /// The number of the next batch.
         var next = 0
         var hasEnded = false
@@ -54,6 +58,7 @@ final class EntryLookup: Sendable {
     private static let usualLineBytes = 64
 
     private let source: Monitor<Source>
+    private let threads = Monitor([OwnedThread]())
     private let cache: OpenCache
     private let index: FreshnessIndex
     private let configuration: RunConfiguration
@@ -76,38 +81,78 @@ final class EntryLookup: Sendable {
         self.wallClock = wallClock
     }
 
-    /// A thread's work: reads and looks up until the end, or until nobody wants more.
-    func work() {
-        var worker: Worker?
-        while true {
-            let (number, input) = source.withLock { source -> (Int, Mailbox.Input?) in
-                guard !source.hasEnded else { return (0, nil) }
-                defer { source.next += 1 }
-                do {
-                    if let batch = try source.entries.nextBatch() {
-                        return (source.next, .batch(LookedUpBatch(batch)))
-                    }
-                    source.hasEnded = true
-                    return (source.next, .ended)
-                } catch {
-                    source.hasEnded = true
-                    return (
-                        source.next,
-                        .failed(FatalError(message: "\(error)", hint: nil, reason: .internal))
-                    )
-                }
+    // MARK: From the coordinator's thread
+
+    /// Starts the threads: as many as wanted, or fewer where the system has no room for more.
+    ///
+    /// - Throws: when there is no room for one.
+    func start() throws(ThreadError) {
+        for number in 0..<configuration.readers {
+            do throws(ThreadError) {
+                let thread = try OwnedThread(name: "reader \(number)") { self.work(number) }
+                threads.withLock { $0.append(thread) }
+            } catch {
+                if number == 0 { throw error }
+                return
             }
-            guard var input else { return }
+        }
+    }
+
+    /// Ends the threads, after the mailbox has ended its reading. One that is in a read, of
+    /// standard input say, ends after it and is not waited for; all others have ended on return.
+    /// Called once.
+    func finish() {
+        let reader = source.update { source in
+            source.hasEnded = true
+            return source.reader
+        }
+        for (number, thread) in threads.withLock({ $0 }).enumerated() {
+            if number == reader { thread.detach() } else { thread.join() }
+        }
+    }
+
+    // MARK: The threads
+
+    /// A thread's work: reads and looks up until the end, or until nobody wants more.
+    private func work(_ thread: Int) {
+        var worker: Worker?
+        while let (number, next) = read(as: thread) {
+            var input = next
             if case .batch(let batch) = input {
                 do throws(StorageError) {
                     if worker == nil { worker = try makeWorker() }
                     if let looked = try worker?.lookUp(batch) { input = .batch(looked) }
                 } catch {
-                    source.withLock { $0.hasEnded = true }
+                    source.update { $0.hasEnded = true }
                     input = .failed(FatalError(error))
                 }
             }
             guard mailbox.put(input, number: number) else { return }
+        }
+    }
+
+    /// Waits for its turn and reads the next batch, or what comes after the last one; nil when that
+    /// has been read, or nobody wants more.
+    private func read(as thread: Int) -> (number: Int, input: Mailbox.Input)? {
+        let turn = source.wait { source, _ -> Monitor<Source>.Decision<(any EntryReading)?> in
+            if source.hasEnded { return .ready(nil) }
+            guard let entries = source.entries.take() else { return .wait(until: nil) }
+            source.reader = thread
+            return .ready(entries)
+        }
+        guard var entries = turn else { return nil }
+        let input: Mailbox.Input
+        do {
+            input = try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended
+        } catch {
+            input = .failed(FatalError(message: "\(error)", hint: nil, reason: .internal))
+        }
+        return source.update { source in
+            source.entries = entries
+            source.reader = nil
+            if case .batch = input {} else { source.hasEnded = true }
+            defer { source.next += 1 }
+            return (source.next, input)
         }
     }
 

@@ -1,9 +1,10 @@
 internal import CLinux
 import Glibc
+import PrefetchModel
 
 /// A thread of our own for work that blocks, which the cooperative pool has no room for.
-package final class OwnedThread {
-    private var identifier = pthread_t()
+package final class OwnedThread: Sendable {
+    private let identifier: pthread_t
 
     private final class Work {
         let body: @Sendable () -> Void
@@ -12,9 +13,11 @@ package final class OwnedThread {
 
     /// The name has at most 15 bytes; debuggers and `top -H` show it.
     ///
-    /// - Precondition: the system has room for another thread.
-    package init(name: String, _ body: @escaping @Sendable () -> Void) {
-        let context = Unmanaged.passRetained(Work(body)).toOpaque()
+    /// - Throws: when the system has no room for another thread.
+    package init(
+        name: String, _ body: @escaping @Sendable () -> Void
+    ) throws(ThreadError) {
+        let work = Unmanaged.passRetained(Work(body))
         let start: @convention(c) @Sendable (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
             { context in
                 if let context {
@@ -22,8 +25,13 @@ package final class OwnedThread {
                 }
                 return nil
             }
-        let code = pthread_create(&identifier, nil, start, context)
-        precondition(code == 0, "no thread: \(String(cString: strerror(code)))")
+        var identifier = pthread_t()
+        let code = pthread_create(&identifier, nil, start, work.toOpaque())
+        guard code == 0 else {
+            work.release()
+            throw ThreadError(name: name, code: code)
+        }
+        self.identifier = identifier
         pthread_setname_np(identifier, name)
     }
 
@@ -35,5 +43,27 @@ package final class OwnedThread {
     /// Waits for the thread's end. Called once.
     package func join() {
         pthread_join(identifier, nil)
+    }
+}
+
+/// The system has no room for another thread.
+package struct ThreadError: Error, CustomStringConvertible {
+    /// The thread's.
+    package let name: String
+    /// An `errno`.
+    package let code: Int32
+
+    package var description: String {
+        "cannot start the thread \"\(name)\": \(String(cString: strerror(code)))"
+    }
+
+    package var hint: String {
+        "raise the limits of processes (ulimit -u, TasksMax= of systemd) and memory (ulimit -v)"
+    }
+}
+
+extension FatalError {
+    init(_ error: ThreadError) {
+        self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 }

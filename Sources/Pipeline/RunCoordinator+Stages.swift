@@ -40,20 +40,48 @@ extension RunCoordinator {
         let writer = MetadataWriter(cache, run: logged, configuration: writing)
         let codecs = CodecStage(
             configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
-        let started = RunningStages(
-            codecs: codecs, writer: writer, crashes: crashes,
-            codecThreads: (0..<configuration.codecWorkers).map { number in
-                OwnedThread(name: "codec \(number)") { codecs.work() }
-            },
-            writerThread: OwnedThread(name: "writer") { [mailbox] in
-                do throws(StorageError) {
-                    try writer.run { mailbox.put(.committed($0)) }
-                } catch {
-                    mailbox.put(.writerFailed(FatalError(error)))
-                }
-            })
+        let started: RunningStages
+        do throws(ThreadError) {
+            let codecThreads = try startCodecs(codecs)
+            do throws(ThreadError) {
+                started = RunningStages(
+                    codecs: codecs, writer: writer, crashes: crashes, codecThreads: codecThreads,
+                    writerThread: try start(writer))
+            } catch {
+                codecs.finish()
+                for thread in codecThreads { thread.join() }
+                throw error
+            }
+        } catch {
+            fail(FatalError(error))
+            return nil
+        }
         stages = started
         return started
+    }
+
+    /// Starts as many workers as wanted, or fewer where the system has no room for more.
+    private func startCodecs(_ codecs: CodecStage) throws(ThreadError) -> [OwnedThread] {
+        var threads: [OwnedThread] = []
+        for number in 0..<configuration.codecWorkers {
+            do throws(ThreadError) {
+                threads.append(try OwnedThread(name: "codec \(number)") { codecs.work() })
+            } catch {
+                if threads.isEmpty { throw error }
+                return threads
+            }
+        }
+        return threads
+    }
+
+    private func start(_ writer: MetadataWriter) throws(ThreadError) -> OwnedThread {
+        try OwnedThread(name: "writer") { [mailbox] in
+            do throws(StorageError) {
+                try writer.run { mailbox.put(.committed($0)) }
+            } catch {
+                mailbox.put(.writerFailed(FatalError(error)))
+            }
+        }
     }
 
     /// The transfer loop, started when first asked for: setting up libcurl and its TLS library costs
@@ -70,9 +98,9 @@ extension RunCoordinator {
             fail(FatalError(message: error.description, hint: nil, reason: .internal))
             return nil
         }
-        let started = RunningTransfers(
-            loop: loop,
-            thread: OwnedThread(name: "transfers") { [mailbox] in
+        let thread: OwnedThread
+        do throws(ThreadError) {
+            thread = try OwnedThread(name: "transfers") { [mailbox] in
                 do throws(TransferLoopError) {
                     try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
                 } catch {
@@ -80,7 +108,12 @@ extension RunCoordinator {
                         .transfersFailed(
                             FatalError(message: error.description, hint: nil, reason: .internal)))
                 }
-            })
+            }
+        } catch {
+            fail(FatalError(error))
+            return nil
+        }
+        let started = RunningTransfers(loop: loop, thread: thread)
         transfers = started
         return started
     }

@@ -45,6 +45,8 @@ package final class RunCoordinator {
     var annotating = 0
     var stages: RunningStages?
     var transfers: RunningTransfers?
+    /// The threads that read.
+    private var lookup: EntryLookup?
     /// This thread's own way to the cache, opened when first needed.
     var reader: CacheReader?
     /// The run's row in the log; failures are noted with it.
@@ -65,8 +67,6 @@ package final class RunCoordinator {
 
     /// Of the ten seconds that a stop may take, those for finishing what runs.
     static let finishingTime = Duration.seconds(5)
-    /// Beyond a few threads, reading, which one does at a time, is what takes the time.
-    private static let mostReaders = 4
     private static let progressInterval = Duration.milliseconds(100)
 
     /// Other threads stop the run through `control`; the wall clock serves freshness and the run log.
@@ -123,6 +123,7 @@ package final class RunCoordinator {
             step(clockStart: clockStart, mayStart: mayStart)
         }
         mailbox.endReading()
+        lookup?.finish()
         finishStages()
         // The last checkpoint comes after the last commit, and may fail or be interrupted.
         for event in mailbox.take(wantsInput: false, until: .now).events {
@@ -211,10 +212,12 @@ package final class RunCoordinator {
             entries, cache: cache, configuration: configuration,
             wantsFreshImages: wantsResults(of: .fresh), mailbox: mailbox,
             wallClock: wallClock)
-        for number in 0..<min(configuration.codecWorkers, RunCoordinator.mostReaders) {
-            // Not waited for: it may be blocked in a read of standard input when the run is
-            // stopped, and it owns nothing that the run needs.
-            OwnedThread(name: "reader \(number)") { lookup.work() }.detach()
+        do throws(ThreadError) {
+            try lookup.start()
+            self.lookup = lookup
+        } catch {
+            fail(FatalError(error))
+            hasReadAll = true
         }
     }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 internal import CCrash
 import Glibc
+import Reporting
 
 /// The command: arguments in, exit status out.
 @main
@@ -34,10 +35,24 @@ struct Prefetch: ParsableCommand {
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
-            Glibc.exit(failure.exitStatus)
+            ProcessEnd.leave(failure.exitStatus)
         } catch {
-            exit(withError: error)
+            say(error)
+            ProcessEnd.leave(exitCode(for: error).rawValue)
         }
+        ProcessEnd.leave(0)
+    }
+
+    /// Help, the version, or what is wrong with the arguments.
+    private static func say(_ error: any Error) {
+        let text = Array((fullMessage(for: error) + "\n").utf8)
+        let output =
+            exitCode(for: error).isSuccess
+            ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
+            : OutputFile(borrowing: STDERR_FILENO, name: "standard error")
+        guard text.count > 1 else { return }
+        // A reader that has gone has seen enough.
+        try? output.write(text)
     }
 }
 

@@ -34,7 +34,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "What is shown") var showing: ShowingOptions
 
     func run() throws {
-        let signals = SignalWatcher()
+        let signals = try watchSignals()
         var configuration = try self.configuration()
         let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
         try OpenFiles.require(RunConfiguration.leastDescriptors) {
@@ -70,8 +70,18 @@ struct RunCommand: ParsableCommand {
                 StandardError.write("prefetch: \(error)")
             }
         }
-        if let signal = summary.stoppedBySignal { signals.die(of: signal) }
-        Glibc.exit(status)
+        if let signal = summary.stoppedBySignal { ProcessEnd.die(of: signal) }
+        // With the database open: SQLite would move what is left of the log when it is closed, and
+        // not synchronise the files first.
+        ProcessEnd.leave(status)
+    }
+
+    private func watchSignals() throws -> SignalWatcher {
+        do throws(ThreadError) {
+            return try SignalWatcher()
+        } catch {
+            throw CommandFailure.unusable(error.description, hint: error.hint)
+        }
     }
 
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {

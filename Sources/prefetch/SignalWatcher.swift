@@ -14,11 +14,12 @@ final class SignalWatcher: Sendable {
     private let handler = Monitor<Handler?>(nil)
     private let signals: [Int32]
 
-    init() {
+    /// - Throws: when the system has no room for the thread.
+    init() throws(ThreadError) {
         signals = [SIGINT, SIGTERM, SIGHUP].filter { !SignalWatcher.isIgnored($0) }
         var set = SignalWatcher.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        OwnedThread(name: "signals") { self.watch() }.detach()
+        try OwnedThread(name: "signals") { self.watch() }.detach()
     }
 
     /// Gives the next signal, and only that one, to `handler`, on the watcher's thread.
@@ -34,19 +35,9 @@ final class SignalWatcher: Sendable {
                 defer { handler = nil }
                 return handler
             }
-            guard let handler else { die(of: signal) }
+            guard let handler else { ProcessEnd.die(of: signal) }
             handler(signal)
         }
-    }
-
-    /// Ends the process by the signal, so that whoever started it sees why.
-    func die(of signal: Int32) -> Never {
-        Glibc.signal(signal, SIG_DFL)
-        var set = SignalWatcher.set(of: [signal])
-        kill(getpid(), signal)
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
-        // The signal is on its way to this thread or another one; it ends them all.
-        while true { pause() }
     }
 
     private static func isIgnored(_ signal: Int32) -> Bool {

@@ -50,11 +50,11 @@ struct MailboxTests {
         .batch(LookedUpBatch(EntryBatch(manifest: "m", text: [UInt8(number)])))
     }
 
-    @Test func readersWaitForRoomAndTheirBatchesComeInOrder() {
+    @Test func readersWaitForRoomAndTheirBatchesComeInOrder() throws {
         let mailbox = Mailbox()
         let next = Monitor(0)
-        let readers = (0..<3).map { index in
-            OwnedThread(name: "reader \(index)") {
+        let readers = try (0..<3).map { index in
+            try OwnedThread(name: "reader \(index)") {
                 while true {
                     let number = next.withLock { next in
                         defer { next += 1 }
@@ -79,9 +79,9 @@ struct MailboxTests {
         #expect(numbers == Array(0..<100))
     }
 
-    @Test func aStoppedRunReleasesTheReader() {
+    @Test func aStoppedRunReleasesTheReader() throws {
         let mailbox = Mailbox()
-        let reader = OwnedThread(name: "reader") {
+        let reader = try OwnedThread(name: "reader") {
             var number = 0
             while mailbox.put(MailboxTests.batch(), number: number) { number += 1 }
         }

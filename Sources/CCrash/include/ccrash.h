@@ -1,4 +1,4 @@
-/// Notes which bytes were being decoded when a fault ends the program.
+/// How the program ends: by a fault, with a note of which bytes were being decoded, or by itself.
 ///
 /// A fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT) runs its handler on the thread that
 /// made it. The handler calls only what may be called there (POSIX.1-2017 section 2.4.3) and leaves
@@ -24,6 +24,16 @@ void ccrash_set_file(int directory, const char *name);
 /// since 1970 UTC, and by its number.
 void ccrash_enter(const uint8_t *digest);
 void ccrash_leave(void);
+
+/// Ends the program with a status, whatever its threads do, and runs no destructors: those of
+/// libraries free what other threads use, their own included (libcurl resolves names on threads
+/// that nobody waits for), and a thread that ends meanwhile finds its heap in ruins.
+///
+/// What else is done at an `exit` is done: the C library's streams are flushed, data of coverage
+/// are written, leaks are looked for.
+_Noreturn void ccrash_end(int status);
+/// Does the first two of these, for a program that is about to die of a signal.
+void ccrash_flush(void);
 
 #pragma clang assume_nonnull end
 
