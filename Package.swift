@@ -20,6 +20,8 @@ let package = Package(
         .executable(name: "prefetch", targets: ["prefetch"]),
         // Preloaded by tests of what a decoder's death costs.
         .library(name: "FaultyJPEG", type: .dynamic, targets: ["FaultyJPEG"]),
+        // Preloaded by Scripts/torture.
+        .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -138,6 +140,7 @@ let package = Package(
             exclude: ["Fixtures", "everywhere.py", "judge.py"],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
+        .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
         // What must hold of the codecs, for their tests and their fuzzers.
         .target(

@@ -1,0 +1,1 @@
+/* Nothing is called: see StopAtStart.c. */
