@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libdeflate.h>
 #include <png.h>
 #include <zlib.h>
 
@@ -58,12 +59,77 @@ static bool take(row_walk *walk, const uint8_t *bytes, size_t count) {
     return true;
 }
 
+/// The bytes of all rows with their filter types; 0 for more than are checked at once.
+static size_t bytes_of_rows(const cpng_form *form) {
+    uint64_t total = 0;
+    row_walk walk = {.form = form};
+    for (enter_pass(&walk, 0); walk.rows_left > 0; enter_pass(&walk, walk.pass + 1)) {
+        uint64_t bytes;
+        if (__builtin_mul_overflow(walk.row_bytes + 1, (uint64_t)walk.rows_left, &bytes)
+            || bytes > CPNG_MOST_BYTES_AT_ONCE) {
+            return 0;
+        }
+        total += bytes;
+    }
+    return total > CPNG_MOST_BYTES_AT_ONCE ? 0 : (size_t)total;
+}
+
+/// Whether the stream says that it looks back as far as it may, or as there are bytes: libdeflate
+/// does not hold it to less, as zlib does.
+static bool has_whole_window(const uint8_t *stream, size_t length, size_t rows) {
+    size_t window = length > 0 ? (size_t)1 << (8 + (stream[0] >> 4)) : 0;
+    return window >= 1 << MAX_WBITS || window >= rows;
+}
+
+/// By libdeflate, into memory; `*is_possible` is false where there is not enough of it.
+static bool check_at_once(
+    const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
+    bool *is_possible) {
+    size_t rows = bytes_of_rows(form), length = 0;
+    for (size_t index = 0; index < count; index++) length += parts[index].length;
+    size_t joined = count > 1 ? length : 0;
+    *is_possible = false;
+    if (rows == 0 || rows > most_memory || joined > most_memory - rows) return false;
+    uint8_t *memory = malloc(rows + joined);
+    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
+    bool is_whole = false;
+    if (memory != NULL && decompressor != NULL) {
+        const uint8_t *stream = count > 0 ? parts[0].bytes : memory;
+        if (joined > 0) {
+            uint8_t *target = memory + rows;
+            stream = target;
+            for (size_t index = 0; index < count; index++) {
+                memcpy(target, parts[index].bytes, parts[index].length);
+                target += parts[index].length;
+            }
+        }
+        if (has_whole_window(stream, length, rows)) {
+            *is_possible = true;
+            size_t taken;
+            row_walk walk = {.form = form};
+            enter_pass(&walk, 0);
+            is_whole = libdeflate_zlib_decompress_ex(
+                    decompressor, stream, length, memory, rows, &taken, NULL)
+                    == LIBDEFLATE_SUCCESS
+                && take(&walk, memory, rows);
+        }
+    }
+    if (decompressor != NULL) libdeflate_free_decompressor(decompressor);
+    free(memory);
+    return is_whole;
+}
+
 cpng_status cpng_check_rows(
-    const cpng_part *parts, size_t count, const cpng_form *form, cinterruption *interruption,
-    bool *is_whole) {
+    const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
+    cinterruption *interruption, bool *is_whole) {
+    bool is_possible;
+    *is_whole = check_at_once(parts, count, form, most_memory, &is_possible);
+    if (is_possible) {
+        return cinterruption_after(interruption, bytes_of_rows(form))
+            ? CPNG_INTERRUPTED : CPNG_OK;
+    }
     // What fits the processor's caches beside the window.
     enum { BUFFER = 1 << 16 };
-    *is_whole = false;
     row_walk walk = {.form = form};
     enter_pass(&walk, 0);
     z_stream stream;

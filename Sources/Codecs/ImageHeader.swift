@@ -1,3 +1,4 @@
+internal import CPNG
 package import PrefetchModel
 
 /// What an image says of itself before any pixel is decoded.
@@ -38,10 +39,22 @@ package struct ImageHeader: Hashable, Sendable {
         estimatedBytes(for: recipe).count
     }
 
-    /// The same of ``checkedStructure(of:header:limits:cancellation:)``: nothing for a JPEG; a PNG that is not
-    /// made in the usual way is left to the decoder.
-    package var structureMemoryBytes: Int {
-        format == .jpeg ? 0 : decodeMemoryBytes(for: Recipe(encoding: .original))
+    /// The same of ``checkedStructure(of:header:limits:memoryBytes:cancellation:)``: nothing for a JPEG. A
+    /// PNG of usual size is inflated as a whole where the budget has room for it, else row by row; one that
+    /// is not made in the usual way is left to the decoder.
+    package func structureMemoryBytes(within budget: Int) -> Int {
+        guard format != .jpeg else { return 0 }
+        let least = estimatedBytes(for: Recipe(encoding: .original))
+        // The passes of an interlaced image have twice as many rows.
+        let rows = ByteEstimate(heightInPixels) * (stride(ByteEstimate(widthInPixels)) + 4) + 16
+        guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return least.count }
+        let most = least + rows + ByteEstimate(sourceBytes)
+        return most.count <= budget ? most.count : least.count
+    }
+
+    /// Of a row with its filter type.
+    private func stride(_ pixels: ByteEstimate) -> ByteEstimate {
+        (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
     }
 
     private func estimatedBytes(for recipe: Recipe) -> ByteEstimate {
@@ -57,9 +70,6 @@ package struct ImageHeader: Hashable, Sendable {
         if hasPackedProfile { fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes) }
         // Taken out of the source and put together.
         if recipe.stripping == .none { fixed = fixed + 2 * source }
-        func stride(_ pixels: ByteEstimate) -> ByteEstimate {
-            (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
-        }
         let isTurned = isTurned(by: recipe)
         // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
         // compressed.

@@ -10,13 +10,13 @@ import PrefetchModel
 /// inflated: all rows have to be there. So of a PNG nothing is overlooked that decoding finds.
 ///
 /// Whatever ``process(_:header:recipe:limits:cancellation:)`` accepts is accepted here, too. It allocates at most
-/// about ``ImageHeader/structureMemoryBytes``, and is cancelled as that is. Synchronous, without
-/// shared state.
+/// about `memoryBytes`, which ``ImageHeader/structureMemoryBytes(within:)`` has given, and is cancelled as
+/// that is. Synchronous, without shared state.
 ///
 /// - Throws: as ``process(_:header:recipe:limits:cancellation:)`` does.
 package func checkedStructure(
     of source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits = CodecLimits(),
-    cancellation: Cancellation? = nil
+    memoryBytes: Int = .max, cancellation: Cancellation? = nil
 ) throws(CodecError) -> ProcessedImage {
     let interruption = Interruption(limits, cancellation)
     try interruption.look()
@@ -28,7 +28,8 @@ package func checkedStructure(
         try file.checkFrames(limits)
         // What is not made in the usual way is left to the decoder, which takes some of it: image data
         // with more than the rows, or without all of its checksum.
-        guard try file.isImageDataWhole(in: source, interruption) else {
+        let atOnce = max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
+        guard try file.isImageDataWhole(in: source, memoryBytes: atOnce, interruption) else {
             return try PNGProcessing(
                 source: source, header: header, recipe: Recipe(encoding: .original),
                 limits: limits, interruption: interruption
@@ -178,18 +179,21 @@ extension PNGFile {
 
     /// Whether the image data and that of every frame are whole zlib streams of exactly the rows.
     fileprivate func isImageDataWhole(
-        in source: UnsafeRawBufferPointer, _ interruption: Interruption
+        in source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
         // What stands behind another chunk is of no effect.
         let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
-        guard try isWhole(first, width: width, height: height, in: source, interruption) else {
-            return false
-        }
+        guard
+            try isWhole(
+                first, width: width, height: height, in: source, memoryBytes: memoryBytes,
+                interruption)
+        else { return false }
         for frame in animation?.frames ?? [] {
             try interruption.look()
             guard
                 try isWhole(
-                    frame.data, width: frame.width, height: frame.height, in: source, interruption)
+                    frame.data, width: frame.width, height: frame.height, in: source,
+                    memoryBytes: memoryBytes, interruption)
             else { return false }
         }
         return true
@@ -197,7 +201,7 @@ extension PNGFile {
 
     private func isWhole(
         _ data: [Range<Int>], width: Int, height: Int, in source: UnsafeRawBufferPointer,
-        _ interruption: Interruption
+        memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
         guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             return false
@@ -209,7 +213,8 @@ extension PNGFile {
         var isWhole = false
         let status = parts.withUnsafeBufferPointer { parts -> cpng_status in
             guard let first = parts.baseAddress else { return CPNG_OK }
-            return cpng_check_rows(first, parts.count, &form, interruption.pointer, &isWhole)
+            return cpng_check_rows(
+                first, parts.count, &form, memoryBytes, interruption.pointer, &isWhole)
         }
         switch status {
         case CPNG_OK: return isWhole

@@ -380,7 +380,7 @@ final class CodecStage: Sendable {
         let need =
             switch check {
             case .decode: header.decodeMemoryBytes(for: recipe)
-            case .structure: header.structureMemoryBytes
+            case .structure: header.structureMemoryBytes(within: pixels.total.bytes)
             }
         let result = pixels.withReservation(of: need) {
             Result { () throws(CodecError) in
@@ -391,7 +391,8 @@ final class CodecStage: Sendable {
                         cancellation: cancellation)
                 case .structure:
                     try Codecs.checkedStructure(
-                        of: source, header: header, limits: limits, cancellation: cancellation)
+                        of: source, header: header, limits: limits, memoryBytes: need,
+                        cancellation: cancellation)
                 }
             }
         }

@@ -59,7 +59,7 @@ struct StoringOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             How --encode original makes sure that images are whole: decode them, or follow their \
-            structure, which costs next to nothing but overlooks flipped bits in JPEG data.
+            structure, which costs a fraction of that but overlooks flipped bits in JPEG data.
             """, valueName: "how"))
     var check: SourceCheck = .decode
 

@@ -79,7 +79,10 @@ package struct CodecInvariants {
                 && image.heightInPixels == header.heightInPixels && image.format == header.format,
             recipe, "\(image) of \(header)")
         do throws(CodecError) {
-            _ = try checkedStructure(of: source, header: header, limits: limits)
+            for memory in [Int.max, 0] {
+                _ = try checkedStructure(
+                    of: source, header: header, limits: limits, memoryBytes: memory)
+            }
         } catch {
             throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
         }
@@ -102,14 +105,18 @@ package struct CodecInvariants {
         case .limitExceeded, .outOfMemory: return
         default: break
         }
-        do throws(CodecError) {
-            _ = try checkedStructure(of: source, header: header, limits: limits)
-        } catch {
-            return
+        // With memory for all rows, and for hardly any.
+        for memory in [Int.max, 0] {
+            do throws(CodecError) {
+                _ = try checkedStructure(
+                    of: source, header: header, limits: limits, memoryBytes: memory)
+            } catch {
+                continue
+            }
+            throw Violation(
+                recipe: Recipe(encoding: .original),
+                text: "the check of the structure takes what decoding refuses: \(error)")
         }
-        throw Violation(
-            recipe: Recipe(encoding: .original),
-            text: "the check of the structure takes what decoding refuses: \(error)")
     }
 
     /// What the library alone decodes without a warning is taken, but for limits and for the kinds

@@ -2,6 +2,7 @@ import CCrypto
 import Codecs
 import Foundation
 import PrefetchModel
+import Testing
 
 /// The shared test images, where they are there.
 enum TestData {
@@ -105,19 +106,25 @@ func refusal(
     }
 }
 
-/// The error of an image that is refused without being decoded.
+/// The error of an image that is refused without being decoded, whether there is memory for all
+/// rows or for hardly any.
 func structureRefusal(
     _ source: [UInt8], limits: CodecLimits = CodecLimits()
 ) -> CodecError? {
-    source.withUnsafeBytes { bytes -> CodecError? in
-        do throws(CodecError) {
-            _ = try checkedStructure(
-                of: bytes, header: header(of: bytes, limits: limits), limits: limits)
-            return nil
-        } catch {
-            return error
+    let errors = [Int.max, 0].map { memory in
+        source.withUnsafeBytes { bytes -> CodecError? in
+            do throws(CodecError) {
+                _ = try checkedStructure(
+                    of: bytes, header: header(of: bytes, limits: limits), limits: limits,
+                    memoryBytes: memory)
+                return nil
+            } catch {
+                return error
+            }
         }
     }
+    #expect(errors[0] == errors[1])
+    return errors[0]
 }
 
 func imageHeader(

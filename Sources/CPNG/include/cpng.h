@@ -74,6 +74,9 @@ typedef struct {
 
 #define CPNG_MESSAGE_BYTES 256
 
+/// Rows of more bytes are not checked all at once, which nothing could interrupt.
+#define CPNG_MOST_BYTES_AT_ONCE (32 << 20)
+
 /// Decodes all rows and the end chunk, and keeps nothing of them; `image->rows` stays NULL.
 cpng_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
@@ -113,8 +116,11 @@ typedef struct {
 ///
 /// Of what is not whole the library takes some all the same: a stream with more than the rows, and
 /// one that ends inside its checksum.
+///
+/// - `most_memory`: bytes for all rows at once, and for the parts put together. Where they have
+///   room it takes half the time.
 cpng_status cpng_check_rows(
-    const cpng_part *parts, size_t count, const cpng_form *form,
+    const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *_Nullable interruption, bool *is_whole);
 
 void cpng_image_free(cpng_image *image);
