@@ -211,7 +211,7 @@ package final class MetadataWriter: Sendable {
                 for item in items { replaced += try statements.apply(item.change, in: database) }
                 return replaced
             }
-        } catch where error.isDiskFull && items.count > 1 {
+        } catch  where error.isDiskFull && items.count > 1 {
             // The files of the later half make room for the rows of the earlier.
             let half = items.count / 2
             for image in items[half...].compactMap(\.change.image) {
@@ -249,7 +249,8 @@ extension MetadataChange {
             texts = [row.key, row.url, row.finalURL, row.permanentURL] + row.response.texts
             attributes = row.attributes
         case .resource(let change):
-            texts = [change.key, change.validation?.location.url]
+            texts =
+                [change.key, change.validation?.location.url]
                 + (change.validation?.response.texts ?? [])
             attributes = change.attributes
         case .failure(let record):

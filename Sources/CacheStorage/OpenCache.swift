@@ -71,7 +71,7 @@ package struct OpenCache: Sendable {
         guard let lock = try lock(directory, waiting) else { return nil }
         do throws(StorageError) {
             return try recovered(directory, lock, openFolders)
-        } catch where error.isDamage {
+        } catch  where error.isDamage {
             // What was opened is closed by now: SQLite removes logs by name.
             let name = try CacheDatabase.setAside(in: directory, at: now)
             var cache = try recovered(directory, lock, openFolders)

@@ -1,4 +1,5 @@
 internal import GRDB
+import Glibc
 package import PrefetchModel
 
 /// The table `run`, and what the end of earlier runs means for the next one.
@@ -79,22 +80,25 @@ package struct RunLog: Sendable {
     /// - Parameter bootID: of the present boot; nil where the system does not say, which counts as
     ///   another one.
     /// - Returns: the number of images whose rows are gone.
+    /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
     func removeTornRows(bootID: String?) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
-            let unsynced = try PreparedStatement(
-                database,
-                sql: """
-                    SELECT min(started_at) FROM run
-                    WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
-                    """
-            ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
-            let unended = try PreparedStatement(
-                database,
-                sql: """
-                    SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
-                    ORDER BY id DESC LIMIT 1
-                    """
-            ).first { try $0.optionalTime(0) } ?? nil
+            let unsynced =
+                try PreparedStatement(
+                    database,
+                    sql: """
+                        SELECT min(started_at) FROM run
+                        WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
+                        """
+                ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
+            let unended =
+                try PreparedStatement(
+                    database,
+                    sql: """
+                        SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
+                        ORDER BY id DESC LIMIT 1
+                        """
+                ).first { try $0.optionalTime(0) } ?? nil
             return (unsynced: unsynced, unended: unended)
         }
         guard let earliest = [doubt.unsynced, doubt.unended].compactMap(\.self).min() else {
@@ -145,6 +149,9 @@ package struct RunLog: Sendable {
                     switch content.bytes(of: image, hasher: hasher) {
                     case .whole: break
                     case .damaged: torn.append(image)
+                    // The disk has lost it.
+                    case .unreadable(let error) where error.code == .system(EIO):
+                        torn.append(image)
                     case .unreadable(let error): throw error
                     }
                 } else if !content.hasWholeFile(image) {
@@ -157,12 +164,11 @@ package struct RunLog: Sendable {
 
     // MARK: This run
 
-    /// Notes that a run begins.
+    /// Notes that a run begins, in the machine's present boot if that is known, and whether each of
+    /// its files is on the disk before its row is committed.
     ///
-    /// - Parameters:
-    ///   - bootID: of the machine's present boot, if it is known.
-    ///   - syncsFiles: whether each row's file is on the disk before the row is committed.
     /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
+    /// - Throws: when the database cannot be written.
     package func begin(
         manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true
     ) throws(StorageError) -> Int64 {

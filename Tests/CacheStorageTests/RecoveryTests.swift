@@ -59,7 +59,8 @@ struct RecoveryTests {
         #expect(cache.repair.tornImages == 1)
         #expect(try keys(in: cache) == ["http://a/2"])
         #expect(!FileManager.default.fileExists(atPath: file(of: samples[0].row)))
-        #expect(try Lookup(cache)(["http://a/1", "http://a/2"]).map { $0 == nil } == [true, false])
+        #expect(
+            try Lookup(cache)(["http://a/1", "http://a/2"]).map { $0 == nil } == [true, false])
     }
 
     @Test func theyAreComparedOnce() throws {

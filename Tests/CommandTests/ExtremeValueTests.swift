@@ -1,4 +1,3 @@
-import PrefetchModel
 import TestSupport
 import Testing
 
@@ -78,27 +77,27 @@ struct ExtremeValueTests {
                 "-9223372036854775808", "-" + String(repeating: "9", count: 40),
             ]
         let dates = ["Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"]
-        var fields: [[HeaderField]] = []
+        var fields: [[(name: String, value: String)]] = []
         for value in numbers + dates {
             for name in ["Age", "Expires", "Date", "Last-Modified", "Retry-After"] {
-                fields.append([HeaderField(name: name, value: value)])
+                fields.append([(name, value)])
                 fields.append([
-                    HeaderField(name: name, value: value),
-                    HeaderField(name: "Age", value: "9223372036854775807"),
-                    HeaderField(name: "Date", value: "Fri, 31 Dec 9999 23:59:59 GMT"),
+                    (name, value),
+                    ("Age", "9223372036854775807"),
+                    ("Date", "Fri, 31 Dec 9999 23:59:59 GMT"),
                 ])
             }
             for name in ["max-age", "stale-while-revalidate"] {
                 fields.append([
-                    HeaderField(name: "Cache-Control", value: "\(name)=\(value), max-age=1"),
-                    HeaderField(name: "Age", value: value),
+                    ("Cache-Control", "\(name)=\(value), max-age=1"),
+                    ("Age", value),
                 ])
             }
         }
         try await withOrigin { origin in
             let lines = fields.indices.map { index in
                 var response = Response.image(Fixtures.png(seed: index))
-                response.headers += fields[index].map { ($0.name, $0.value) }
+                response.headers += fields[index]
                 origin.serve("/\(index)", response)
                 return origin.url("/\(index)")
             }
