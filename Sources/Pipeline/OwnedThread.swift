@@ -54,7 +54,7 @@ package struct ThreadError: Error, CustomStringConvertible {
     package let code: Int32
 
     package var description: String {
-        "cannot start the thread \"\(name)\": \(String(cString: strerror(code)))"
+        "thread \"\(name)\": cannot be started: \(String(cString: strerror(code)))"
     }
 
     package var hint: String {
