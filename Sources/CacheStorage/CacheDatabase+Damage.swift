@@ -29,9 +29,15 @@ extension CacheDatabase {
             throw StorageError(
                 operation: "checking", subject: path, code: .database(11), message: finding)
         }
-        if check == .thorough {
+        guard check == .thorough else { return }
+        do throws(StorageError) {
             try findDanglingRows()
             try readEverything()
+        } catch {
+            // SQLITE_ERROR: a table or a column is not there.
+            guard case .database(let code) = error.code, code & 0xFF == 1 else { throw error }
+            throw StorageError(
+                operation: "checking", subject: path, code: .database(11), message: error.message)
         }
     }
 

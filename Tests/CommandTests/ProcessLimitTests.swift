@@ -138,12 +138,16 @@ struct ProcessLimitTests {
     @Test func aFailedLookUpEndsARunThatStillReadsItsInput() async throws {
         try await withWorkspace { workspace in
             _ = try await workspace.prefetch([])
-            // Asked for by the threads that read, when they begin.
-            try await workspace.runSQL("DROP TABLE failure")
             var command = workspace.command(["-", "--offline"])
             command.input = .open
             command.timeLimit = .seconds(60)
             let running = try command.start()
+            // The database is checked before the run begins; the table is asked for by the threads
+            // that read, with the first line.
+            try await eventually("the run is noted") {
+                try await workspace.query("SELECT 1 FROM run WHERE ended_at IS NULL") == [["1"]]
+            }
+            try await workspace.runSQL("DROP TABLE failure")
             running.send(Array("http://example.com/a.png\n".utf8))
             let result = await running.wait()
             #expect(result.status == 2, "\(result)")
