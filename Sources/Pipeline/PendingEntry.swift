@@ -71,6 +71,8 @@ struct PendingEntry {
         let start: Int?
         /// Set while it occupies its host.
         var host: Scheduler.HostUse?
+        /// Whether nothing else of that host ran or waited when it started.
+        var isAlone = false
         /// Times that it was tried, each from its own URL on.
         var attempts = 0
         /// Whether its next start is that of a new attempt.

@@ -58,6 +58,7 @@ extension RunCoordinator {
     private func begin(_ start: Scheduler.Start, at now: ContinuousClock.Instant) {
         let progress = progress(of: start.entry, at: now)
         progress.host = start.host
+        progress.isAlone = start.isAlone
         inFlight += 1
         guard progress.beginsAttempt else { return }
         progress.beginsAttempt = false
@@ -81,7 +82,7 @@ extension RunCoordinator {
             fields: progress.conditions + (progress.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [],
             isForeign: isForeign, addressRule: progress.addressRule,
-            continuation: progress.part?.continuation)
+            continuation: progress.part?.continuation, isLastOfHost: progress.isAlone)
     }
 
     /// Whether a redirect has led to another origin, for which nothing that the user gave is meant.

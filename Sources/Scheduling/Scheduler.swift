@@ -39,6 +39,8 @@ package struct Scheduler {
         package let entry: Int
         /// Hand it back with ``finished(_:_:at:)`` when the entry is done with its host.
         package let host: HostUse
+        /// Whether nothing else of the host runs or waits.
+        package let isAlone: Bool
     }
 
     /// One entry's use of a host.
@@ -236,8 +238,11 @@ package struct Scheduler {
         hosts[host].running += 1
         running += 1
         let start = hosts[host].pacing.started(at: now, rules)
+        let isAlone =
+            hosts[host].running == 1 && hosts[host].sleeping == 0 && hosts[host].queues.isEmpty
         update(number, at: now)
-        return Start(entry: entry, host: HostUse(host: number, start: start))
+        return Start(
+            entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone)
     }
 
     /// Takes an entry whose host is given up in this run, or nil when there is none.

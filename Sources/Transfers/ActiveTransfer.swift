@@ -23,6 +23,7 @@ final class ActiveTransfer {
     private var proxyInForce: String?
     private var credentialsInForce = false
     private var emptiesAddressCache = false
+    private var closesConnection = false
     /// For CURLOPT_RESOLVE, kept by reference too.
     private let hostAddresses: FieldList
     /// Where libcurl writes the text of an error.
@@ -197,9 +198,10 @@ final class ActiveTransfer {
             message: String(cString: curl_easy_strerror(code)))
     }
 
-    /// Makes the handle ready for `request`; its end may empty libcurl's cache of addresses.
+    /// Makes the handle ready for `request`; its end may empty libcurl's cache of addresses, and
+    /// close its connection.
     func prepare(
-        _ request: TransferRequest, emptiesAddressCache: Bool
+        _ request: TransferRequest, emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(TransferLoopError) {
         self.request = request
         body = Body(budget: budget)
@@ -229,6 +231,12 @@ final class ActiveTransfer {
                     emptiesAddressCache ? 0 : ActiveTransfer.addressLifetime),
                 "address cache")
             self.emptiesAddressCache = emptiesAddressCache
+        }
+        if closesConnection != self.closesConnection {
+            try check(
+                ccurl_easy_set_long(handle, CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0),
+                "connection's end")
+            self.closesConnection = closesConnection
         }
         try setWay(url)
         try setCredentials()
@@ -617,6 +625,13 @@ final class ActiveTransfer {
         let text = String(cString: errorText)
         let secrets = configuration.secrets(of: request)
         return secrets.contains { !$0.isEmpty && text.contains($0) } ? general : text
+    }
+
+    /// Connections that were opened for the transfer.
+    var openedConnections: Int {
+        var count = 0
+        ccurl_easy_get_long(handle, CURLINFO_NUM_CONNECTS, &count)
+        return count
     }
 
     private var hasSentRequest: Bool {

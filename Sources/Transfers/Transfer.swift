@@ -20,11 +20,13 @@ package struct TransferRequest: Sendable {
     package let addressRule: AddressRule?
     /// Set when ``fields`` ask for the rest of a body only.
     package let continuation: BodyContinuation?
+    /// Whether the caller has nothing else for the host now, so that its connection need not stay.
+    package let isLastOfHost: Bool
 
     package init(
         id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
         isForeign: Bool = false, addressRule: AddressRule? = nil,
-        continuation: BodyContinuation? = nil
+        continuation: BodyContinuation? = nil, isLastOfHost: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -33,6 +35,7 @@ package struct TransferRequest: Sendable {
         self.isForeign = isForeign
         self.addressRule = addressRule
         self.continuation = continuation
+        self.isLastOfHost = isLastOfHost
     }
 }
 

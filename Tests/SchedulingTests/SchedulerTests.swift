@@ -437,6 +437,21 @@ struct SchedulerTests {
         #expect(try scheduler.drained(at: at(2)) == [0, 1, 2])
     }
 
+    @Test func tellsWhichStartIsTheOnlyOneOfItsHost() throws {
+        var scheduler = Scheduler(.fifo, hostConcurrency: 2)
+        for (entry, host) in ["a", "b", "a", "c", "c"].enumerated() {
+            try scheduler.add(entry, host: "http://\(host)")
+        }
+        try scheduler.add(5, host: "http://d")
+        try scheduler.add(6, host: "http://d", .retry, notBefore: at(9))
+        var starts: [Scheduler.Start] = []
+        while let start = try scheduler.popReady(at: epoch) { starts.append(start) }
+        // The second of `a` runs beside the first, and of `d` another one is to come.
+        #expect(starts.map(\.isAlone) == [false, true, false, false, false, false])
+        for start in starts { scheduler.finished(start.host, .answered, at: epoch) }
+        #expect(try scheduler.popReady(at: at(9))?.isAlone == true)
+    }
+
     @Test func entriesOfACoolingHostOnDiskDoNotHoldUpOthers() throws {
         var scheduler = Scheduler(.fifo, storage: MemorySpill(capacity: 100))
         for entry in 0..<20_000 { try scheduler.add(entry, host: "http://cooling") }

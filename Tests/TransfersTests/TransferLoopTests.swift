@@ -371,4 +371,33 @@ struct TransferLoopTests {
             gate.open()
         }
     }
+
+    /// A list of many hosts: what libcurl keeps of each whose connection it closes for another's
+    /// sake stays to the end.
+    @Test func afterManyConnectionsTheLastOneOfAHostIsClosed() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                var response = Response.image([1, 2, 3])
+                if request.path == "/closed" { response.headers.append(("Connection", "close")) }
+                return response
+            }
+            func connections(_ path: String, _ count: Int, _ loop: RunningLoop) async -> Int {
+                let before = origin.snapshot.connections
+                for _ in 0..<count {
+                    let answer = await loop.get {
+                        TransferRequest(
+                            id: $0, url: origin.url(path), isLastOfHost: path == "/last")
+                    }
+                    #expect(answer.status == 200)
+                }
+                return origin.snapshot.connections - before
+            }
+            try await withLoop(TransferConfiguration(userAgent: "prefetch-tests")) { loop in
+                #expect(await connections("/last", 3, loop) == 1)
+                #expect(await connections("/closed", 1100, loop) >= 1099)
+                #expect(await connections("/last", 3, loop) == 3)
+                #expect(await connections("/kept", 3, loop) == 1)
+            }
+        }
+    }
 }
