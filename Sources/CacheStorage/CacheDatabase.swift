@@ -191,7 +191,8 @@ package final class CacheDatabase: Sendable {
 
     /// Refuses anything but regular files under the database's names.
     ///
-    /// - Returns: whether there is a database.
+    /// - Returns: whether there is a database. An empty file, which SQLite would take for an empty
+    ///   database, is none: what it held is gone, and content files may be there.
     static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         var isThere = false
         for suffix in [""] + companions {
@@ -206,7 +207,7 @@ package final class CacheDatabase: Sendable {
                     directory.path(of: name), "is not a regular file",
                     hint: "move it away; symbolic links inside a cache are refused")
             }
-            if suffix.isEmpty { isThere = true }
+            if suffix.isEmpty { isThere = status.st_size > 0 }
         }
         return isThere
     }
@@ -265,7 +266,7 @@ package final class CacheDatabase: Sendable {
 
     /// Leaves word of damage for the next run, which may not meet it by itself.
     private func noted(_ error: StorageError) -> StorageError {
-        if error.isDamage { directory.suspectDatabase() }
+        if error.raisesSuspicion { directory.suspectDatabase() }
         return error
     }
 
@@ -278,6 +279,13 @@ package final class CacheDatabase: Sendable {
         }
     }
 
+    /// Has what is committed reach the disk.
+    package func synchronizeLog() throws(StorageError) {
+        let name = CacheDirectory.databaseName + "-wal"
+        guard directory.contains(name) else { return }
+        try directory.synchronize(name)
+    }
+
     /// Moves the write-ahead log into the database, and with `truncates` cuts it to nothing when
     /// nobody reads. Never waits for readers of other programs: they may keep part of it back,
     /// which is no error, since the next one gets it.
@@ -287,7 +295,13 @@ package final class CacheDatabase: Sendable {
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
             return try queue.writeWithoutTransaction { database in
-                let frames = try database.checkpoint(.passive)
+                let frames: (walFrameCount: Int, checkpointedFrameCount: Int)
+                do {
+                    frames = try database.checkpoint(.passive)
+                } catch DatabaseError.SQLITE_BUSY {
+                    // Another program moves the log at this moment.
+                    return false
+                }
                 let isComplete = frames.walFrameCount == frames.checkpointedFrameCount
                 if truncates, isComplete {
                     // The connection's own time-out would wait ten seconds for a reader to end.

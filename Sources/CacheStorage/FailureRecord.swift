@@ -197,6 +197,7 @@ package struct FailureLog: Sendable {
                     WHERE \(run == nil ? "" : "run_id = ?2 AND") key \(start == nil ? ">=" : ">") ?1
                     ORDER BY key LIMIT 10000
                     """)
+            defer { statement.reset() }
             if let run { try statement.bind(.integer(run), at: 2) }
             var records: [FailureRecord] = []
             var last: String?

@@ -26,6 +26,8 @@ package final class MetadataWriter: Sendable {
         package var groupRows = 4096
         /// A group is committed when its images have this many bytes.
         package var groupBytes = ByteCount.mebibytes(64)
+        /// A group is committed when its rows take about so much memory.
+        package var groupMemory = ByteCount.mebibytes(16)
         /// The longest that a row waits for its group, as long as the disk is fast.
         package var groupDelay: Duration = .milliseconds(200)
         /// The same where the disk is slow: a row waits for so many times the time that it took the
@@ -133,11 +135,14 @@ package final class MetadataWriter: Sendable {
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
             if group.isFinished {
-                if checkpointDue != nil { try finish(removing: orphans) }
+                if checkpointDue != nil || !orphans.isEmpty { try finish(removing: orphans) }
                 return
             }
             if let due = checkpointDue, due <= .now {
-                try database.checkpoint(truncates: false)
+                if try database.checkpoint(truncates: false) {
+                    try remove(orphans)
+                    orphans = []
+                }
                 checkpointDue = nil
             }
         }
@@ -168,6 +173,7 @@ package final class MetadataWriter: Sendable {
     private func isWhole(_ state: borrowing State) -> Bool {
         state.items.count >= configuration.groupRows
             || state.contentBytes >= configuration.groupBytes.bytes
+            || state.memory >= configuration.groupMemory.bytes
     }
 
     /// Waits for a whole group, the first row's delay, the end, or `deadline`.

@@ -152,7 +152,9 @@ package struct OpenCache: Sendable {
     ///
     /// - Returns: the name that it has now.
     package func setDatabaseAside(at now: Timestamp) throws(StorageError) -> String {
-        try CacheDatabase.setAside(in: directory, at: now)
+        // What stands under the name may be another one by now.
+        try checkHold()
+        return try CacheDatabase.setAside(in: directory, at: now)
     }
 
     /// Makes what was changed durable, with the files that rows of a killed run name: SQLite itself

@@ -25,7 +25,7 @@ package struct RunLog: Sendable {
             try PreparedStatement(
                 database,
                 sql: """
-                    SELECT ended_at IS NOT NULL AND exit_status <> 2 FROM run
+                    SELECT ended_at IS NOT NULL AND coalesce(exit_status, 2) <> 2 FROM run
                     ORDER BY id DESC LIMIT 1
                     """
             ).first { try $0.integer(0) != 0 } ?? true
@@ -39,7 +39,7 @@ package struct RunLog: Sendable {
             try PreparedStatement(
                 database,
                 sql: """
-                    SELECT ended_at IS NULL OR exit_status = 2
+                    SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
                         OR instr(coalesce(counters, ''), '"strays":1') > 0
                     FROM run ORDER BY id DESC LIMIT 1
                     """
@@ -106,9 +106,18 @@ package struct RunLog: Sendable {
         }
         if doubt.unsynced != nil { content.compareFiles() }
         let torn = try tornImages(since: earliest, unsynced: doubt.unsynced)
-        try database.write("removing rows of torn files") { database in
-            var statements = MetadataStatements(run: 0)
-            for image in torn { _ = try statements.apply(.lost(image), in: database) }
+        if !torn.isEmpty {
+            try database.write("removing rows of torn files") { database in
+                var statements = MetadataStatements(run: 0)
+                for image in torn { _ = try statements.apply(.lost(image), in: database) }
+            }
+        }
+        // The rows first, for good: they must not come back without their files. And whatever is to
+        // be believed from now on has to be on the disk.
+        try content.synchronize()
+        for image in torn { try content.remove(image.digest, format: image.format) }
+        // Last, so that all of this is done again after a kill.
+        try database.write("noting what is synced") { database in
             try PreparedStatement(
                 database,
                 sql: """
@@ -117,11 +126,6 @@ package struct RunLog: Sendable {
                     """
             ).execute(.init(bootID))
         }
-        guard !torn.isEmpty else { return 0 }
-        // The rows first, for good: they must not come back without their files.
-        try content.synchronize()
-        try database.checkpoint(truncates: false)
-        for image in torn { try content.remove(image.digest, format: image.format) }
         return torn.count
     }
 

@@ -283,6 +283,8 @@ enum Schema {
                 ) STRICT, WITHOUT ROWID;
 
                 DELETE FROM freshness WHERE resource_id NOT IN (SELECT id FROM resource);
+                DELETE FROM variant WHERE resource_id NOT IN (SELECT id FROM resource);
+                DELETE FROM attribute WHERE resource_id NOT IN (SELECT id FROM resource);
                 CREATE INDEX freshness_resource_id ON freshness (resource_id);
                 CREATE TRIGGER resource_removed AFTER DELETE ON resource BEGIN
                     DELETE FROM freshness WHERE resource_id = old.id;

@@ -36,18 +36,25 @@ package struct StorageError: Error, CustomStringConvertible {
     package var isDiskFull: Bool {
         switch code {
         case .system(let code): code == ENOSPC || code == EDQUOT
-        case .database(let code): code & 0xFF == 13  // SQLITE_FULL
+        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the log's index has to grow, too.
+        case .database(let code): code & 0xFF == 13 || code == 4874
         case .refused, .missing: false
         }
     }
 
     /// Whether the database cannot be believed any more: SQLite or the reader of a row met what
-    /// nobody has written, or rows are missing that others name.
+    /// nobody has written.
     package var isDamage: Bool {
         guard case .database(let code) = code else { return false }
-        // SQLITE_CORRUPT, SQLITE_NOTADB and SQLITE_CONSTRAINT, whatever their extended codes: no
-        // change of ours breaks a constraint in a database that is sound.
-        return [11, 19, 26].contains(code & 0xFF)
+        // SQLITE_CORRUPT and SQLITE_NOTADB, whatever their extended codes.
+        return [11, 26].contains(code & 0xFF)
+    }
+
+    /// Whether there may be damage, which a check of the whole database tells: a table or a column is
+    /// not there (SQLITE_ERROR), or a change of ours breaks a constraint (SQLITE_CONSTRAINT).
+    var raisesSuspicion: Bool {
+        guard case .database(let code) = code else { return false }
+        return isDamage || [1, 19].contains(code & 0xFF)
     }
 
     /// Takes the present `errno`.

@@ -29,6 +29,9 @@ extension RunCoordinator {
         guard let logged else { return nil }
         let crashes: CrashLog
         do throws(StorageError) {
+            // The run's beginning, before its first file: it tells the next run to look for files
+            // without a row.
+            if configuration.durability != .off { try cache.database.synchronizeLog() }
             crashes = try CrashLog(directory: cache.directory, at: wallClock())
         } catch {
             fail(FatalError(error))

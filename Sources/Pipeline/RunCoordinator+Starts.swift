@@ -26,8 +26,12 @@ extension RunCoordinator {
 
     /// Whether one more image may be decoded and wait for its commit.
     private var hasRoomForImage: Bool {
-        decoding < RunCoordinator.decodingCapacity
-            && stages.map { $0.writer.backlog < RunCoordinator.commitCapacity } ?? true
+        decoding < RunCoordinator.decodingCapacity && hasRoomForCommit
+    }
+
+    /// Whether one more change may wait for the writer.
+    var hasRoomForCommit: Bool {
+        stages.map { $0.writer.backlog < RunCoordinator.commitCapacity } ?? true
     }
 
     // MARK: Transfers

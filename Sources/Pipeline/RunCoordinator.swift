@@ -174,6 +174,8 @@ package final class RunCoordinator {
     /// full disk is not left fuller than it need be.
     private func makeRoom() {
         do throws(StorageError) {
+            // What has lost its row must not come back by a power cut.
+            try cache.database.synchronizeLog()
             try cache.log.collectStrays(scansContent: true)
             try cache.partials.removeAll(olderThan: .zero, at: wallClock())
         } catch {
@@ -225,7 +227,7 @@ package final class RunCoordinator {
     private func step(clockStart: ContinuousClock.Instant, mayStart: Bool) {
         // What waits to start goes to a file beyond the queue's capacity, so that a host that has
         // to wait does not keep the entries of others from being read.
-        let hasRoom = annotating < configuration.queueCapacity
+        let hasRoom = annotating < configuration.queueCapacity && hasRoomForCommit
         var deadline = min(cancelTime ?? nextProgress, nextProgress)
         if mayStart, let wakeTime = nextStartTime { deadline = min(deadline, wakeTime) }
         let (events, input) = mailbox.take(wantsInput: hasRoom && !hasReadAll, until: deadline)

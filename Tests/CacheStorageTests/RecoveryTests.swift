@@ -155,6 +155,17 @@ struct RecoveryTests {
         #expect(!FileManager.default.fileExists(atPath: file(of: later.row)))
     }
 
+    /// SQLite takes it for an empty database.
+    @Test func anEmptyDatabaseFileIsNoneAndFilesAreKept() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try Data().write(to: URL(filePath: database))
+        for _ in 1...2 {
+            let cache = try openForRun()
+            #expect(try keys(in: cache) == [])
+            #expect(FileManager.default.fileExists(atPath: file(of: samples[0].row)))
+        }
+    }
+
     /// A run need not meet what a command has met.
     @Test func whatACommandMeetsIsLookedForByTheNextRun() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
@@ -192,7 +203,47 @@ struct RecoveryTests {
         }
     }
 
+    /// Older versions did not take along what named it.
+    @Test func whatNamesNothingDoesNotKeepAnOldCacheFromBeingUpdated() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try runSQL(
+            """
+            DROP TRIGGER resource_removed; DROP INDEX freshness_resource_id; DROP TABLE property;
+            ALTER TABLE run DROP COLUMN boot_id; ALTER TABLE run DROP COLUMN files_synced;
+            DELETE FROM grdb_migrations WHERE identifier = '4';
+            INSERT INTO attribute VALUES (2, 'a', x'00');
+            DELETE FROM resource WHERE id = 2;
+            """, database)
+        let cache = try openForRun()
+        #expect(cache.repair.damage == nil)
+        #expect(try keys(in: cache) == ["http://a/1"])
+    }
+
     // MARK: The writer's queue
+
+    /// No row may come for long, or ever, after the one that replaced a file.
+    @Test func aReplacedFileGoesWithTheCheckpointToo() async throws {
+        let cache = try openForRun()
+        let old = Sample.row(key: "http://a/1", bytes: [1])
+        try store([old], in: cache)
+        var configuration = MetadataWriter.Configuration()
+        configuration.checkpointInterval = .milliseconds(1)
+        let writer = MetadataWriter(cache, run: 1, configuration: configuration)
+        let new = Sample.row(key: "http://a/1", bytes: [2])
+        try new.bytes.withUnsafeBytes {
+            try cache.content.store($0, as: new.row.image, originURL: "http://a/1")
+        }
+        writer.enqueue(.image(new.row), token: 1)
+        let writing = Thread { try? writer.run { _ in } }
+        writing.start()
+        let deadline = ContinuousClock.now + .seconds(60)
+        while FileManager.default.fileExists(atPath: file(of: old.row)), .now < deadline {
+            await Task.yield()
+        }
+        #expect(!FileManager.default.fileExists(atPath: file(of: old.row)))
+        writer.finish()
+        while !writing.isFinished, .now < deadline { await Task.yield() }
+    }
 
     @Test func whatWaitsForTheWriterIsCounted() throws {
         let cache = try openForRun()

@@ -386,7 +386,8 @@ struct TransferLoopTests {
                 for _ in 0..<count {
                     let answer = await loop.get {
                         TransferRequest(
-                            id: $0, url: origin.url(path), isLastOfHost: path == "/last")
+                            id: $0, url: RequestURL(parsing: origin.url(path)),
+                            isLastOfHost: path == "/last")
                     }
                     #expect(answer.status == 200)
                 }
