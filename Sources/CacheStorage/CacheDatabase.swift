@@ -376,8 +376,9 @@ package final class CacheDatabase: Sendable {
                 path, "was written by an older version of prefetch",
                 hint: "`prefetch run` brings it up to date")
         default:
+            // GRDB's own table of migrations holds what is no name of one.
             return StorageError(
-                operation: operation, subject: path, code: .refused, message: "\(error)")
+                operation: operation, subject: path, code: .database(11), message: "\(error)")
         }
     }
 }
