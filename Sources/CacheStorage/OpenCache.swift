@@ -98,15 +98,15 @@ package struct OpenCache: Sendable {
     ) throws(StorageError) -> OpenCache {
         var cache = try OpenCache(directory: directory, lock: lock, openFolders: openFolders)
         let isSuspected = directory.isDatabaseSuspected
-        let isClean = try cache.log.lastRunEndedCleanly()
+        let isUnclean = try cache.log.lastRunMayHaveLeftStrays()
         if isSuspected || cache.database.size <= CacheDatabase.sizeAlwaysChecked {
             try cache.database.findDamage(.thorough)
-        } else if !isClean {
+        } else if isUnclean {
             try cache.database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
         cache.repair.tornImages = try cache.log.removeTornRows(bootID: BootID.current())
-        try cache.log.collectStrays(scansContent: try cache.log.lastRunMayHaveLeftStrays())
+        try cache.log.collectStrays(scansContent: isUnclean)
         return cache
     }
 

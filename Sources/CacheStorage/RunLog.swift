@@ -16,22 +16,6 @@ package struct RunLog: Sendable {
 
     // MARK: How earlier runs ended
 
-    /// Whether the last run came to an orderly end; true also before the first one.
-    ///
-    /// It did not when it was killed, when the machine went down, or when the disk or the database
-    /// failed.
-    func lastRunEndedCleanly() throws(StorageError) -> Bool {
-        try database.read("reading the run log") { database in
-            try PreparedStatement(
-                database,
-                sql: """
-                    SELECT ended_at IS NOT NULL AND coalesce(exit_status, 2) <> 2 FROM run
-                    ORDER BY id DESC LIMIT 1
-                    """
-            ).first { try $0.integer(0) != 0 } ?? true
-        }
-    }
-
     /// Whether content files without a row may be there: a run left no orderly end, or a run of an
     /// older version could not remove them, or the database lost its first rows.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
