@@ -49,8 +49,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel", "Scheduling",
-                "Transfers", "URLParsing",
+                "CLinux", "CZlib", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel",
+                "Scheduling", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -89,7 +89,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",
-            dependencies: ["CCrypto", "CJPEG", "CPNG", "CodecFuzzing", "Codecs", "PrefetchModel"],
+            dependencies: [
+                "CCrypto", "CJPEG", "CPNG", "CodecFuzzing", "Codecs", "PrefetchModel",
+                "SeededRandom",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests", dependencies: ["TestSupport", "prefetch"],
@@ -106,12 +109,13 @@ let package = Package(
             dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Transfers"],
             swiftSettings: strict),
         .testTarget(
-            name: "PrefetchModelTests", dependencies: ["PrefetchModel"], swiftSettings: strict),
-        .testTarget(
-            name: "ReportingTests", dependencies: ["PrefetchModel", "Reporting"],
+            name: "PrefetchModelTests", dependencies: ["PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
-            name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling"],
+            name: "ReportingTests", dependencies: ["PrefetchModel", "Reporting", "SeededRandom"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
@@ -120,7 +124,7 @@ let package = Package(
             dependencies: ["CCurl", "PrefetchModel", "TestSupport", "Transfers", "URLParsing"],
             swiftSettings: strict),
         .testTarget(
-            name: "URLParsingTests", dependencies: ["PrefetchModel", "URLParsing"],
+            name: "URLParsingTests", dependencies: ["PrefetchModel", "SeededRandom", "URLParsing"],
             swiftSettings: strict),
 
         // The misbehaving origin, the runner of the built command and the judge of its cache.
@@ -141,11 +145,14 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
         // What must hold of the codecs, for their tests and their fuzzers.
         .target(
             name: "CodecFuzzing",
-            dependencies: ["CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel"],
+            dependencies: [
+                "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel", "SeededRandom",
+            ],
             path: "Tests/CodecFuzzing", swiftSettings: strict),
         .target(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
@@ -174,7 +181,7 @@ let package = Package(
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "Codecs"]
-    let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel"]
+    let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []
     package.targets.removeAll { !fuzzed.union(helpers).contains($0.name) }

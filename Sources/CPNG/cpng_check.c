@@ -74,18 +74,23 @@ static size_t bytes_of_rows(const cpng_form *form) {
     return total > CPNG_MOST_BYTES_AT_ONCE ? 0 : (size_t)total;
 }
 
-/// Whether the stream says that it looks back as far as it may, or as there are bytes: libdeflate
-/// does not hold it to less, as zlib does.
-static bool has_whole_window(const uint8_t *stream, size_t length, size_t rows) {
-    size_t window = length > 0 ? (size_t)1 << (8 + (stream[0] >> 4)) : 0;
-    return window >= 1 << MAX_WBITS || window >= rows;
+/// Whether the stream says that it looks back as far as it may, or as there are bytes; `rows` is 0
+/// for more than any window. The decoder holds a stream to its word, libdeflate does not, and zlib
+/// only beyond what one call gives.
+static bool has_whole_window(const cpng_part *parts, size_t count, size_t rows) {
+    size_t part = 0;
+    while (part < count && parts[part].length == 0) part++;
+    if (part == count) return false;
+    size_t window = (size_t)1 << (8 + (parts[part].bytes[0] >> 4));
+    return window >= 1 << MAX_WBITS || (rows > 0 && window >= rows);
 }
 
-/// By libdeflate, into memory; `*is_possible` is false where there is not enough of it.
+/// By libdeflate, into memory; `*is_possible` is false where there is not enough of it. `rows` as
+/// `bytes_of_rows` gives it.
 static bool check_at_once(
-    const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
+    const cpng_part *parts, size_t count, const cpng_form *form, size_t rows, size_t most_memory,
     bool *is_possible) {
-    size_t rows = bytes_of_rows(form), length = 0;
+    size_t length = 0;
     for (size_t index = 0; index < count; index++) length += parts[index].length;
     size_t joined = count > 1 ? length : 0;
     *is_possible = false;
@@ -103,16 +108,14 @@ static bool check_at_once(
                 target += parts[index].length;
             }
         }
-        if (has_whole_window(stream, length, rows)) {
-            *is_possible = true;
-            size_t taken;
-            row_walk walk = {.form = form};
-            enter_pass(&walk, 0);
-            is_whole = libdeflate_zlib_decompress_ex(
-                    decompressor, stream, length, memory, rows, &taken, NULL)
-                    == LIBDEFLATE_SUCCESS
-                && take(&walk, memory, rows);
-        }
+        *is_possible = true;
+        size_t taken;
+        row_walk walk = {.form = form};
+        enter_pass(&walk, 0);
+        is_whole = libdeflate_zlib_decompress_ex(
+                decompressor, stream, length, memory, rows, &taken, NULL)
+                == LIBDEFLATE_SUCCESS
+            && take(&walk, memory, rows);
     }
     if (decompressor != NULL) libdeflate_free_decompressor(decompressor);
     free(memory);
@@ -122,11 +125,13 @@ static bool check_at_once(
 cpng_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *interruption, bool *is_whole) {
+    size_t rows = bytes_of_rows(form);
     bool is_possible;
-    *is_whole = check_at_once(parts, count, form, most_memory, &is_possible);
+    *is_whole = false;
+    if (!has_whole_window(parts, count, rows)) return CPNG_OK;
+    *is_whole = check_at_once(parts, count, form, rows, most_memory, &is_possible);
     if (is_possible) {
-        return cinterruption_after(interruption, bytes_of_rows(form))
-            ? CPNG_INTERRUPTED : CPNG_OK;
+        return cinterruption_after(interruption, rows) ? CPNG_INTERRUPTED : CPNG_OK;
     }
     // What fits the processor's caches beside the window.
     enum { BUFFER = 1 << 16 };
@@ -142,6 +147,7 @@ cpng_status cpng_check_rows(
     cpng_status status = CPNG_OK;
     int result = Z_OK;
     size_t part = 0;
+    bool fits = true;
     while (result == Z_OK && status == CPNG_OK) {
         if (stream.avail_in == 0) {
             if (part == count) break;
@@ -155,11 +161,12 @@ cpng_status cpng_check_rows(
         stream.avail_out = BUFFER;
         result = inflate(&stream, Z_NO_FLUSH);
         size_t made = BUFFER - stream.avail_out;
-        if (!take(&walk, buffer, made)) break;
+        fits = take(&walk, buffer, made);
+        if (!fits) break;
         if (cinterruption_after(interruption, made)) status = CPNG_INTERRUPTED;
     }
     // The end of the stream comes behind its checksum.
-    *is_whole = status == CPNG_OK && result == Z_STREAM_END && walk.rows_left == 0;
+    *is_whole = status == CPNG_OK && fits && result == Z_STREAM_END && walk.rows_left == 0;
     inflateEnd(&stream);
     free(buffer);
     return status;

@@ -1,4 +1,5 @@
 #include "cpng_deflate.h"
+#include "cpng_huffman.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,10 +20,9 @@ enum {
     /// photographs and less on noise.
     PASS_MORE_AFTER = 16,
     MOST_PASSED = 16,
-    LITERALS = 286,
+    LITERALS = CPNG_MOST_SYMBOLS,
     DISTANCES = 30,
     END_OF_BLOCK = 256,
-    LONGEST_CODE = 15,
     /// Symbols after which it is decided whether the block goes on.
     SEGMENT_SYMBOLS = 8192,
     MOST_SYMBOLS = 1 << 18,
@@ -117,107 +117,6 @@ static void put_to_byte(bit_writer *writer) {
     writer->bits = 0;
 }
 
-// MARK: - Huffman codes
-
-/// Bits from the least significant, as they are written (RFC 1951 section 3.1.1).
-typedef struct {
-    uint16_t code;
-    uint8_t length;
-} huffman_code;
-
-typedef struct {
-    uint32_t count;
-    uint16_t symbol;
-} weight;
-
-static int by_count(const void *left, const void *right) {
-    const weight *a = left, *b = right;
-    if (a->count != b->count) return a->count < b->count ? -1 : 1;
-    return (int)a->symbol - (int)b->symbol;
-}
-
-/// Minimum redundancy in place: counts in ascending order become lengths in descending order (A.
-/// Moffat, J. Katajainen: In-Place Calculation of Minimum-Redundancy Codes, 1995).
-static void make_lengths(weight *weights, int count) {
-    weights[0].count += weights[1].count;
-    int leaf = 2, root = 0;
-    for (int next = 1; next < count - 1; next++) {
-        if (leaf >= count || weights[root].count < weights[leaf].count) {
-            weights[next].count = weights[root].count;
-            weights[root++].count = (uint32_t)next;
-        } else {
-            weights[next].count = weights[leaf++].count;
-        }
-        if (leaf >= count || (root < next && weights[root].count < weights[leaf].count)) {
-            weights[next].count += weights[root].count;
-            weights[root++].count = (uint32_t)next;
-        } else {
-            weights[next].count += weights[leaf++].count;
-        }
-    }
-    weights[count - 2].count = 0;
-    for (int next = count - 3; next >= 0; next--) {
-        weights[next].count = weights[weights[next].count].count + 1;
-    }
-    int available = 1, used = 0, next = count - 1;
-    uint32_t depth = 0;
-    for (root = count - 2; available > 0; depth++) {
-        for (; root >= 0 && weights[root].count == depth; root--) used++;
-        for (; available > used; available--) weights[next--].count = depth;
-        available = 2 * used;
-        used = 0;
-    }
-}
-
-/// At least two symbols have a count above 0.
-static void make_codes(const uint32_t *counts, int symbols, unsigned longest, huffman_code *codes) {
-    weight weights[LITERALS + 2];
-    int used = 0;
-    memset(codes, 0, (size_t)symbols * sizeof *codes);
-    for (int symbol = 0; symbol < symbols; symbol++) {
-        if (counts[symbol] > 0) weights[used++] = (weight){counts[symbol], (uint16_t)symbol};
-    }
-    qsort(weights, (size_t)used, sizeof *weights, by_count);
-    make_lengths(weights, used);
-    // Lengths beyond the longest are cut, and the excess taken back from the codes that lose least
-    // by growing, until the code is complete again.
-    uint32_t lengths[33] = {0};
-    for (int index = 0; index < used; index++) {
-        lengths[weights[index].count < longest ? weights[index].count : longest]++;
-    }
-    uint32_t total = 0;
-    for (unsigned length = 1; length <= longest; length++) {
-        total += lengths[length] << (longest - length);
-    }
-    for (; total > 1u << longest; total--) {
-        unsigned length = longest - 1;
-        while (lengths[length] == 0) length--;
-        lengths[longest]--;
-        lengths[length]--;
-        lengths[length + 1] += 2;
-    }
-    int index = 0;
-    for (unsigned length = longest; length > 0; length--) {
-        for (uint32_t number = 0; number < lengths[length]; number++) {
-            codes[weights[index++].symbol].length = (uint8_t)length;
-        }
-    }
-    // RFC 1951 section 3.2.2.
-    uint32_t next[LONGEST_CODE + 2] = {0};
-    for (unsigned length = 1; length <= longest; length++) {
-        next[length + 1] = (next[length] + lengths[length]) << 1;
-    }
-    for (int symbol = 0; symbol < symbols; symbol++) {
-        unsigned length = codes[symbol].length;
-        if (length == 0) continue;
-        uint32_t code = next[length]++, reversed = 0;
-        for (unsigned bit = 0; bit < length; bit++) {
-            reversed |= (code >> bit & 1) << (length - 1 - bit);
-        }
-        codes[symbol].code = (uint16_t)reversed;
-    }
-}
-
 // MARK: - Blocks
 
 /// About log2, within 0.01.
@@ -303,14 +202,14 @@ static bool put_stored(compressor *c, const uint8_t *start, size_t length, bool 
 static bool put_block(
     compressor *c, const uint8_t *start, size_t length, size_t count, histogram *counts,
     bool is_last) {
-    huffman_code literals[LITERALS], distances[DISTANCES], runs[19];
+    cpng_huffman_code literals[LITERALS], distances[DISTANCES], runs[19];
     counts->literals[END_OF_BLOCK] = 1;
     // A complete code has two: decoders differ in what else they accept.
     for (int code = 0; code < 2; code++) {
         if (counts->distances[code] == 0) counts->distances[code] = 1;
     }
-    make_codes(counts->literals, LITERALS, LONGEST_CODE, literals);
-    make_codes(counts->distances, DISTANCES, LONGEST_CODE, distances);
+    cpng_make_codes(counts->literals, LITERALS, CPNG_LONGEST_CODE, literals);
+    cpng_make_codes(counts->distances, DISTANCES, CPNG_LONGEST_CODE, distances);
     int literal_codes = LITERALS, distance_codes = DISTANCES;
     while (literal_codes > 257 && literals[literal_codes - 1].length == 0) literal_codes--;
     while (distances[distance_codes - 1].length == 0) distance_codes--;
@@ -325,7 +224,7 @@ static bool put_block(
     for (int index = 0; index < made; index++) run_counts[symbols[index]]++;
     if (run_counts[0] == 0) run_counts[0] = 1;
     if (run_counts[1] == 0) run_counts[1] = 1;
-    make_codes(run_counts, 19, 7, runs);
+    cpng_make_codes(run_counts, 19, 7, runs);
     static const uint8_t order[19] = {
         16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
     int order_count = 19;
@@ -354,24 +253,24 @@ static bool put_block(
     put(&writer, (unsigned)order_count - 4, 4);
     for (int index = 0; index < order_count; index++) put(&writer, runs[order[index]].length, 3);
     for (int index = 0; index < made; index++) {
-        huffman_code code = runs[symbols[index]];
+        cpng_huffman_code code = runs[symbols[index]];
         put(&writer, code.code, code.length);
         put(&writer, extra[index], run_bits[symbols[index]]);
     }
     for (const sequence *next = c->sequences; count > 0; next++, count--) {
         const uint8_t *stop = start + next->literals;
         for (; stop - start >= 2; start += 2) {
-            huffman_code first = literals[start[0]], second = literals[start[1]];
+            cpng_huffman_code first = literals[start[0]], second = literals[start[1]];
             put(&writer, first.code | (uint64_t)second.code << first.length,
                 (unsigned)first.length + second.length);
         }
         if (start < stop) {
-            huffman_code code = literals[*start++];
+            cpng_huffman_code code = literals[*start++];
             put(&writer, code.code, code.length);
         }
         if (next->length == 0) continue;
         unsigned index = c->length_codes[next->length];
-        huffman_code code = literals[257 + index];
+        cpng_huffman_code code = literals[257 + index];
         put(&writer, code.code | (uint64_t)(next->length - length_bases[index]) << code.length,
             code.length + length_bits[index]);
         index = distance_code(next->distance);

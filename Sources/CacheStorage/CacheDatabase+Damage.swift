@@ -63,6 +63,25 @@ extension CacheDatabase {
             message: "a row of \(table) names a resource that is not there")
     }
 
+    /// Removes what `freshness` says of images that `variant` does not hold, by its own account: it is a
+    /// copy, for speed, and a run would call an image fresh that nobody can get.
+    ///
+    /// - Returns: whether there was any.
+    func removeUnfoundedFreshness() throws(StorageError) -> Bool {
+        try write("checking") { database in
+            try PreparedStatement(
+                database,
+                sql: """
+                    DELETE FROM freshness WHERE resource_id IN (
+                        SELECT resource_id FROM freshness GROUP BY resource_id
+                        HAVING count(*) > (SELECT count(*) FROM variant
+                            WHERE variant.resource_id = freshness.resource_id))
+                    """
+            ).execute()
+            return database.changesCount > 0
+        }
+    }
+
     /// Reads every row as runs and commands do, which throws where a value is none of ours.
     private func readEverything() throws(StorageError) {
         try read("checking") { database in
@@ -89,15 +108,16 @@ extension CacheDatabase {
         let base = "\(CacheDirectory.databaseName).damaged-\(time)"
         var name = base
         var number = 1
-        while directory.contains(name) {
+        while directory.contains(name) || directory.contains(name + "-wal") {
             number += 1
             name = "\(base)-\(number)"
         }
-        try directory.rename(CacheDirectory.databaseName, to: name)
-        // With its log it is whole; the index of the log is made anew.
+        // With its log it is whole; the index of the log is made anew. First the log: a new database
+        // in the old one's place is begun without it.
         if directory.contains(CacheDirectory.databaseName + "-wal") {
             try directory.rename(CacheDirectory.databaseName + "-wal", to: name + "-wal")
         }
+        try directory.rename(CacheDirectory.databaseName, to: name)
         try directory.remove(CacheDirectory.databaseName + "-shm")
         try directory.dropSuspicion()
         return name

@@ -32,7 +32,7 @@ package final class CacheDatabase: Sendable {
             switch access {
             case .readWrite:
                 let opened = try CacheDatabase.openQueue(
-                    path, CacheDatabase.writingConfiguration)
+                    path, CacheDatabase.writingConfiguration())
                 do {
                     try CacheDatabase.migrate(opened)
                 } catch {
@@ -53,6 +53,12 @@ package final class CacheDatabase: Sendable {
 
     deinit {
         CacheDatabase.closeQueue(queue)
+    }
+
+    /// Closes the connection for good. The last one removes the log with its index, if the log is
+    /// empty: SQLite would move what is in it without regard to the files that its rows name.
+    func close() {
+        if logSize.bytes == 0 { CacheDatabase.closeQueue(queue) }
     }
 
     /// Opens a connection whose queue is never released.
@@ -88,10 +94,12 @@ package final class CacheDatabase: Sendable {
         return configuration
     }
 
-    private static var writingConfiguration: Configuration {
+    private static func writingConfiguration(
+        makes: Bool = false
+    ) -> Configuration {
         var configuration = configuration
         configuration.prepareDatabase { database in
-            try checkApplication(database)
+            try checkApplication(database, makes: makes)
             try database.execute(sql: "PRAGMA journal_mode = WAL")
             // What makes rows outlive a power cut is `MetadataWriter`'s business, as are
             // checkpoints.
@@ -118,7 +126,8 @@ package final class CacheDatabase: Sendable {
             try directory.remove(name)
             // SQLite's companions copy the mode of the file.
             try directory.makeFile(name)
-            let queue = try openQueue(directory.path(of: name), writingConfiguration)
+            let queue = try openQueue(
+                directory.path(of: name), writingConfiguration(makes: true))
             // Twice does no harm.
             defer { closeQueue(queue) }
             try Schema.migrator.migrate(queue)
@@ -141,8 +150,8 @@ package final class CacheDatabase: Sendable {
 
     /// Opens the database without writing to it, also where nothing can be written.
     ///
-    /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory it
-    /// cannot; when there is no log, or an empty one, the database file alone holds everything,
+    /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory, or a
+    /// full disk, it cannot; when there is no log, or an empty one, the database file alone holds everything,
     /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
     /// writer on another mount of the same directory would have a log.
     private static func openForReading(
@@ -161,8 +170,10 @@ package final class CacheDatabase: Sendable {
         do {
             return try open(path)
         } catch let error as DatabaseError
-            where [.SQLITE_READONLY, .SQLITE_CANTOPEN].contains(error.resultCode)
-            && !hasLog(directory)
+            where !hasLog(directory)
+            // Of a full disk SQLite says that the index cannot grow.
+            && ([.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_FULL].contains(error.resultCode)
+                || error.extendedResultCode == .SQLITE_IOERR_SHMSIZE)
         {
             return try open(immutableURI(of: path))
         }
@@ -218,11 +229,14 @@ package final class CacheDatabase: Sendable {
         FileIdentity(CacheDirectory.databaseName, in: directory.handle) == identity
     }
 
-    private static func checkApplication(_ database: Database) throws {
+    /// Takes the database for one of ours; with `makes` it becomes one.
+    private static func checkApplication(_ database: Database, makes: Bool) throws {
         let found = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
         if found == Schema.applicationID { return }
-        let isNew = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") == 0
-        guard found == 0, isNew else { throw Mismatch.foreign }
+        let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") == 0
+        guard found == 0, isEmpty else { throw Mismatch.foreign }
+        // A new one is never found without its schema: SQLite takes a file of one byte for empty.
+        guard makes else { throw Mismatch.empty }
         try database.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
     }
 
@@ -239,7 +253,7 @@ package final class CacheDatabase: Sendable {
     }
 
     private enum Mismatch: Error {
-        case foreign, newer, older
+        case foreign, newer, older, empty
     }
 
     // MARK: Access for this module
@@ -320,13 +334,6 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Whether content files are kept though no row names them.
-    func keepsOrphans() throws(StorageError) -> Bool {
-        try read("reading properties") {
-            try Schema.Property.orphansKeptBefore.time(in: $0) != nil
-        }
-    }
-
     /// The size of the database file and of the log.
     var size: ByteCount { ByteCount(CacheDatabase.size(of: path).bytes + logSize.bytes) }
 
@@ -341,6 +348,9 @@ package final class CacheDatabase: Sendable {
     /// How long another program's hold of the database is borne.
     fileprivate static let busyTimeout: TimeInterval = 10
 
+    private static let damageHint =
+        "the database is damaged; `prefetch run` sets it aside and begins a new one"
+
     private static func translate(
         _ error: any Error, operation: String, path: String
     ) -> StorageError {
@@ -351,7 +361,7 @@ package final class CacheDatabase: Sendable {
             var hint: String?
             switch error.resultCode {
             case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-                hint = "the database is damaged; `prefetch run` sets it aside and begins a new one"
+                hint = damageHint
             case .SQLITE_BUSY, .SQLITE_LOCKED:
                 hint = "another program holds the database"
             case .SQLITE_FULL:
@@ -369,6 +379,10 @@ package final class CacheDatabase: Sendable {
             return .refused(
                 path, "is the database of another program",
                 hint: "name another directory with --cache-dir")
+        case Mismatch.empty:
+            return StorageError(
+                operation: operation, subject: path, code: .database(SQLITE_NOTADB),
+                message: "holds nothing", hint: damageHint)
         case Mismatch.newer:
             return .refused(path, "was written by a newer version of prefetch")
         case Mismatch.older:

@@ -65,15 +65,40 @@ package final class CacheDirectory: Sendable {
         let names = Set(try names(in: handle, path: path))
         if names.contains(CacheDirectory.tagName) { return }
         let isEmpty = names.isSubset(of: [CacheDirectory.lockName])
+        let isFree = isEmpty ? true : try isRest(names)
         switch access {
         case .readOnly where isEmpty: throw .missing(path, "holds no images yet")
         case .readOnly: throw .refused(path, "is not a cache of prefetch")
-        case .readWrite where isEmpty: try writeTag()
+        case .readWrite where isFree: try writeTag()
         case .readWrite:
             throw .refused(
                 path, "is not empty and not a cache of prefetch",
                 hint: "name an empty or a new directory with --cache-dir")
         }
+    }
+
+    /// Whether the names are what stays of a cache that was removed while a run wrote to it: folders of
+    /// content with content files alone. It goes on as a cache.
+    private func isRest(_ names: Set<String>) throws(StorageError) -> Bool {
+        guard names.contains("content"),
+            names.isSubset(of: [CacheDirectory.lockName, "content", "tmp"])
+        else { return false }
+        // What cannot be opened as a folder is nothing of ours.
+        func folder(_ name: String, in parent: FileDescriptor, _ path: String) -> FileDescriptor? {
+            try? FileDescriptor.directory(name, in: parent, path: path, isCreated: false)
+        }
+        let path = path(of: "content")
+        guard let content = folder("content", in: handle, path) else { return false }
+        var hasFiles = false
+        for name in try self.names(in: content, path: path) {
+            guard name.utf8.count == 2, UInt8(name, radix: 16) != nil,
+                let shard = folder(name, in: content, "\(path)/\(name)")
+            else { return false }
+            let files = try self.names(in: shard, path: "\(path)/\(name)")
+            guard files.allSatisfy({ ContentDigest(contentFile: $0) != nil }) else { return false }
+            hasFiles = hasFiles || !files.isEmpty
+        }
+        return hasFiles
     }
 
     /// The path of something in the folder, for messages and for SQLite.

@@ -12,7 +12,8 @@ package final class CacheLock: Sendable {
         self.identity = identity
     }
 
-    /// Takes the lock, or returns nil when another process holds it.
+    /// Takes the lock and says in it who holds it since when, or returns nil when another process
+    /// holds it.
     ///
     /// - Throws: when the lock file cannot be opened, or the file system has no locks.
     package static func acquire(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
@@ -36,8 +37,32 @@ package final class CacheLock: Sendable {
             }
             // Somebody may have removed the file between the two calls: then the next process makes
             // another one and locks that.
-            if lock.isInPlace(in: directory) { return lock }
+            guard lock.isInPlace(in: directory) else { continue }
+            lock.write(LockHolder.current())
+            return lock
         }
+    }
+
+    /// Who holds the lock; nil where nobody is known to, or it is not said.
+    package static func holder(in directory: CacheDirectory) -> LockHolder? {
+        let number = openat(
+            directory.handle.number, CacheDirectory.lockName,
+            O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { return nil }
+        let handle = FileDescriptor(number)
+        var bytes = [UInt8](repeating: 0, count: 512)
+        let count = bytes.withUnsafeMutableBytes { read(handle.number, $0.baseAddress, $0.count) }
+        guard let holder = LockHolder(line: bytes.prefix(max(0, count))), holder.mayBeAlive else {
+            return nil
+        }
+        return holder
+    }
+
+    /// Only for people to read, so that a disk without space for it keeps nobody from working.
+    private func write(_ holder: LockHolder) {
+        let line = Array(holder.line.utf8)
+        let written = line.withUnsafeBytes { pwrite(handle.number, $0.baseAddress, $0.count, 0) }
+        ftruncate(handle.number, off_t(max(0, written)))
     }
 
     /// Whether the lock's name still leads to the file that is locked: if not, another run may hold

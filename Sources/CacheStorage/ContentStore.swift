@@ -13,12 +13,9 @@ package final class ContentStore: Sendable {
     /// Digests whose file is in place and whose row is not committed yet, with the number of rows
     /// on their way: such a file must not be removed though no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
-    /// Digests whose file was found to be damaged.
-    private let distrusted = Monitor(Set<ContentDigest>())
     private let temporaryNames = Atomic(0)
-    /// Whether files that are there are compared with their names before they are taken for what a
-    /// row is to name.
-    private let comparesFiles = Atomic(false)
+    private let firstUntidy = Monitor<StorageError?>(nil)
+    private let writesFileAttributes = Atomic(false)
 
     /// Keeps at most `openFolders` folders of content open.
     package init(
@@ -34,9 +31,11 @@ package final class ContentStore: Sendable {
 
     /// Puts bytes in place under their digest's name and pins the file until ``unpin(_:)``.
     ///
-    /// Content files never change once named; bytes that are there already are not written again.
-    /// The file carries the extended attributes `user.xdg.origin.url` and `user.mime_type` where
-    /// the file system allows (the names that curl and wget2 use); the URL has no user information.
+    /// Content files never change once named; bytes that are there already are not written again. A
+    /// file that is there is read first: a disk, or somebody, may have changed it.
+    /// After ``writeFileAttributes()`` the file carries the extended attributes `user.xdg.origin.url`
+    /// and `user.mime_type` where the file system allows (the names that curl and wget2 use); the URL
+    /// has no user information.
     ///
     /// - Throws: when a system call fails; nothing is left under the final name then.
     package func store(
@@ -60,8 +59,7 @@ package final class ContentStore: Sendable {
         var status = stat()
         if fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
             status.st_mode & S_IFMT == S_IFREG, status.st_size == bytes.count,
-            !distrusted.withLock({ $0.contains(image.digest) }),
-            !comparesFiles.load(ordering: .relaxed) || holds(bytes, image)
+            holds(bytes, image)
         {
             return
         }
@@ -76,7 +74,6 @@ package final class ContentStore: Sendable {
             guard renameat(temporary.number, temporaryName, shard.number, name) == 0 else {
                 throw StorageError.system("rename", directory.path(of: image))
             }
-            distrusted.withLock { _ = $0.remove(image.digest) }
         } catch {
             // The temporary file's own removal cannot be helped when it fails; the next run
             // collects it.
@@ -94,6 +91,10 @@ package final class ContentStore: Sendable {
         } catch {
             close(number)
             throw error
+        }
+        guard writesFileAttributes.load(ordering: .relaxed) else {
+            guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
+            return
         }
         // Attributes are a courtesy: a file system without them, or without room for a long URL,
         // is no reason to fail.
@@ -120,10 +121,10 @@ package final class ContentStore: Sendable {
     /// Whether an image's content file is there in its whole size.
     func hasWholeFile(_ image: StoredImage) -> Bool { directory.hasWholeFile(image) }
 
-    /// From now on a file that is there is read before a row is to name it: nobody knows whether it
-    /// reached the disk.
-    func compareFiles() {
-        comparesFiles.store(true, ordering: .relaxed)
+    /// From now on files get extended attributes that say where they came from and what they are:
+    /// `user.xdg.origin.url` and `user.mime_type`. On ext4 they take a block of each file.
+    package func writeFileAttributes() {
+        writesFileAttributes.store(true, ordering: .relaxed)
     }
 
     /// Whether the image's content file holds the bytes.
@@ -167,18 +168,18 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Tells that an image's content file is damaged: the same bytes are written anew when they come
-    /// again, although a file of their name and size is there.
-    package func distrust(_ image: StoredImage) {
-        distrusted.withLock { _ = $0.insert(image.digest) }
-    }
-
     /// Removes a file that no row names any more, unless a row that will name it is on its way.
     ///
-    /// - Throws: when the file is there and cannot be removed.
+    /// - Throws: when the file is there and the disk keeps it from being removed; where that is not
+    ///   allowed, see ``untidy``.
     func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) {
         let hexadecimal = digest.description
-        let shard = try shard(of: digest, hexadecimal: hexadecimal)
+        let shard: FileDescriptor
+        do throws(StorageError) {
+            shard = try self.shard(of: digest, hexadecimal: hexadecimal)
+        } catch {
+            return try bear(error)
+        }
         let name = "\(hexadecimal).\(format.fileExtension)"
         // Under the lock, so that nobody pins the digest between the look and the removal.
         let code: Int32 = pinned.withLock { pinned in
@@ -187,18 +188,38 @@ package final class ContentStore: Sendable {
         }
         guard code == 0 else {
             errno = code
-            throw .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)"))
+            try bear(
+                .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
+            return
         }
     }
 
     // MARK: Strays
+
+    /// What could not be tidied up, the first of it; nil when all could.
+    ///
+    /// Files that somebody else has put there, or has taken the right to, are no reason to keep a
+    /// cache from being used.
+    package var untidy: StorageError? { firstUntidy.withLock { $0 } }
+
+    /// Bears that something cannot be tidied up, and keeps the first error for ``untidy``.
+    ///
+    /// - Throws: the error, when it says that the disk fails.
+    private func bear(_ error: StorageError) throws(StorageError) {
+        switch error.code {
+        case .system(EACCES), .system(EPERM), .system(EISDIR), .system(EROFS), .system(EBUSY),
+            .refused:
+            firstUntidy.withLock { $0 = $0 ?? error }
+        default: throw error
+        }
+    }
 
     /// Empties `tmp` of all but the files named. Only for the holder of the lock.
     func removeTemporaries(keeping kept: Set<String>) throws(StorageError) {
         let path = directory.path(of: "tmp")
         for name in try directory.names(in: temporary, path: path)
         where !kept.contains(name) && unlinkat(temporary.number, name, 0) != 0 && errno != ENOENT {
-            throw .system("unlink", "\(path)/\(name)")
+            try bear(.system("unlink", "\(path)/\(name)"))
         }
     }
 
@@ -212,50 +233,53 @@ package final class ContentStore: Sendable {
         keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
     ) throws(StorageError) -> Int {
         var removed = 0
-        try forEachFile { (shard, path, name) throws(StorageError) in
-            guard let dot = name.firstIndex(of: "."),
-                let digest = ContentDigest(hexadecimal: name[..<dot]), !isNamed(digest)
-            else { return true }
-            if let keptBefore {
-                var status = stat()
-                guard fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-                    guard errno == ENOENT else { throw .system("stat", "\(path)/\(name)") }
-                    return true
+        try forEachFolder { (shard, path) throws(StorageError) in
+            for name in try directory.names(in: shard, path: path) {
+                guard let digest = ContentDigest(contentFile: name), !isNamed(digest) else {
+                    continue
                 }
-                if status.changeTime < keptBefore { return true }
+                if let keptBefore {
+                    var status = stat()
+                    guard fstatat(shard.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+                        guard errno == ENOENT else { throw .system("stat", "\(path)/\(name)") }
+                        continue
+                    }
+                    if status.changeTime < keptBefore { continue }
+                }
+                if unlinkat(shard.number, name, 0) == 0 || errno == ENOENT {
+                    removed += 1
+                } else {
+                    try bear(.system("unlink", "\(path)/\(name)"))
+                }
             }
-            guard unlinkat(shard.number, name, 0) == 0 || errno == ENOENT else {
-                throw .system("unlink", "\(path)/\(name)")
-            }
-            removed += 1
             return true
         }
         return removed
     }
 
-    /// Whether there is no content file.
+    /// Whether there is no content file; a folder that cannot be read counts as one that holds some.
     func isEmpty() throws(StorageError) -> Bool {
         var isEmpty = true
-        try forEachFile { (_, _, _) throws(StorageError) in
-            isEmpty = false
-            return false
+        try forEachFolder { (shard, path) throws(StorageError) in
+            isEmpty = try directory.names(in: shard, path: path).isEmpty
+            return isEmpty
         }
-        return isEmpty
+        return isEmpty && untidy == nil
     }
 
-    /// Calls `body` with the folder, its path and the name of each content file, as long as it
-    /// returns true.
-    private func forEachFile(
-        _ body: (FileDescriptor, String, String) throws(StorageError) -> Bool
+    /// Calls `body` with each folder of content files and its path, as long as it returns true.
+    private func forEachFolder(
+        _ body: (FileDescriptor, String) throws(StorageError) -> Bool
     ) throws(StorageError) {
         let path = directory.path(of: "content")
-        for shardName in try directory.names(in: content, path: path)
-        where shardName.utf8.count == 2 {
-            let shardPath = "\(path)/\(shardName)"
-            let shard = try FileDescriptor.directory(
-                shardName, in: content, path: shardPath, isCreated: false)
-            for name in try directory.names(in: shard, path: shardPath) {
-                guard try body(shard, shardPath, name) else { return }
+        for name in try directory.names(in: content, path: path) where name.utf8.count == 2 {
+            let folderPath = "\(path)/\(name)"
+            do throws(StorageError) {
+                let folder = try FileDescriptor.directory(
+                    name, in: content, path: folderPath, isCreated: false)
+                guard try body(folder, folderPath) else { return }
+            } catch {
+                try bear(error)
             }
         }
     }
@@ -265,5 +289,13 @@ package final class ContentStore: Sendable {
         guard syncfs(directory.handle.number) == 0 else {
             throw .system("syncfs", directory.path)
         }
+    }
+}
+
+extension ContentDigest {
+    /// What the name of a content file says, `<sha256>.<extension>`; nil of another name.
+    init?(contentFile name: String) {
+        guard let dot = name.firstIndex(of: ".") else { return nil }
+        self.init(hexadecimal: name[..<dot])
     }
 }

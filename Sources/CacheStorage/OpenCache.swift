@@ -13,6 +13,8 @@ package struct OpenCache: Sendable {
     package let partials: PartialStore
     /// What ``openForRun(path:waiting:at:)`` had to mend.
     package private(set) var repair = Repair()
+    /// Whether a command had met damage before.
+    private var wasSuspected = false
     /// Held as long as this value lives.
     private let lock: CacheLock
 
@@ -29,31 +31,36 @@ package struct OpenCache: Sendable {
         package var damage: (name: String, message: String)?
         /// Images whose files were gone or torn, and whose rows have been removed.
         package var tornImages = 0
+        /// Whether there were content files and no database.
+        package var hadNoDatabase = false
+        /// What could not be tidied up, the first of it.
+        package var untidy: StorageError?
     }
 
     // MARK: Opening
 
-    /// Locks and opens a cache, making it where it is missing.
+    /// Locks and opens a cache, making it where it is missing. When another run holds it,
+    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known.
     ///
     /// - Returns: nil when another run holds the cache and waiting for it is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
-        path: String, waiting: Waiting
+        path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
-        guard let lock = try lock(directory, waiting) else { return nil }
+        guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try OpenCache(directory: directory, lock: lock)
     }
 
     /// The same for a cache that is there; nothing is made of what is none.
     package static func openExisting(
-        path: String, waiting: Waiting
+        path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readOnly)
         guard try CacheDatabase.checkFiles(directory) else {
             throw .missing(path, "holds no images yet")
         }
-        guard let lock = try lock(directory, waiting) else { return nil }
+        guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try OpenCache(directory: directory, lock: lock)
     }
 
@@ -65,10 +72,11 @@ package struct OpenCache: Sendable {
     /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
     /// open.
     package static func openForRun(
-        path: String, waiting: Waiting, openFolders: Int = 256, at now: Timestamp
+        path: String, waiting: Waiting, openFolders: Int = 256, at now: Timestamp,
+        whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
-        guard let lock = try lock(directory, waiting) else { return nil }
+        guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         do throws(StorageError) {
             return try recovered(directory, lock, openFolders)
         } catch  where error.isDamage {
@@ -76,21 +84,24 @@ package struct OpenCache: Sendable {
             let name = try CacheDatabase.setAside(in: directory, at: now)
             var cache = try recovered(directory, lock, openFolders)
             cache.repair.damage = (name, error.message)
+            cache.repair.hadNoDatabase = false
             return cache
         }
     }
 
     private static func lock(
-        _ directory: CacheDirectory, _ waiting: Waiting
+        _ directory: CacheDirectory, _ waiting: Waiting, _ whenHeld: (LockHolder?) -> Void
     ) throws(StorageError) -> CacheLock? {
-        let start = ContinuousClock.now
-        while true {
-            if let lock = try CacheLock.acquire(directory) { return lock }
-            guard case .upTo(let limit) = waiting else { return nil }
-            if let limit, .now - start >= limit { return nil }
+        if let lock = try CacheLock.acquire(directory) { return lock }
+        whenHeld(CacheLock.holder(in: directory))
+        guard case .upTo(let limit) = waiting else { return nil }
+        let deadline = limit.map { ContinuousClock.now + $0 }
+        while deadline.map({ .now < $0 }) ?? true {
             // A kernel lock has no wait with a deadline.
             usleep(50_000)
+            if let lock = try CacheLock.acquire(directory) { return lock }
         }
+        return nil
     }
 
     private static func recovered(
@@ -99,14 +110,18 @@ package struct OpenCache: Sendable {
         var cache = try OpenCache(directory: directory, lock: lock, openFolders: openFolders)
         let isSuspected = directory.isDatabaseSuspected
         let isUnclean = try cache.log.lastRunMayHaveLeftStrays()
+        var mayHaveStrays = isUnclean
+        cache.wasSuspected = isSuspected
         if isSuspected || cache.database.size <= CacheDatabase.sizeAlwaysChecked {
             try cache.database.findDamage(.thorough)
+            if try cache.database.removeUnfoundedFreshness() { mayHaveStrays = true }
         } else if isUnclean {
             try cache.database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
         cache.repair.tornImages = try cache.log.removeTornRows(bootID: BootID.current())
-        try cache.log.collectStrays(scansContent: isUnclean)
+        try cache.log.collectStrays(scansContent: mayHaveStrays)
+        cache.repair.untidy = cache.content.untidy
         return cache
     }
 
@@ -117,10 +132,11 @@ package struct OpenCache: Sendable {
         self.lock = lock
         content = try ContentStore(directory: directory, openFolders: openFolders)
         if try !CacheDatabase.checkFiles(directory) {
-            try CacheDatabase.make(in: directory, keepsOrphans: try !content.isEmpty())
+            let hasContent = try !content.isEmpty()
+            try CacheDatabase.make(in: directory, keepsOrphans: hasContent)
+            repair.hadNoDatabase = hasContent
         }
         database = try CacheDatabase(directory: directory, access: .readWrite)
-        if try database.keepsOrphans() { content.compareFiles() }
         partials = try PartialStore(directory: directory, database: database)
         log = RunLog(database: database, content: content, partials: partials)
         hosts = HostLog(database: database)
@@ -150,10 +166,22 @@ package struct OpenCache: Sendable {
     /// Sets aside a database that turned out to be damaged in the middle of a run, so that the next
     /// one begins a new one; the wall clock is at `now`. Nothing is to be written afterwards.
     ///
-    /// - Returns: the name that it has now.
-    package func setDatabaseAside(at now: Timestamp) throws(StorageError) -> String {
+    /// A disk that fails makes a sound database look damaged. So it is checked first, and one in which
+    /// nothing is found is left to the next run, the first time that this happens.
+    ///
+    /// - Returns: the name that it has now; nil when it stays.
+    package func setDatabaseAside(at now: Timestamp) throws(StorageError) -> String? {
         // What stands under the name may be another one by now.
         try checkHold()
+        do throws(StorageError) {
+            try database.findDamage(.thorough)
+            guard wasSuspected else {
+                directory.suspectDatabase()
+                return nil
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+        }
         return try CacheDatabase.setAside(in: directory, at: now)
     }
 
@@ -165,8 +193,22 @@ package struct OpenCache: Sendable {
         try database.checkpoint(truncates: true)
     }
 
-    /// Does that when the log has grown: a run over a warm list adds a few pages and has nothing
-    /// else to move.
+    /// Moves the log into the database and closes it, so that the database file alone is whole and
+    /// nothing stays beside it, unless another program reads it or the disk has no room for that.
+    /// Nothing is to be read or written afterwards.
+    package func close() throws(StorageError) {
+        do throws(StorageError) {
+            try synchronizeLongLog()
+            try database.checkpoint(truncates: true)
+        } catch {
+            // All of it is committed, in the log.
+            guard error.isDiskFull else { throw error }
+        }
+        database.close()
+    }
+
+    /// Makes what was changed durable when the log has grown: a run over a warm list adds a few pages
+    /// and has nothing else to move.
     package func synchronizeLongLog() throws(StorageError) {
         if database.logSize > .mebibytes(1) { try synchronize() }
     }

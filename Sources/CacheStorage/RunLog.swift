@@ -4,6 +4,9 @@ package import PrefetchModel
 
 /// The table `run`, and what the end of earlier runs means for the next one.
 package struct RunLog: Sendable {
+    /// Rows of older runs go: a run each hour for six weeks.
+    private static let keptRuns: Int64 = 1000
+
     private let database: CacheDatabase
     private let content: ContentStore
     private let partials: PartialStore
@@ -88,7 +91,6 @@ package struct RunLog: Sendable {
         guard let earliest = [doubt.unsynced, doubt.unended].compactMap(\.self).min() else {
             return 0
         }
-        if doubt.unsynced != nil { content.compareFiles() }
         let torn = try tornImages(since: earliest, unsynced: doubt.unsynced)
         if !torn.isEmpty {
             try database.write("removing rows of torn files") { database in
@@ -184,12 +186,17 @@ package struct RunLog: Sendable {
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
+            // What could not be tidied up now may be next time.
+            + (content.untidy == nil ? [] : [("strays", 1)])
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
             try PreparedStatement(
                 database,
                 sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?"
             ).execute(.init(time), .integer(Int64(exitStatus)), .text(json), .integer(run))
+            try PreparedStatement(
+                database, sql: "DELETE FROM run WHERE id <= ? AND files_synced"
+            ).execute(.integer(run - RunLog.keptRuns))
         }
     }
 }

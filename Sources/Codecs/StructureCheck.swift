@@ -7,7 +7,9 @@ import PrefetchModel
 /// A JPEG's markers are followed, so that data is missed that ends early, wherever that is. What is
 /// not found there: flipped bits in the entropy-coded data, and encoders that made nonsense of
 /// valid form. A PNG has checksums of its chunks, and its image data and that of its frames is
-/// inflated: all rows have to be there. So of a PNG nothing is overlooked that decoding finds.
+/// inflated: all rows have to be there. So of a PNG nothing is overlooked that decoding finds, but
+/// for symbols that no encoder makes (RFC 1951 section 3.2.6 reserves them), which libdeflate takes
+/// and zlib does not.
 ///
 /// Whatever ``process(_:header:recipe:limits:cancellation:)`` accepts is accepted here, too. It allocates at most
 /// about `memoryBytes`, which ``ImageHeader/structureMemoryBytes(within:)`` has given, and is cancelled as

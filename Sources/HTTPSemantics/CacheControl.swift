@@ -15,7 +15,9 @@ package struct CacheControl: Hashable, Sendable {
     /// Whether a `max-age` was there that is no number; the response counts as stale (§4.2.1).
     package private(set) var hasInvalidMaxAge = false
     /// `no-store` (§5.2.2.5), also when an argument, which it has none of, follows.
-    package private(set) var forbidsStoring = false
+    private var hasNoStore = false
+    /// `must-understand` (§5.2.2.3).
+    private var hasMustUnderstand = false
     /// `no-cache` without field names (§5.2.2.4).
     ///
     /// With names it asks only that those fields are not handed on unvalidated. This cache hands on
@@ -28,6 +30,11 @@ package struct CacheControl: Hashable, Sendable {
     package private(set) var isImmutable = false
     /// The least of all `stale-while-revalidate` (RFC 5861 §3); one that is no number is ignored.
     package private(set) var staleWhileRevalidate: Duration?
+
+    /// Whether the response must not be stored: `no-store` says so, unless `must-understand` stands
+    /// beside it. That lets a cache store what it understands the status of, and no other status is
+    /// stored here than those whose rules are followed.
+    package var forbidsStoring: Bool { hasNoStore && !hasMustUnderstand }
 
     /// Numbers beyond this count as this (§1.2.2): 68 years, as good as for ever.
     static let largestSeconds: Int64 = 1 << 31
@@ -56,7 +63,9 @@ package struct CacheControl: Hashable, Sendable {
         for directive in Directive.list(value) {
             switch directive.name {
             case "no-store":
-                forbidsStoring = true
+                hasNoStore = true
+            case "must-understand":
+                hasMustUnderstand = true
             case "no-cache":
                 if !directive.namesFields {
                     requiresValidation = true

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The bytes of a manifest from a file descriptor, decompressed when they begin with gzip's
-/// signature.
+/// signature, or from memory.
 ///
 /// Not shared between threads.
 final class ByteSource {
@@ -73,6 +73,21 @@ final class ByteSource {
         guard status.st_mode & S_IFMT != S_IFDIR else {
             throw ManifestError(path: name, operation: .open, errorNumber: EISDIR)
         }
+    }
+
+    /// Takes bytes that are there already, as they are.
+    init(_ bytes: [UInt8], name: String, readBytes: Int) {
+        self.name = name
+        self.readBytes = readBytes
+        descriptor = -1
+        closesDescriptor = false
+        isRegularFile = true
+        sizeInBytes = bytes.count
+        raw = .allocate(byteCount: max(bytes.count, 1), alignment: 16)
+        raw.copyBytes(from: bytes)
+        rawRange = 0..<bytes.count
+        coding = .plain
+        hasEnded = true
     }
 
     deinit {

@@ -14,6 +14,8 @@ import PrefetchModel
 ///   without white space, and nothing in it is percent-decoded. `HeaderField.init(requestLine:)` has
 ///   the names that are refused. At most 64 an entry, with 8 KiB in all.
 ///
+/// A `#` where a field would begin makes the rest of the line a comment.
+///
 /// Each may stand once, with `attr.` for each NAME, and `header` any number of times. The other fields of the design are refused by name until they do something.
 struct EntryFields {
     private(set) var priority: Priority?
@@ -46,7 +48,8 @@ struct EntryFields {
         var index = first
         while true {
             while index < line.count, line[index].isBlank { index += 1 }
-            guard index < line.count else { return }
+            // A comment goes to the end of the line.
+            guard index < line.count, line[index] != UInt8(ascii: "#") else { return }
             let start = index
             while index < line.count, !line[index].isBlank { index += 1 }
             try add(line, start..<index)

@@ -24,6 +24,10 @@ final class LineReading: @unchecked Sendable {
     /// About the memory of the batch's extras, which count towards its bound as its text does.
     private var extrasBytes = 0
     private var failure: ManifestError?
+    /// Met while the beginning was looked at, and not told yet.
+    private var readError: ManifestError?
+    /// Whether the beginning has been looked at.
+    private var isRecognised: Bool
 
     var isRegularFile: Bool { source.isRegularFile }
     var sizeInBytes: Int? { source.sizeInBytes }
@@ -34,6 +38,7 @@ final class LineReading: @unchecked Sendable {
         self.options = options
         buffer = .allocate(
             byteCount: options.maximumLineBytes + options.readBytes, alignment: 16)
+        isRecognised = options.format == .text
     }
 
     deinit {
@@ -41,7 +46,7 @@ final class LineReading: @unchecked Sendable {
     }
 
     func nextBatch() throws(ManifestError) -> EntryBatch? {
-        if let failure { throw failure }
+        try recognise()
         var batch = EntryBatch(manifest: source.name)
         extrasBytes = 0
         do throws(ManifestError) {
@@ -52,6 +57,35 @@ final class LineReading: @unchecked Sendable {
             if batch.records.isEmpty, let failure { throw failure }
         }
         return batch.records.isEmpty ? nil : batch
+    }
+
+    /// Makes sure that the source may be a list, before anything is taken of it. Reads up to a line's
+    /// end at least, and so far that a format shows itself where that takes no waiting.
+    ///
+    /// - Throws: when it is something else; also at every later call.
+    func recognise() throws(ManifestError) {
+        if let failure { throw failure }
+        guard !isRecognised else { return }
+        isRecognised = true
+        let wanted = min(ForeignContent.headBytes, options.maximumLineBytes)
+        while !hasEnded, readError == nil, unread.count < wanted,
+            source.isReady || nextLineEnd() == nil
+        {
+            do throws(ManifestError) {
+                try readOn()
+            } catch {
+                // What came before it is a list's beginning, perhaps.
+                readError = error
+            }
+        }
+        let head = UnsafeRawBufferPointer(rebasing: buffer[unread].prefix(wanted))
+        if let name = ForeignContent.name(of: head) {
+            let error = ManifestError(
+                path: source.name, operation: .recognise,
+                message: "looks like \(name), not a list with one URL per line")
+            failure = error
+            throw error
+        }
     }
 
     /// Adds entries until the batch is full, the source would block, or ends.
@@ -107,13 +141,18 @@ final class LineReading: @unchecked Sendable {
             searched -= unread.lowerBound
             unread = 0..<rest.count
         }
+        try readOn()
+        return true
+    }
+
+    private func readOn() throws(ManifestError) {
+        if let readError { throw readError }
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer[unread.upperBound...])
         if let count = try source.read(into: room) {
             unread = unread.lowerBound..<(unread.upperBound + count)
         } else {
             hasEnded = true
         }
-        return true
     }
 
     /// Takes one line, its line feed excluded, or the beginning of one that is too long.

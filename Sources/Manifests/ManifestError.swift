@@ -11,6 +11,8 @@ package struct ManifestError: Error, Equatable, Sendable {
         case inflate
         /// Telling the text's encoding.
         case decode
+        /// Telling a list from other kinds of files.
+        case recognise
     }
 
     /// As the user gave it; `-` for standard input. For ``Operation/configure`` the base URL.

@@ -1,8 +1,8 @@
 /// How the lines of a manifest are written.
 package enum ManifestFormat: String, CaseIterable, Sendable {
-    /// By the file; every file is `text` as long as that is the only format.
+    /// By the file: `text`, unless it begins like something that is no list of URLs.
     case auto
-    /// One URL a line with optional fields; see ``ManifestReader``.
+    /// One URL a line with optional fields, whatever it looks like; see ``ManifestReader``.
     case text
 }
 

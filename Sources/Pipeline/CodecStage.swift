@@ -20,9 +20,9 @@ struct CodecJob: Sendable {
         let origin: ResponseMetadata
         /// Whether the transport could tell that the body was whole.
         let hasFramedBody: Bool
-        /// The digest of the body of which this run's variant is stored already; the same bytes
-        /// are not decoded again.
-        let knownDigest: ContentDigest?
+        /// The digest of the body of which this run's variant is stored already, and that variant: the
+        /// same bytes are not decoded again as long as its file is whole.
+        let known: (source: ContentDigest, image: StoredImage)?
         /// Where the body's gap is filled from, if it has one.
         let part: PartKey
     }
@@ -223,7 +223,9 @@ final class CodecStage: Sendable {
             }
             return download.body.withUnsafeBytes { bytes in
                 let digest = hasher.digest(of: bytes)
-                if digest == download.knownDigest {
+                if let known = download.known, digest == known.source,
+                    case .whole = content.bytes(of: known.image, hasher: hasher)
+                {
                     return CodecCompletion(id: job.id, result: .unchanged)
                 }
                 let origin = download.origin

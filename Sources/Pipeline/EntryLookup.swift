@@ -259,7 +259,7 @@ private struct Worker {
     ) throws(StorageError) -> Bool {
         switch configuration.refresh {
         case .none: return true
-        case .all: return false
+        case .all, .force: return false
         case .stale:
             guard
                 Freshness.isFresh(

@@ -44,8 +44,8 @@ final class EntryStore: QueueSpilling {
     private static let mostDuplicateBytes = 8 << 20
     private static let endedWithoutReason: UInt8 = 1
     private static let firstReason: UInt8 = 2
-    /// The link's place and position, and the length of what follows.
-    private static let headBytes = 24
+    /// The place and the position of the record that starts next, in front of the entry's payload.
+    private static let linkBytes = 2 * 8
 
     /// `keepsOrigins` says whether anybody wants to hear where the first entry of a duplicate stands.
     init(capacity: Int, folder: String, keepsOrigins: Bool) {
@@ -130,13 +130,13 @@ final class EntryStore: QueueSpilling {
             duplicateBytes += count
             return
         }
-        var record = SpillWriter(reservingCapacity: count + 64)
-        record.put(Int(spilledDuplicates[identifier]))
-        // In front of the rest, so that it can be read at once.
-        record.put(3 * 8 + count)
-        record.put(duplicate.line)
-        record.put(index(of: duplicate.manifest))
-        record.put(duplicate.url)
+        var payload = SpillWriter(reservingCapacity: count + 32)
+        payload.put(Int(spilledDuplicates[identifier]))
+        payload.put(duplicate.line)
+        payload.put(index(of: duplicate.manifest))
+        payload.put(duplicate.url)
+        var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
+        record.put(payload: payload)
         let offset = try openFile().append(record.bytes)
         spilledDuplicates[identifier] = UInt64(offset) + 1
     }
@@ -156,16 +156,14 @@ final class EntryStore: QueueSpilling {
         while spilledDuplicates[identifier] != 0 {
             let file = try openFile()
             let offset = Int(spilledDuplicates[identifier]) - 1
-            var head = SpillReader(try file.read(16, at: offset))
-            let next = head.number()
-            let count = head.number()
-            guard count >= 3 * 8 else { throw file.damage() }
-            var reader = SpillReader(try file.read(count, at: offset + 16))
+            let payload = try file.payload(at: offset)
+            var reader = SpillReader(payload)
+            let next = reader.number()
             let line = reader.number()
             let manifest = manifests[reader.number()]
             body(
                 PendingEntry.Duplicate(manifest: manifest, line: line, url: reader.text()))
-            file.forget(16 + count, at: offset)
+            file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
             spilledDuplicates[identifier] = UInt64(next)
         }
     }
@@ -189,12 +187,10 @@ final class EntryStore: QueueSpilling {
         var record = SpillWriter(reservingCapacity: 160 + entry.url.text.utf8.count)
         record.put(next.place?.offset ?? -1)
         record.put(next.position)
-        // The length is known at the end.
         var payload = SpillWriter(reservingCapacity: 128 + entry.url.text.utf8.count)
         payload.put(identifier)
         entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
-        payload.put(~identifier)
-        record.put(payload.bytes)
+        record.put(payload: payload)
         let file = try openFile()
         let offset = try file.append(record.bytes)
         if let last {
@@ -216,20 +212,16 @@ final class EntryStore: QueueSpilling {
 
     func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
         let file = try openFile()
-        var head = SpillReader(try file.read(EntryStore.headBytes, at: place.offset))
+        var head = SpillReader(try file.read(EntryStore.linkBytes, at: place.offset))
         let offset = head.number()
         let link = SpillLink(
             place: offset < 0 ? nil : SpillPlace(offset: offset), position: head.number())
-        let count = head.number()
-        guard count >= 2 * 8 else { throw file.damage() }
-        let payload = try file.read(count, at: place.offset + EntryStore.headBytes)
+        let payload = try file.payload(at: place.offset + EntryStore.linkBytes)
         var reader = SpillReader(payload)
-        var check = SpillReader(Array(payload.suffix(8)))
         let identifier = reader.number()
-        // A disk that gives back zeros must not make an entry of them.
-        guard check.number() == ~identifier else { throw file.damage() }
         let entry = PendingEntry(from: &reader, manifests: manifests, epoch: epoch)
-        file.forget(EntryStore.headBytes + count, at: place.offset)
+        file.forget(
+            EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)
         add(entry, as: identifier)
         return (identifier, link)
     }

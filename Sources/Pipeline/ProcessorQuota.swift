@@ -43,7 +43,8 @@ package enum ProcessorQuota {
         guard numbers.count == 2, let time = numbers[0], let period = numbers[1], time > 0,
             period > 0
         else { return nil }
-        return time / period
+        let quota = time / period
+        return quota.isFinite ? quota : nil
     }
 
     /// A line of `/proc/self/cgroup` that has to do with processors.

@@ -57,6 +57,8 @@ package struct RunConfiguration: Sendable {
     package var isOffline = false
     /// Asks for what is blocked, too.
     package var retriesFailed = false
+    /// Whether content files get extended attributes.
+    package var writesFileAttributes = false
     package var durability: MetadataWriter.Durability = .normal
     /// Failures that still count as success.
     package var tolerance: FailureTolerance = .count(0)
@@ -157,10 +159,15 @@ package struct RunConfiguration: Sendable {
 package enum RefreshMode: String, CaseIterable, Sendable {
     /// Those that are not fresh any more.
     case stale
-    /// All of them.
+    /// All of them, with conditions: an origin that still has the same answers without a body.
     case all
+    /// All of them, without conditions: each is downloaded, decoded and stored anew.
+    case force
     /// None: what is stored is good, however old.
     case none
+
+    /// Whether also what is fresh is asked for.
+    var asksForFresh: Bool { self == .all || self == .force }
 }
 
 /// How many failures a run may have and still exit with 0.

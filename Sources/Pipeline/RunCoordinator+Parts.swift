@@ -18,7 +18,7 @@ extension RunCoordinator {
     func part(
         of entry: PendingEntry, _ progress: PendingEntry.Progress
     ) -> PartialStore.Part? {
-        guard !progress.ignoresParts else { return nil }
+        guard !progress.ignoresParts, configuration.refresh != .force else { return nil }
         do throws(StorageError) {
             let part = try cache.partials.part(
                 key: entry.key, url: progress.target.withoutCredentials.text)

@@ -26,7 +26,11 @@ extension RunCoordinator {
     ///   earlier ones could not be read.
     func runningStages() -> RunningStages? {
         if let stages { return stages }
-        guard let logged else { return nil }
+        guard let logged else {
+            // From here on there has to be room.
+            if let lackOfRoom { fail(lackOfRoom) }
+            return nil
+        }
         let crashes: CrashLog
         do throws(StorageError) {
             // The run's beginning, before its first file: it tells the next run to look for files
@@ -246,8 +250,17 @@ extension RunCoordinator {
                             entry, finalURL: progress.target, response: stored,
                             receivedAt: response.receivedAt, expiresAt: expiresAt),
                         hasFramedBody: response.hasFramedBody,
-                        knownDigest: progress.kept == nil ? nil : progress.copy?.sourceDigest,
+                        known: known(progress),
                         part: partKey(of: entry, progress)))))
+    }
+
+    /// The bytes that need not be decoded when they come again.
+    private func known(
+        _ progress: PendingEntry.Progress
+    ) -> (source: ContentDigest, image: StoredImage)? {
+        guard configuration.refresh != .force, let image = progress.kept, let copy = progress.copy
+        else { return nil }
+        return (copy.sourceDigest, image)
     }
 
     /// What is stored of a response: what the user calls fresh need not be selected anew for every

@@ -110,7 +110,7 @@ extension RunCoordinator {
         at now: ContinuousClock.Instant
     ) -> Bool {
         guard progress.visited.isEmpty, !progress.ignoresMemory, !progress.followsMemory,
-            configuration.refresh != .all, configuration.maximumRedirects > 0,
+            !configuration.refresh.asksForFresh, configuration.maximumRedirects > 0,
             progress.copy?.url == entry.url.withoutCredentials.text,
             let target = progress.copy.flatMap(rememberedTarget),
             target != progress.target.withoutCredentials, mayLead(from: entry.url, to: target),
@@ -188,7 +188,7 @@ extension RunCoordinator {
     ) -> [HeaderField] {
         // What is stored came from one URL. The validators of that one say nothing of another: not
         // of the hops on the way, nor of what an entry's `key` now stands for.
-        guard let copy = progress.copy,
+        guard configuration.refresh != .force, let copy = progress.copy,
             progress.target.withoutCredentials.text == copy.responseURL
         else { return [] }
         let original = copy[Recipe(encoding: .original)]
@@ -261,7 +261,6 @@ extension RunCoordinator {
         if let original = pending[identifier]?.progress?.copy?[Recipe(encoding: .original)],
             let stages
         {
-            cache.content.distrust(original)
             stages.writer.enqueue(.lost(original), token: nil)
         }
         fetchAnew(identifier)

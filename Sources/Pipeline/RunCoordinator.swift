@@ -51,6 +51,8 @@ package final class RunCoordinator {
     var reader: CacheReader?
     /// The run's row in the log; failures are noted with it.
     var logged: Int64?
+    /// Why the run's start could not be noted, when it went on without.
+    private(set) var lackOfRoom: FatalError?
     var outageRule = OutageRule()
     var hasReadAll = false
     var fatal: FatalError?
@@ -106,12 +108,10 @@ package final class RunCoordinator {
     ) -> RunSummary {
         let startedAt = wallClock()
         let clockStart = ContinuousClock.now
+        if configuration.writesFileAttributes { cache.content.writeFileAttributes() }
         do throws(StorageError) {
-            logged = try cache.log.begin(
-                manifests: configuration.manifests, at: startedAt, bootID: BootID.current(),
-                syncsFiles: configuration.durability != .off)
+            try beginLog(at: startedAt)
             if !configuration.isOffline { try recallHosts() }
-            try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: startedAt)
             try startReading(entries)
         } catch {
             fail(FatalError(error))
@@ -156,7 +156,8 @@ package final class RunCoordinator {
                 try rememberHosts()
                 try cache.log.end(
                     logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
-                try cache.synchronizeLongLog()
+                reader = nil
+                try cache.close()
             } catch {
                 fail(FatalError(error))
                 summary.exitStatus = exitStatus
@@ -168,6 +169,20 @@ package final class RunCoordinator {
         // What could not be completed says more than who stopped it.
         summary.stoppedBySignal = fatal == nil ? stopSignal : nil
         return summary
+    }
+
+    /// Notes that the run begins. Without room for that it goes on: what is warm needs none, and what
+    /// is not ends it.
+    private func beginLog(at time: Timestamp) throws(StorageError) {
+        do throws(StorageError) {
+            logged = try cache.log.begin(
+                manifests: configuration.manifests, at: time, bootID: BootID.current(),
+                syncsFiles: configuration.durability != .off)
+            try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
+        } catch {
+            guard error.isDiskFull else { throw error }
+            lackOfRoom = FatalError(error)
+        }
     }
 
     /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
@@ -186,7 +201,10 @@ package final class RunCoordinator {
     /// Lets the next run begin a new database in the place of one that turned out to be damaged.
     private func setDatabaseAside() {
         do throws(StorageError) {
-            let name = try cache.setDatabaseAside(at: wallClock())
+            guard let name = try cache.setDatabaseAside(at: wallClock()) else {
+                fatal?.hint = "run again: a check finds no damage, so it may be the disk"
+                return
+            }
             fatal?.hint =
                 "it is now \(name); run again: images come anew, and files that are the same stay"
         } catch {

@@ -97,7 +97,10 @@ package final class SpillFile {
     }
 
     /// Reads `count` bytes of a record.
+    ///
+    /// - Throws: also when the file has no such bytes, as damaged numbers may say.
     package func read(_ count: Int, at offset: Int) throws(SpillError) -> [UInt8] {
+        guard offset >= 0, count >= 0, offset <= end, count <= end - offset else { throw damage() }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
         var position = offset

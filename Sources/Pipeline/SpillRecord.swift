@@ -1,3 +1,4 @@
+import CZlib
 import PrefetchModel
 import Transfers
 
@@ -28,9 +29,41 @@ struct SpillWriter {
         put(text.utf8.count)
         bytes += text.utf8
     }
+
+    /// Puts what another writer has gathered, with its length and a checksum.
+    mutating func put(payload: SpillWriter) {
+        put(payload.bytes.count, payload.bytes.spillChecksum)
+        bytes += payload.bytes
+    }
 }
 
-/// Takes the values of a record in the order in which they were put.
+extension SpillFile {
+    /// What stands before a payload: its length and its checksum.
+    static let payloadHeadBytes = 2 * 8
+
+    /// Reads a payload that ``SpillWriter/put(payload:)`` has put, its head at `offset`.
+    ///
+    /// - Throws: also when it is not what was written: a disk that gives back anything else must not
+    ///   make an entry of it.
+    func payload(at offset: Int) throws(SpillError) -> [UInt8] {
+        var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
+        let (count, checksum) = (head.number(), head.number())
+        // No payload is empty, and the checksum of nothing is 0, as a disk that lost it gives back.
+        guard count > 0 else { throw damage() }
+        let payload = try read(count, at: offset + SpillFile.payloadHeadBytes)
+        guard payload.spillChecksum == checksum else { throw damage() }
+        return payload
+    }
+}
+
+extension [UInt8] {
+    fileprivate var spillChecksum: Int {
+        withUnsafeBufferPointer { Int(crc32_z(0, $0.baseAddress, $0.count)) }
+    }
+}
+
+/// Takes the values of a record in the order in which they were put. What was put in a payload has a
+/// checksum, so it is trusted to be whole.
 struct SpillReader {
     private let bytes: [UInt8]
     private var position = 0

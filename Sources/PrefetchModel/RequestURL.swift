@@ -15,10 +15,8 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// For people, as ``redacted``.
-    package var description: String { redacted.description }
-
-    package var redacted: RedactedURL { RedactedURL(text) }
+    /// For people, without secrets.
+    package var description: String { RedactedURL(text).description }
 
     package var isEncrypted: Bool { text.utf8.starts(with: "https:".utf8) }
 
@@ -30,7 +28,8 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         return String(text[..<authority.lowerBound] + text[host])
     }
 
-    /// The host: names in lower case, IPv4 addresses in their usual form, IPv6 addresses in brackets.
+    /// The host: names in lower case, IPv4 addresses in their usual form, IPv6 addresses in
+    /// brackets, with their zone (`[fe80::1%25eth0]`).
     package var host: Substring {
         let bytes = text.utf8[parts.host]
         let afterAddress =

@@ -25,7 +25,7 @@ func byteRateText(_ bytesPerSecond: Double) -> String {
 }
 
 /// `41 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`, `3 d 4 h`: two units at most; negative times are 0.
-func durationText(_ duration: Duration) -> String {
+package func durationText(_ duration: Duration) -> String {
     let milliseconds = max(0, duration.wholeMilliseconds)
     if milliseconds < 1000 { return "\(milliseconds) ms" }
     if milliseconds < 59_950 { return "\(decimal(Double(milliseconds) / 1000, places: 1)) s" }

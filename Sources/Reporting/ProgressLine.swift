@@ -31,10 +31,20 @@ package struct ProgressLine: Sendable {
     /// last one stays free, since a terminal that has written into it may wrap, and erasing to the
     /// end of the line would take that column away.
     package mutating func render(_ progress: RunProgress, width: Int) -> String {
+        observe(progress)
+        return "\r" + text(progress, width: max(1, width - 1)) + "\u{1B}[K"
+    }
+
+    /// The whole text, for a line of its own.
+    package mutating func line(_ progress: RunProgress) -> String {
+        observe(progress)
+        return text(progress, width: .max)
+    }
+
+    private mutating func observe(_ progress: RunProgress) {
         rates.observe(
             seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesDone,
             bytesReceived: progress.counters.bytesReceived)
-        return "\r" + text(progress, width: max(1, width - 1)) + "\u{1B}[K"
     }
 
     /// A part of the line; of those that do not fit the one with the highest rank goes first.

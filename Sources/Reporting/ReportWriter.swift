@@ -41,6 +41,8 @@ package struct ReportWriter: ~Copyable, Sendable {
     }
 
     package var isStandardOutput: Bool { file.isStandardOutput }
+    /// What messages call it.
+    package var name: String { file.name }
 
     /// What made writing fail; nothing is written any more after that, and each call throws it.
     package var firstError: ReportingError? { failure }

@@ -7,7 +7,8 @@ package import PrefetchModel
 /// changes is inside one mutex and lines never mix.
 ///
 /// Standard error that cannot be written to is no reason to stop warming a cache: the first error
-/// is kept in ``diagnosticsError`` and nothing more is written there.
+/// is kept in ``diagnosticsError`` and nothing more is written there. Nor is a reader of the report
+/// that has gone (`--report - | head`): one line says so, and the run goes on without a report.
 package final class RunReporter: RunObserving, Sendable {
     package enum Verbosity: Sendable {
         /// No progress line; the summary's text only when the exit status is not 0.
@@ -25,11 +26,19 @@ package final class RunReporter: RunObserving, Sendable {
         case none
     }
 
+    /// How progress is shown.
+    package enum Progress: Sendable {
+        case none
+        /// One line that is drawn again and again. The function gives the terminal's width in columns
+        /// each time, since it can change.
+        case line(width: @Sendable () -> Int)
+        /// A line of its own each half minute, from so long after the start on.
+        case lines(from: Duration)
+    }
+
     package struct Configuration: Sendable {
         package var verbosity = Verbosity.normal
-        /// Gives the terminal's width in columns whenever the progress line is drawn, since it can
-        /// change; nil switches the line off.
-        package var terminalWidth: (@Sendable () -> Int)?
+        package var progress = Progress.none
         /// Whether what goes to standard error may be coloured.
         package var usesColor = false
         /// Descriptors for data and for messages; they stay the caller's.
@@ -44,6 +53,10 @@ package final class RunReporter: RunObserving, Sendable {
         var report: ReportWriter?
         var summary: SummaryText
         var progressLine = ProgressLine()
+        /// Whether a line about the progress was asked for.
+        var isStatusWanted = false
+        /// When the next line of ``Progress/lines(from:)`` is due, in the run's own time.
+        var nextLine: Duration?
         /// What is on the terminal's last line; empty when nothing is.
         var shownProgress = ""
         let diagnostics: OutputFile
@@ -85,19 +98,52 @@ package final class RunReporter: RunObserving, Sendable {
             if configuration.verbosity == .verbose {
                 state.show(line: RunReporter.line(result))
             }
-            try state.report?.write(result)
+            do throws(ReportingError) {
+                try state.report?.write(result)
+            } catch .closedPipe {
+                endReport(&state)
+            }
         }
     }
 
+    /// Goes on without the report, whose reader has gone.
+    private func endReport(_ state: inout State) {
+        guard let name = state.report?.name else { return }
+        state.report = nil
+        guard configuration.verbosity != .quiet else { return }
+        state.show(
+            line: printable(
+                "prefetch: \(name): nobody reads the report any more; going on without it"))
+    }
+
     package func progressed(_ progress: RunProgress) {
-        guard configuration.verbosity != .quiet, let terminalWidth = configuration.terminalWidth
-        else { return }
         let instant = configuration.now()
         state.withLock { state in
-            guard state.progressLine.shouldRender(at: instant) else { return }
-            state.shownProgress = state.progressLine.render(progress, width: terminalWidth())
-            state.show(state.shownProgress)
+            if state.isStatusWanted {
+                state.isStatusWanted = false
+                state.show(line: state.progressLine.line(progress))
+            }
+            guard configuration.verbosity != .quiet else { return }
+            switch configuration.progress {
+            case .none: return
+            case .line(let width):
+                guard state.progressLine.shouldRender(at: instant) else { return }
+                state.shownProgress = state.progressLine.render(progress, width: width())
+                state.show(state.shownProgress)
+            case .lines(let start):
+                guard progress.elapsed >= state.nextLine ?? start else { return }
+                state.nextLine = progress.elapsed + RunReporter.lineInterval
+                state.show(line: state.progressLine.line(progress))
+            }
         }
+    }
+
+    private static let lineInterval: Duration = .seconds(30)
+
+    /// Has the progress shown once, soon, as a line of its own, whatever else is shown. May be called
+    /// from any thread.
+    package func showStatus() {
+        state.withLock { $0.isStatusWanted = true }
     }
 
     /// Writes one line to standard error, above the progress line if there is one.
@@ -110,9 +156,8 @@ package final class RunReporter: RunObserving, Sendable {
     /// Writes the report's last line and the summary. To be called once, after the run.
     ///
     /// A report that cannot be written turns a summary of success into exit status 2 with the
-    /// reason, before the summary is shown. A closed pipe leaves out the text: the program is
-    /// about to end quietly. With the report on standard output, `json` adds nothing, since the
-    /// same object is the report's last line.
+    /// reason, before the summary is shown; one whose reader has gone changes nothing. With the report
+    /// on standard output, `json` adds nothing, since the same object is the report's last line.
     ///
     /// - Throws: ``ReportingError`` of the report, else that of standard output.
     package func finish(_ summary: RunSummary, style: SummaryStyle) throws(ReportingError) {
@@ -122,17 +167,16 @@ package final class RunReporter: RunObserving, Sendable {
             var failure: ReportingError?
             do throws(ReportingError) {
                 try state.report?.finish(summary)
+            } catch .closedPipe {
+                endReport(&state)
             } catch {
                 failure = error
-                if case .system = error {
-                    summary.exitStatus = 2
-                    summary.fatalMessage = summary.fatalMessage ?? error.description
-                }
+                summary.exitStatus = 2
+                summary.fatalMessage = summary.fatalMessage ?? error.description
             }
             if style == .json, failure != nil || !reportsToStandardOutput {
                 failure = writeJSON(summary, after: failure)
             }
-            if case .closedPipe = failure { return failure }
             let isWanted = configuration.verbosity != .quiet || summary.exitStatus != 0
             if style == .text, isWanted { state.show(state.summary.render(summary)) }
             return failure

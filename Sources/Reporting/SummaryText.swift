@@ -50,7 +50,10 @@ package struct SummaryText: Sendable {
             lines.append("prefetch: stopped by \(SummaryText.signalName(signal))")
         }
         let hasFailures = summary.counters[.failed] > 0
-        lines.append(styled(headline(summary.counters), isBad: hasFailures))
+        let hasNothing = summary.counters.entriesRead == 0
+        if !hasNothing || summary.fatalMessage == nil {
+            lines.append(styled(headline(summary.counters), isBad: hasFailures))
+        }
         lines += failureLines(summary.counters)
         if let outage = summary.outage { lines.append("  \(printable(outage.description))") }
         lines += costLines(summary)

@@ -50,76 +50,6 @@ package struct Scheduler {
         fileprivate let start: Int
     }
 
-    private struct Waiting: Sendable {
-        let entry: Int
-        let position: Int
-    }
-
-    /// The waiting entries of one host with one level, the next to start first.
-    private struct Queue: Sendable {
-        let level: Int
-        /// The near end.
-        var memory: Deque<Waiting> = []
-        /// The far end, which starts after everything in memory.
-        var spilled = SpillLink.end
-        var lastSpilled: SpillPlace?
-        var spilledCount = 0
-
-        var isEmpty: Bool { memory.isEmpty && spilled.place == nil }
-        var front: Int? {
-            memory.first?.position ?? (spilled.place == nil ? nil : spilled.position)
-        }
-    }
-
-    /// A host as it is worked with.
-    private struct Host: Sendable {
-        /// Ascending by level, never holding an empty one; few, since few priorities are in use.
-        var queues: [Queue] = []
-        var running = 0
-        /// Entries that sleep until their own time.
-        var sleeping = 0
-        var pacing: HostPacing
-        /// Whether an earlier run left something about it.
-        var isRemembered = false
-        /// Known once the next run has to hear of it.
-        var name = PoolIndex.none
-        /// Whether nothing of it has to be in memory.
-        var isIdle: Bool {
-            running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
-        }
-
-        var front: Rank? {
-            guard let first = queues.first, let position = first.front else { return nil }
-            return Rank(level: first.level, position: position)
-        }
-    }
-
-    /// A position in the start order of all hosts; the smaller starts first.
-    private struct Rank: Comparable, Sendable {
-        /// The level above 54 bits of position.
-        private let value: UInt64
-
-        init(level: Int, position: Int) {
-            value = UInt64(level) << 54 | UInt64(position + 1 << 53)
-        }
-
-        var level: Int { Int(value >> 54) }
-        var position: Int { Int(value & (1 << 54 - 1)) - 1 << 53 }
-
-        static func < (left: Rank, right: Rank) -> Bool { left.value < right.value }
-    }
-
-    /// A queue of which nothing is in memory.
-    private struct PackedQueue: Sendable {
-        let first: Rank
-        let place: SpillPlace
-        /// Negative in the queues that grow at their beginning only.
-        let lastOffset: Int
-        let count: UInt32
-        /// The host's next queue.
-        var next: PoolIndex
-    }
-
     /// An entry that waits for a time of its own.
     private struct Sleeper: Comparable, Sendable {
         let wakeTime: Instant
@@ -138,21 +68,14 @@ package struct Scheduler {
     private let order: StartOrder
     package let rules: HostPacing.Rules
     private let storage: any QueueSpilling
-    private var table = HostTable()
-    /// Those hosts that are not packed.
-    private var hosts = Pool<Host>()
-    /// Hosts that nothing of runs or is in memory are packed beyond so many in ``hosts``.
-    private let mostActiveHosts: Int
-    private var packedQueues = Pool<PackedQueue>()
-    private var packedPacings = Pool<PackedPacing>()
-    private var names = NameStore()
-    private var ready = IndexedHeap<Rank>()
+    private var hosts: HostStore
+    private var ready = IndexedHeap<HostStore.Rank>()
     /// Hosts that could start something but for the time.
     private var waitingForTime = IndexedHeap<Instant>()
     /// Hosts that are given up while something of them waits, by what they would start.
-    private var givenUp = IndexedHeap<Rank>()
+    private var givenUp = IndexedHeap<HostStore.Rank>()
     /// What ``removeNext()`` goes through, by what each host would start; nil before it is called.
-    private var removal: IndexedHeap<Rank>?
+    private var removal: IndexedHeap<HostStore.Rank>?
     private var sleepers = Heap<Sleeper>()
     private var pushes = 0
     /// What the storage has thrown while entries woke.
@@ -169,9 +92,9 @@ package struct Scheduler {
     /// Entries that wait for a time of their own.
     package var sleepingCount: Int { sleepers.count }
     /// Hosts of which something is known or waited for.
-    package var hostCount: Int { table.count }
+    package var hostCount: Int { hosts.count }
     /// Hosts that take more memory than the others.
-    package var activeHostCount: Int { hosts.count }
+    package var activeHostCount: Int { hosts.activeCount }
 
     package init(
         order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling,
@@ -180,16 +103,14 @@ package struct Scheduler {
         self.order = order
         self.rules = rules
         self.storage = storage
-        self.mostActiveHosts = mostActiveHosts
+        hosts = HostStore(rules: rules, mostActive: mostActiveHosts)
     }
 
     package var isEmpty: Bool { count == 0 }
 
     /// Goes on from what earlier runs have found out about a host, of which nothing was pushed yet.
     package mutating func recall(_ memory: HostPacing.Memory, of name: String) {
-        let host = table.host(HostFingerprint(name))
-        let packed = PackedPacing(remembered: memory)
-        table[host].pacing = PoolIndex(packedPacings.insert(packed))
+        hosts.recall(memory, of: name)
     }
 
     /// Adds an entry; with standing `fresh` it comes after all pushed before it in FIFO order and
@@ -204,9 +125,9 @@ package struct Scheduler {
     ) throws {
         pushes += 1
         count += 1
-        let number = table.host(HostFingerprint(name))
-        let host = activate(number, at: now)
-        if hosts[host].isRemembered { noteName(name, of: host) }
+        let number = hosts.number(of: name)
+        let host = hosts.activate(number, at: now)
+        if hosts[host].isRemembered { hosts.noteName(name, of: host) }
         let level = Scheduler.level(priority, standing)
         if let wakeTime, wakeTime > now {
             hosts[host].sleeping += 1
@@ -233,7 +154,7 @@ package struct Scheduler {
             throw error
         }
         guard let number = ready.first?.host else { return nil }
-        let host = activate(number, at: now)
+        let host = hosts.activate(number, at: now)
         let entry = try removeFirst(of: host)
         hosts[host].running += 1
         running += 1
@@ -252,7 +173,7 @@ package struct Scheduler {
         at now: Instant
     ) throws -> (entry: Int, cause: HostPacing.Surrender)? {
         guard let number = givenUp.first?.host else { return nil }
-        let host = activate(number, at: now)
+        let host = hosts.activate(number, at: now)
         guard let cause = hosts[host].pacing.surrender else { return nil }
         let entry = try removeFirst(of: host)
         update(number, at: now)
@@ -279,7 +200,7 @@ package struct Scheduler {
 
     /// Tells that a started entry has not asked its host for anything after all.
     package mutating func withdrew(_ use: HostUse, at now: Instant) {
-        let host = activate(use.host, at: now)
+        let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
         hosts[host].pacing.withdrew(start: use.start)
@@ -293,11 +214,11 @@ package struct Scheduler {
         _ use: HostUse, of name: @autoclosure () -> String, _ signal: HostPacing.Signal,
         at now: Instant
     ) {
-        let host = activate(use.host, at: now)
+        let host = hosts.activate(use.host, at: now)
         hosts[host].running -= 1
         running -= 1
         hosts[host].pacing.finished(signal, start: use.start, at: now, rules)
-        if hosts[host].pacing.memory(rules, at: now) != nil { noteName(name(), of: host) }
+        if hosts[host].pacing.memory(rules, at: now) != nil { hosts.noteName(name(), of: host) }
         update(use.host, at: now)
     }
 
@@ -310,7 +231,7 @@ package struct Scheduler {
     ///   waits no longer then.
     package mutating func removeNext() throws -> Int? {
         if let sleeper = sleepers.popMin() {
-            let host = activate(sleeper.host, at: .now)
+            let host = hosts.activate(sleeper.host, at: .now)
             hosts[host].sleeping -= 1
             count -= 1
             return sleeper.entry
@@ -320,10 +241,10 @@ package struct Scheduler {
             ready.removeAll()
             waitingForTime.removeAll()
             givenUp.removeAll()
-            for number in table.numbers { updateRemoval(number) }
+            for number in hosts.numbers { updateRemoval(number) }
         }
         guard let number = removal?.first?.host else { return nil }
-        let host = activate(number, at: .now)
+        let host = hosts.activate(number, at: .now)
         defer { update(number, at: .now) }
         do {
             return try removeFirst(of: host)
@@ -335,7 +256,7 @@ package struct Scheduler {
     }
 
     private mutating func updateRemoval(_ number: Int) {
-        if let front = front(of: number) {
+        if let front = hosts.front(of: number) {
             removal?.set(number, to: front)
         } else {
             removal?.remove(number)
@@ -349,25 +270,7 @@ package struct Scheduler {
     package func forEachMemory<Failure: Error>(
         at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
     ) throws(Failure) {
-        for number in table.numbers {
-            let pacing: HostPacing
-            let place: PoolIndex
-            let isRemembered: Bool
-            if let active = table[number].active.index {
-                pacing = hosts[active].pacing
-                (place, isRemembered) = (hosts[active].name, hosts[active].isRemembered)
-            } else if let packed = table[number].pacing.index {
-                guard !packedPacings[packed].isUntouched else { continue }
-                pacing = packedPacings[packed].unpacked(rules, at: now)
-                place = packedPacings[packed].name
-                isRemembered = packedPacings[packed].isRemembered
-            } else {
-                continue
-            }
-            guard let name = names[place] else { continue }
-            let memory = pacing.memory(rules, at: now)
-            if memory != nil || isRemembered { try body(name, memory) }
-        }
+        try hosts.forEachMemory(at: now, body)
     }
 
     // MARK: Queues
@@ -390,7 +293,7 @@ package struct Scheduler {
             place += 1
         }
         if place == hosts[host].queues.count || hosts[host].queues[place].level != level {
-            hosts[host].queues.insert(Queue(level: level), at: place)
+            hosts[host].queues.insert(HostStore.Queue(level: level), at: place)
         }
         return place
     }
@@ -398,7 +301,7 @@ package struct Scheduler {
     /// FIFO: what comes now is the far end.
     private mutating func append(_ entry: Int, to queue: Int, of host: Int) throws {
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[queue].level)
-        let waiting = Waiting(entry: entry, position: pushes)
+        let waiting = HostStore.Waiting(entry: entry, position: pushes)
         if hosts[host].queues[queue].spilled.place == nil,
             storage.hasRoom(
                 beside: isFresh ? countInMemory : returnedInMemory, isReturning: !isFresh)
@@ -434,7 +337,7 @@ package struct Scheduler {
                 countInMemory -= 1
             }
         }
-        let waiting = Waiting(entry: entry, position: -pushes)
+        let waiting = HostStore.Waiting(entry: entry, position: -pushes)
         if storage.hasRoom(beside: countInMemory, isReturning: false) {
             hosts[host].queues[queue].memory.prepend(waiting)
             countInMemory += 1
@@ -446,7 +349,7 @@ package struct Scheduler {
     /// Spills an entry in front of what is spilled of its queue; when that fails, the new entry
     /// goes where it does no harm.
     private mutating func spillFirst(
-        _ waiting: Waiting, to queue: Int, of host: Int, isNew entry: Int
+        _ waiting: HostStore.Waiting, to queue: Int, of host: Int, isNew entry: Int
     ) throws {
         do {
             hosts[host].queues[queue].spilled = try storage.spill(
@@ -454,7 +357,8 @@ package struct Scheduler {
                 next: hosts[host].queues[queue].spilled, behind: nil)
             hosts[host].queues[queue].spilledCount += 1
         } catch {
-            hosts[host].queues[queue].memory.prepend(Waiting(entry: entry, position: -pushes))
+            hosts[host].queues[queue].memory.prepend(
+                HostStore.Waiting(entry: entry, position: -pushes))
             countInMemory += 1
             throw error
         }
@@ -483,82 +387,11 @@ package struct Scheduler {
 
     // MARK: Hosts
 
-    /// What a host would start.
-    private func front(of number: Int) -> Rank? {
-        if let host = table[number].active.index { return hosts[host].front }
-        return table[number].queue.index.map { packedQueues[$0].first }
-    }
-
-    /// Keeps the name of a host for the next run.
-    private mutating func noteName(_ name: @autoclosure () -> String, of host: Int) {
-        if hosts[host].name == .none { hosts[host].name = names.insert(name()) }
-    }
-
-    /// Unpacks a host to work with it; ``update(_:at:)`` packs it again.
-    ///
-    /// - Returns: where it is in ``hosts``.
-    private mutating func activate(_ number: Int, at now: Instant) -> Int {
-        if let host = table[number].active.index { return host }
-        var host = Host(pacing: HostPacing(rules))
-        if let index = table[number].pacing.index {
-            let packed = packedPacings[index]
-            host.pacing = packed.unpacked(rules, at: now)
-            host.isRemembered = packed.isRemembered
-            host.name = packed.name
-            packedPacings.remove(index)
-            table[number].pacing = .none
-        }
-        while let index = table[number].queue.index {
-            let packed = packedQueues[index]
-            var queue = Queue(level: packed.first.level)
-            queue.spilled = SpillLink(place: packed.place, position: packed.first.position)
-            queue.lastSpilled =
-                packed.lastOffset < 0 ? nil : SpillPlace(offset: packed.lastOffset)
-            queue.spilledCount = Int(packed.count)
-            host.queues.append(queue)
-            packedQueues.remove(index)
-            table[number].queue = packed.next
-        }
-        let index = hosts.insert(host)
-        table[number].active = PoolIndex(index)
-        return index
-    }
-
-    /// Packs a host that nothing runs of and nothing is in memory, when there are many, and forgets
-    /// it when nothing has to be known of it either.
-    private mutating func packIfIdle(_ number: Int, at now: Instant) {
-        guard let index = table[number].active.index, hosts[index].isIdle else { return }
-        let isAsNew =
-            !hosts[index].isRemembered && hosts[index].pacing.isAsNew(rules, at: now)
-        let isForgotten = isAsNew && hosts[index].queues.isEmpty
-        guard isForgotten || hosts.count > mostActiveHosts else { return }
-        let host = hosts[index]
-        hosts.remove(index)
-        hosts[index] = Host(pacing: HostPacing(rules))
-        guard !isForgotten else { return table.remove(number) }
-        table[number].active = .none
-        if !isAsNew {
-            let packed = PackedPacing(
-                host.pacing, rules, name: host.name, isRemembered: host.isRemembered)
-            table[number].pacing = PoolIndex(packedPacings.insert(packed))
-        }
-        for queue in host.queues.reversed() {
-            guard let place = queue.spilled.place, let position = queue.front else { continue }
-            table[number].queue = PoolIndex(
-                packedQueues.insert(
-                    PackedQueue(
-                        first: Rank(level: queue.level, position: position), place: place,
-                        lastOffset: queue.lastSpilled?.offset ?? -1,
-                        count: UInt32(clamping: queue.spilledCount),
-                        next: table[number].queue)))
-        }
-    }
-
     /// Wakes what has waited for a time that has come.
     private mutating func wake(at now: Instant) {
         while let sleeper = sleepers.min, sleeper.wakeTime <= now {
             sleepers.removeMin()
-            let host = activate(sleeper.host, at: now)
+            let host = hosts.activate(sleeper.host, at: now)
             hosts[host].sleeping -= 1
             let queue = queueIndex(sleeper.level, of: host)
             pushes += 1
@@ -574,9 +407,9 @@ package struct Scheduler {
 
     /// Puts a host where it belongs after its front, its running entries or its pacing changed.
     private mutating func update(_ number: Int, at now: Instant) {
-        defer { packIfIdle(number, at: now) }
+        defer { hosts.packIfIdle(number, at: now) }
         guard removal == nil else { return updateRemoval(number) }
-        let host = activate(number, at: now)
+        let host = hosts.activate(number, at: now)
         guard let front = hosts[host].front else {
             ready.remove(number)
             givenUp.remove(number)

@@ -10,22 +10,56 @@ final class CookieJar {
     let share: UnsafeMutableRawPointer
     private let handle: UnsafeMutableRawPointer
     private let path: String
-    /// Domains that the file had cookies for.
-    private var knownDomains: Set<String> = []
-    /// What all cookies take as lines of the file, at most.
-    private var bytes = 0
-    /// The size from which on ``bytes`` is looked at, and cookies go when they are that many.
-    private var limit = 0
-    private let room: Int
+    /// What the file held when the run began, which stays whatever comes.
+    private var kept: Set<Cookie> = []
+    private var keptDomains: Set<Substring> = []
+    /// Beyond so much, cookies go.
+    private var most = Extent()
+    /// What has come since the cookies were looked at.
+    private var arrived = Extent()
 
-    /// Beside what the file held, so much may come in a run: some 10 000 cookies. libcurl goes
-    /// through all of them for each that comes.
-    private static let room = 1 << 20
-    /// For one of ``knownDomains``; browsers keep about as many.
+    /// Beside what the file held, so much may come in a run. libcurl goes through all cookies of a
+    /// domain, and of a 63rd of the others, for each that comes; browsers keep about 3 000.
+    private static let room = Extent(count: 3000, bytes: 1 << 20)
+    /// For a domain that the file had cookies for; browsers keep about as many.
     private static let mostOfDomain = 180
 
-    /// Reads the file, if it is there. In a run it may grow by `room` bytes, about.
-    init(path: String, room: Int = CookieJar.room) throws(TransferLoopError) {
+    private struct Extent {
+        var count = 0
+        var bytes = 0
+
+        static func + (left: Extent, right: Extent) -> Extent {
+            Extent(count: left.count + right.count, bytes: left.bytes + right.bytes)
+        }
+
+        static func / (extent: Extent, part: Int) -> Extent {
+            Extent(count: extent.count / part, bytes: extent.bytes / part)
+        }
+
+        /// Whether it is above another one in count or in bytes.
+        func exceeds(_ other: Extent) -> Bool { count > other.count || bytes > other.bytes }
+    }
+
+    /// What tells one cookie from another (RFC 6265 section 5.3), of a line of the file.
+    private struct Cookie: Hashable {
+        let domain: Substring
+        let path: Substring
+        let name: Substring
+
+        init(line: String) {
+            // Domain, whether subdomains get it, path, whether it needs TLS, expiry, name, value.
+            let fields = line.split(
+                separator: "\t", maxSplits: 6, omittingEmptySubsequences: false)
+            var domain = fields[0]
+            if domain.hasPrefix("#HttpOnly_") { domain = domain.dropFirst("#HttpOnly_".count) }
+            self.domain = Substring(domain.drop { $0 == "." }.lowercased())
+            path = fields.count > 5 ? fields[2] : ""
+            name = fields.count > 5 ? fields[5] : ""
+        }
+    }
+
+    /// Reads the file, if it is there.
+    init(path: String) throws(TransferLoopError) {
         guard let share = curl_share_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
@@ -38,7 +72,6 @@ final class CookieJar {
         self.share = share
         self.handle = handle
         self.path = path
-        self.room = room
         for code in [
             ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share),
             ccurl_easy_set_string(handle, CURLOPT_COOKIEFILE, path),
@@ -48,42 +81,58 @@ final class CookieJar {
             throw CookieJar.error(path, code)
         }
         let lines = try lines()
-        knownDomains = Set(lines.map(CookieJar.domain))
-        bytes = lines.reduce(0) { $0 + $1.utf8.count }
-        limit = bytes + room
+        kept = Set(lines.map(Cookie.init))
+        keptDomains = Set(kept.map(\.domain))
+        most = CookieJar.extent(of: lines) + CookieJar.room
     }
 
-    /// Notes that so many bytes of `Set-Cookie` have come, which libcurl keeps all.
-    func received(_ count: Int) { bytes += count }
+    /// Notes that a cookie has come, of at most so many bytes as a line of the file.
+    func received(_ bytes: Int) { arrived = arrived + Extent(count: 1, bytes: bytes) }
 
-    /// Sees to it that cookies take no memory without end: when too many have come, those of domains
-    /// that the file did not know go, and of the others all but the first ones.
+    /// Sees to it that cookies take neither memory nor time without end.
+    ///
+    /// When too many have come, what the file held stays, then what its domains have got since, up to
+    /// a number for each; what strangers set goes. What stays leaves room, so that each look is paid
+    /// for by as many cookies that came.
     func dropExcess() throws(TransferLoopError) {
-        guard bytes > limit else { return }
-        var counts: [String: Int] = [:]
-        let all = try lines()
-        bytes = all.reduce(0) { $0 + $1.utf8.count }
-        // Many of those that came may have replaced others. With a quarter of the room left, the
-        // next look is far enough away.
-        guard bytes > limit - room / 4 else { return }
-        let kept = all.filter { line in
-            let domain = CookieJar.domain(line)
-            counts[domain, default: 0] += 1
-            return knownDomains.contains(domain)
-                && counts[domain, default: 0] <= CookieJar.mostOfDomain
+        if arrived.exceeds(CookieJar.room / 8) { try dropExcessNow() }
+    }
+
+    private func dropExcessNow() throws(TransferLoopError) {
+        arrived = Extent()
+        let lines = try lines()
+        guard CookieJar.extent(of: lines).exceeds(most) else { return }
+        let known = lines.map { (line: $0, cookie: Cookie(line: $0)) }
+            .filter { keptDomains.contains($0.cookie.domain) }
+        let old = known.filter { kept.contains($0.cookie) }
+        let new = known.filter { !kept.contains($0.cookie) }
+        var staying = old.map(\.line)
+        var extent = CookieJar.extent(of: staying)
+        var counts: [Substring: Int] = [:]
+        for (_, cookie) in old { counts[cookie.domain, default: 0] += 1 }
+        let limit = Extent(
+            count: most.count - CookieJar.room.count / 4,
+            bytes: most.bytes - CookieJar.room.bytes / 4)
+        for (line, cookie) in new {
+            let sum = extent + CookieJar.extent(of: [line])
+            guard counts[cookie.domain, default: 0] < CookieJar.mostOfDomain, !sum.exceeds(limit)
+            else { continue }
+            staying.append(line)
+            extent = sum
+            counts[cookie.domain, default: 0] += 1
         }
-        bytes = kept.reduce(0) { $0 + $1.utf8.count }
-        for line in ["ALL"] + kept {
+        for line in ["ALL"] + staying {
             let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
             guard code == CURLE_OK else { throw CookieJar.error(path, code) }
         }
+        // What the file held may have grown by itself.
+        let next = extent + CookieJar.room / 4
+        most = Extent(
+            count: max(most.count, next.count), bytes: max(most.bytes, next.bytes))
     }
 
-    /// Of a line of the file.
-    private static func domain(_ line: String) -> String {
-        var domain = line.prefix { $0 != "\t" }
-        if domain.hasPrefix("#HttpOnly_") { domain = domain.dropFirst("#HttpOnly_".count) }
-        return domain.drop { $0 == "." }.lowercased()
+    private static func extent(of lines: [String]) -> Extent {
+        lines.reduce(Extent()) { $0 + Extent(count: 1, bytes: $1.utf8.count + 1) }
     }
 
     deinit {
@@ -96,6 +145,7 @@ final class CookieJar {
     ///
     /// Ourselves, since libcurl makes a new file readable by everybody.
     func save() throws(TransferLoopError) {
+        try dropExcessNow()
         // libcurl gives them in the order of its hash table.
         let text =
             "# Netscape HTTP Cookie File\n\n" + (try lines()).sorted().map { $0 + "\n" }.joined()

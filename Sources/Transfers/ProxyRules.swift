@@ -24,7 +24,10 @@ struct ProxyRules {
         }
         guard !exceptions.isEmpty else { return proxy }
         let host = String(url.host)
-        let address = Address(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+        // Exceptions say nothing of zones.
+        let address = Address(
+            host.hasPrefix("[")
+                ? String(host.dropFirst().dropLast().prefix { $0 != "%" }) : host)
         return exceptions.contains { $0.matches(host, address) } ? nil : proxy
     }
 

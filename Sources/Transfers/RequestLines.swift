@@ -28,17 +28,26 @@ extension TransferConfiguration {
         let proxies = [requests.proxies.http, requests.proxies.https].compactMap(\.self)
         return (requests.fields + request.userFields).map(\.value)
             + [requests.credentials?.password].compactMap(\.self)
-            + ([request.url.text] + proxies).flatMap(TransferConfiguration.passwords)
+            + [request.url.credentials].compactMap(\.self).flatMap(TransferConfiguration.passwords)
+            + proxies.flatMap { proxy in
+                TransferConfiguration.credentials(inProxy: proxy)
+                    .map(TransferConfiguration.passwords) ?? []
+            }
     }
 
-    /// The password in the text of a URL or of a proxy, percent-encoded and as it is.
-    private static func passwords(in text: String) -> [String] {
+    /// `NAME:PASSWORD` of a proxy as the user wrote it. A password with a slash that should have been
+    /// escaped is one, too.
+    private static func credentials(inProxy text: String) -> Substring? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
-        // A path may hold one, too: in doubt too much is a secret.
-        guard let at = text[start...].lastIndex(of: "@"),
-            let colon = text[start..<at].firstIndex(of: ":")
-        else { return [] }
-        let password = text[text.index(after: colon)..<at]
+        let authority = text[start...].prefix { $0 != "/" }
+        let end = authority.lastIndex(of: "@") ?? text[start...].lastIndex(of: "@")
+        return end.map { text[start..<$0] }
+    }
+
+    /// The password of `NAME:PASSWORD`, percent-encoded and as it is.
+    private static func passwords(in credentials: Substring) -> [String] {
+        guard let colon = credentials.firstIndex(of: ":") else { return [] }
+        let password = credentials[credentials.index(after: colon)...]
         return [String(password), decoded(password)]
     }
 

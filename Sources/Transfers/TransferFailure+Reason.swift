@@ -76,6 +76,18 @@ extension TransferFailure {
         }
     }
 
+    /// What happened, where libcurl's own words for the code are for other cases of it.
+    static func message(curlCode: CURLcode, in phase: Phase) -> String? {
+        switch (curlCode, phase) {
+        case (CURLE_WRITE_ERROR, _):
+            "there is data after the end of the compressed body"
+        case (CURLE_OUT_OF_MEMORY, .answering), (TransferFailure.tooLarge, _):
+            "the response header is too long"
+        default:
+            nil
+        }
+    }
+
     /// CURLE_TOO_LARGE: a field grew larger than allowed (libcurl 8.6).
     private static let tooLarge = CURLcode(rawValue: 100)
 }

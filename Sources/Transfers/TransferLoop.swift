@@ -109,7 +109,7 @@ package final class TransferLoop: Sendable {
 
         func cancelActive() {
             for transfer in active.values {
-                curl_multi_remove_handle(multi, transfer.handle)
+                curl_multi_remove_handle(multi, transfer.handle.pointer)
                 ended.append(transfer.cancelled(at: wallClock()))
                 transfer.reset()
                 idle.append(transfer)
@@ -155,8 +155,9 @@ package final class TransferLoop: Sendable {
                         request, emptiesAddressCache: sinceEmptying == 0,
                         closesConnection: request.isLastOfHost
                             && connections >= TransferLoop.fewConnections)
-                    active[transfer.handle] = transfer
-                    try check(curl_multi_add_handle(multi, transfer.handle), "adding a transfer")
+                    active[transfer.handle.pointer] = transfer
+                    try check(
+                        curl_multi_add_handle(multi, transfer.handle.pointer), "adding a transfer")
                 }
             }
 
@@ -171,7 +172,7 @@ package final class TransferLoop: Sendable {
                 // The message does not outlive the removal of its handle.
                 let code = ccurl_message_result(message)
                 ended.append(transfer.complete(code, at: wallClock()))
-                connections += transfer.openedConnections
+                connections += transfer.handle.openedConnections
                 curl_multi_remove_handle(multi, handle)
                 transfer.reset()
                 idle.append(transfer)
@@ -183,8 +184,8 @@ package final class TransferLoop: Sendable {
                     guard let completion = transfer.expired(at: now, wallClock: wallClock) else {
                         continue
                     }
-                    curl_multi_remove_handle(multi, transfer.handle)
-                    active[transfer.handle] = nil
+                    curl_multi_remove_handle(multi, transfer.handle.pointer)
+                    active[transfer.handle.pointer] = nil
                     transfer.reset()
                     idle.append(transfer)
                     ended.append(completion)

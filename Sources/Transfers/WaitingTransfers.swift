@@ -3,22 +3,30 @@
 /// Kept up to date by the transfers, so that a turn of the loop costs the same however many run
 /// and wait. Used on the loop's thread only.
 final class WaitingTransfers {
-    /// By the identifiers of their requests, which the oldest has the lowest of.
+    /// In the order of their starts.
     private var transfers: [ActiveTransfer] = []
+    private var starts = 0
     /// What the bodies of running transfers have reserved.
     private(set) var heldBytes = 0
     /// Whether one of them may take memory beyond the budget.
     var hasOverdraft = false
 
+    /// The one that was started first.
     var oldest: ActiveTransfer? { transfers.first }
+
+    /// The number of a transfer that starts now.
+    func nextStart() -> Int {
+        starts += 1
+        return starts
+    }
 
     /// Newer ones pause later as a rule, so that this moves few.
     func insert(_ transfer: ActiveTransfer) {
-        transfers.insert(transfer, at: index(of: transfer.request.id))
+        transfers.insert(transfer, at: index(of: transfer.start))
     }
 
     func remove(_ transfer: ActiveTransfer) {
-        let index = index(of: transfer.request.id)
+        let index = index(of: transfer.start)
         guard index < transfers.count, transfers[index] === transfer else { return }
         transfers.remove(at: index)
     }
@@ -40,12 +48,12 @@ final class WaitingTransfers {
         heldBytes += change
     }
 
-    /// The place of the first transfer whose identifier is not lower.
-    private func index(of identifier: Int) -> Int {
+    /// The place of the first transfer that was not started before.
+    private func index(of start: Int) -> Int {
         var range = 0..<transfers.count
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2
-            if transfers[middle].request.id < identifier {
+            if transfers[middle].start < start {
                 range = (middle + 1)..<range.upperBound
             } else {
                 range = range.lowerBound..<middle

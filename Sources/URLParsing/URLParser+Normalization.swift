@@ -7,7 +7,9 @@ extension URLParser {
 
     /// Judges the scheme by libcurl's rule, since libcurl says of `data:` and `mailto:` only that
     /// slashes are missing.
-    func checkScheme(_ bytes: Span<UInt8>, hasBase: Bool) throws(EntryBatch.Problem) {
+    func checkScheme(
+        _ bytes: Span<UInt8>, hasBase: Bool, isListed: Bool
+    ) throws(EntryBatch.Problem) {
         guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "#") else {
             throw EntryBatch.Problem(reason: .invalidEntry, message: "the URL is empty")
         }
@@ -24,9 +26,9 @@ extension URLParser {
         let scheme = String(
             decoding: (0..<length).map { bytes[$0].lowercased }, as: UTF8.self)
         if scheme == "http" || scheme == "https" { return }
-        // A host and its port: `localhost:8080/a.png`.
+        // A host and its port: `localhost:8080/a.png`. Who has listed it can mend it.
         if length + 1 < bytes.count, bytes[length + 1].isDecimalDigit {
-            throw URLParser.problem(CURLUE_BAD_SCHEME)
+            throw URLParser.problem(isListed ? CURLUE_BAD_SCHEME : CURLUE_UNSUPPORTED_SCHEME)
         }
         // `user:password@host` looks like a scheme and its rest.
         guard !(length..<bytes.count).contains(where: { bytes[$0] == UInt8(ascii: "@") }) else {

@@ -151,7 +151,7 @@ package final class URLParser {
     private func parsed(
         _ bytes: Span<UInt8>, base: OpaquePointer?
     ) throws(EntryBatch.Problem) -> ParsedURL {
-        try checkScheme(bytes, hasBase: base != nil)
+        try checkScheme(bytes, hasBase: base != nil, isListed: base == nil || base == self.base)
         try terminate(bytes)
         // A handle that has held a URL resolves the next one against it, and cannot be emptied:
         // setting the URL to NULL does nothing.
@@ -258,7 +258,8 @@ package final class URLParser {
         try appendASCIIHost(converted, to: &text)
     }
 
-    /// An IPv6 address as RFC 5952 writes it, for which libcurl leaves any spelling.
+    /// An IPv6 address as RFC 5952 writes it. libcurl keeps a spelling that would not get shorter,
+    /// `::AB` or `::FFFF:1.2.3.4`.
     private static func usualIPv6(
         _ bytes: some Sequence<UInt8>
     ) throws(EntryBatch.Problem) -> [UInt8] {

@@ -8,8 +8,8 @@ struct CacheOptions: ParsableArguments {
         name: .customLong("cache-dir"),
         help: ArgumentHelp(
             """
-            The cache's directory (default: $PREFETCH_CACHE_DIR, else $XDG_CACHE_HOME/prefetch, \
-            else ~/.cache/prefetch).
+            The cache's directory (default: $PREFETCH_CACHE_DIR, else $CACHE_DIRECTORY, which \
+            systemd sets, else $XDG_CACHE_HOME/prefetch, else ~/.cache/prefetch).
             """, valueName: "dir"))
     var cacheDirectory: String?
 
@@ -22,11 +22,15 @@ struct CacheOptions: ParsableArguments {
             return trimmed(cacheDirectory)
         }
         if let path = environment("PREFETCH_CACHE_DIR") { return trimmed(path) }
+        // systemd's, for a service with CacheDirectory=; of several the first.
+        if let path = environment("CACHE_DIRECTORY")?.prefix(while: { $0 != ":" }), !path.isEmpty {
+            return trimmed(String(path))
+        }
         // A relative XDG_CACHE_HOME is to be ignored (XDG Base Directory Specification).
         if let base = environment("XDG_CACHE_HOME"), base.hasPrefix("/") {
             return trimmed(base) + "/prefetch"
         }
-        guard let home = environment("HOME") else {
+        guard let home = environment("HOME") ?? CacheOptions.homeOfUser else {
             throw CommandFailure.unusable(
                 "there is no HOME to keep a cache in", hint: "name a directory with --cache-dir")
         }
@@ -48,6 +52,13 @@ struct CacheOptions: ParsableArguments {
         } catch {
             throw CommandFailure(error, missingStatus: missingStatus)
         }
+    }
+
+    /// As the system's list of users has it, for services without `HOME`.
+    private static var homeOfUser: String? {
+        guard let entry = getpwuid(geteuid()), let path = entry.pointee.pw_dir, path.pointee != 0
+        else { return nil }
+        return String(cString: path)
     }
 
     private func trimmed(_ path: String) -> String {

@@ -24,13 +24,12 @@ struct ChangeOptions: ParsableArguments {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         do {
-            guard
-                let opened = try OpenCache.openExisting(path: path, waiting: lock.waiting)
-            else {
-                throw CommandFailure(
-                    exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
-                    hint: "--lock wait waits for it")
+            let held = HeldCache(path: path, lock: lock, isQuiet: false)
+            let opened = try held.open(hint: "--lock wait waits for it") {
+                try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
             }
+            // Only `skip` gives none, which is refused here.
+            guard let opened else { throw CommandFailure.unusable("\(path): was not opened") }
             let result = Result { try work(opened) }
             // Also after a failure: what a killed run left behind must not be moved unsynced.
             try opened.synchronize()

@@ -2,7 +2,7 @@ import Glibc
 import Manifests
 import PrefetchModel
 
-/// Several manifests, read one after the other.
+/// Several manifests, read one after the other, and the URLs among the arguments after them.
 ///
 /// All are opened before anything is read, so that a wrong name is said at once and not after
 /// hours.
@@ -13,13 +13,28 @@ struct ManifestSequence: EntryReading {
     let isRegularFiles: Bool
     let sizeInBytes: Int?
 
-    init(paths: [String], options: ManifestOptions) throws {
-        if paths.filter({ $0 == "-" }).count > 1 {
+    /// The names of the manifests, for people and for the log of runs: URLs may hold secrets.
+    let names: [String]
+
+    /// What stands for the URLs among the arguments, which are a list of their own.
+    private static let nameOfURLs = "arguments"
+
+    /// Takes paths, `-` for standard input, and URLs.
+    init(arguments: [String], options: ManifestOptions) throws {
+        if arguments.filter({ $0 == "-" }).count > 1 {
             throw CommandFailure(
                 exitStatus: 64, message: "standard input can be read once")
         }
+        let urls = arguments.filter(ManifestSequence.isURL)
+        let paths = arguments.filter { !ManifestSequence.isURL($0) }
+        names = paths + (urls.isEmpty ? [] : [ManifestSequence.nameOfURLs])
         do {
             readers = try paths.map { try ManifestReader(path: $0, options: options) }
+            if !urls.isEmpty {
+                readers.append(
+                    try ManifestReader(
+                        lines: urls, name: ManifestSequence.nameOfURLs, options: options))
+            }
         } catch let error as ManifestError {
             throw CommandFailure.unusable(
                 error.description, hint: ManifestSequence.hint(for: error))
@@ -28,9 +43,19 @@ struct ManifestSequence: EntryReading {
         sizeInBytes = readers.compactMap(\.sizeInBytes).reduce(0, +)
     }
 
+    private static func isURL(_ argument: String) -> Bool {
+        let start = argument.prefix(8).lowercased()
+        return start.hasPrefix("http://") || start == "https://"
+    }
+
     private static func hint(for error: ManifestError) -> String? {
-        if error.path.hasPrefix("http://") || error.path.hasPrefix("https://") {
-            return "a manifest is a file; for single URLs: echo URL | prefetch -"
+        if error.code == ENOENT, error.operation == .open,
+            let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands)
+        {
+            return "did you mean `prefetch \(name)`?"
+        }
+        if error.operation == .recognise {
+            return "--format text reads it line by line anyway"
         }
         return error.code == EISDIR
             ? "name a file in it, or pass its list on standard input with -" : nil

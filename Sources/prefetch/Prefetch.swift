@@ -24,6 +24,10 @@ struct Prefetch: ParsableCommand {
         ],
         defaultSubcommand: RunCommand.self)
 
+    /// Their names.
+    static let subcommands = Set(
+        configuration.subcommands.compactMap { $0.configuration.commandName })
+
     static func main() {
         // A closed pipe and a file-size limit are answers of the calls that meet them.
         signal(SIGPIPE, SIG_IGN)
@@ -31,7 +35,9 @@ struct Prefetch: ParsableCommand {
         ccrash_install()
         OpenFiles.raiseLimit()
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(
+                CommandArguments.normalized(
+                    Array(CommandLine.arguments.dropFirst()), subcommands: subcommands))
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
@@ -51,8 +57,14 @@ struct Prefetch: ParsableCommand {
             ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")
             : OutputFile(borrowing: STDERR_FILENO, name: "standard error")
         guard text.count > 1 else { return }
-        // A reader that has gone has seen enough.
-        try? output.write(text)
+        do {
+            try output.write(text)
+        } catch .closedPipe {
+            // Who has gone has seen enough.
+        } catch {
+            CommandFailure.unusable(error.description).report()
+            ProcessEnd.leave(2)
+        }
     }
 }
 

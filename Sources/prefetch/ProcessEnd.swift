@@ -11,7 +11,7 @@ enum ProcessEnd {
 
     /// Ends the process by the signal, so that whoever started it sees why.
     static func die(of signal: Int32) -> Never {
-        ccrash_flush()
+        ccrash_save_coverage()
         Glibc.signal(signal, SIG_DFL)
         var set = sigset_t()
         sigemptyset(&set)

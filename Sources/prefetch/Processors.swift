@@ -9,17 +9,23 @@ enum Processors {
         let allowed = Int(clinux_allowed_processors())
         let count = allowed > 0 ? allowed : max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         guard let quota = ProcessorQuota.smallest(reading: contents) else { return count }
-        return min(count, max(1, Int(quota.rounded(.up))))
+        // First the smaller of both, since a number without end is none.
+        return max(1, Int(min(Double(count), quota).rounded(.up)))
     }
 
-    /// The text of a file of the kernel's; nil when it is not there or very long.
+    /// The text of a file of the kernel's; nil when it is not there or longer than 4 MiB.
     private static func contents(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
+        // Mounts of containers take about a kibibyte each.
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var count = 0
-        while count < bytes.count {
+        while true {
+            if count == bytes.count {
+                guard count < 4 << 20 else { return nil }
+                bytes += [UInt8](repeating: 0, count: count)
+            }
             let result = bytes.withUnsafeMutableBytes {
                 read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
             }
@@ -28,6 +34,5 @@ enum Processors {
             guard result > 0 else { return String(decoding: bytes[..<count], as: UTF8.self) }
             count += result
         }
-        return nil
     }
 }

@@ -22,7 +22,10 @@ struct RunCommand: ParsableCommand {
             could not be completed, 64 wrong usage, 75 another run holds the cache.
             """)
 
-    @Argument(help: ArgumentHelp("Manifests to read, in this order.", valueName: "manifest"))
+    @Argument(
+        help: ArgumentHelp(
+            "Manifests to read, in this order; URLs among them are read last.",
+            valueName: "manifest"))
     var manifests: [String]
 
     @OptionGroup var cache: CacheOptions
@@ -35,17 +38,14 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         let signals = try watchSignals()
-        var configuration = try self.configuration()
-        let reader = try ManifestSequence(paths: manifests, options: manifestOptions())
+        let reader = try ManifestSequence(arguments: manifests, options: manifestOptions())
+        var configuration = try self.configuration(manifests: reader.names)
         try OpenFiles.require(RunConfiguration.leastDescriptors) {
             configuration.fit(toDescriptors: $0)
         }
         let path = try cache.path()
         guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
-            if limits.lock == .skip { return }
-            throw CommandFailure(
-                exitStatus: EX_TEMPFAIL, message: "\(path): another run holds this cache",
-                hint: "--lock wait waits for it, --lock skip ends quietly")
+            return
         }
         report(opened.repair, in: path)
         let reporter = try showing.reporter(manifests: manifests)
@@ -54,11 +54,12 @@ struct RunCommand: ParsableCommand {
         let coordinator = RunCoordinator(
             configuration: configuration, cache: opened, observer: reporter, control: control,
             wallClock: WallClock.now)
+        signals.onStatusRequest { reporter.showStatus() }
         signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
             reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
         if summary.counters.entriesRead == 0, summary.exitStatus == 0 {
-            reporter.message("\(manifests.joined(separator: ", ")): no entries")
+            reporter.message("\(reader.names.joined(separator: ", ")): no entries")
         }
         var status = summary.exitStatus
         do throws(ReportingError) {
@@ -85,11 +86,14 @@ struct RunCommand: ParsableCommand {
     }
 
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
-        do throws(StorageError) {
-            return try OpenCache.openForRun(
-                path: path, waiting: limits.lock.waiting, openFolders: openFolders,
-                at: WallClock.now())
-        } catch {
+        let held = HeldCache(path: path, lock: limits.lock, isQuiet: showing.quiet)
+        do {
+            return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
+                try OpenCache.openForRun(
+                    path: path, waiting: $0, openFolders: openFolders, at: WallClock.now(),
+                    whenHeld: $1)
+            }
+        } catch let error as StorageError {
             throw CommandFailure(error)
         }
     }
@@ -101,6 +105,15 @@ struct RunCommand: ParsableCommand {
                 "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); it is now \(name)")
             StandardError.write(
                 "hint: a new one is begun; images come anew, and files that are the same stay")
+        }
+        if repair.hadNoDatabase {
+            StandardError.write(
+                "prefetch: \(path): has images but no database; starting a new one")
+            StandardError.write("hint: images are fetched again; files that are the same are kept")
+        }
+        if let untidy = repair.untidy {
+            StandardError.write("prefetch: \(untidy.description); left in place")
+            if let hint = untidy.hint { StandardError.write("hint: \(hint)") }
         }
         if repair.tornImages > 0 {
             StandardError.write(
@@ -115,7 +128,7 @@ struct RunCommand: ParsableCommand {
         ManifestOptions(format: limits.format, baseURL: limits.baseURL)
     }
 
-    private func configuration() throws -> RunConfiguration {
+    private func configuration(manifests: [String]) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: Processors.available)

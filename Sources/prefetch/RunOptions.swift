@@ -131,8 +131,8 @@ struct LimitOptions: ParsableArguments {
 struct FreshnessOptions: ParsableArguments {
     @Option(
         help: """
-            Which cached images are asked for again: those that are stale, all, or none, however \
-            old.
+            Which cached images to ask for again: those that are stale, all (with conditions), all \
+            without conditions (force), or none, however old.
             """)
     var refresh: RefreshMode = .stale
 
@@ -186,8 +186,8 @@ struct FreshnessOptions: ParsableArguments {
         if lifetime != nil, minimumLifetime != nil || maximumLifetime != nil {
             throw ValidationError("--ttl leaves nothing to --min-ttl and --max-ttl")
         }
-        if offline, refresh == .all {
-            throw ValidationError("--offline and --refresh all exclude each other")
+        if offline, refresh == .all || refresh == .force {
+            throw ValidationError("--offline and --refresh \(refresh.rawValue) exclude each other")
         }
     }
 
@@ -214,7 +214,11 @@ struct ShowingOptions: ParsableArguments {
     @Option(help: "The summary: text on standard error, json on standard output, or none.")
     var summary: RunReporter.SummaryStyle = .text
 
-    @Option(help: "The progress line; auto shows it on a terminal.")
+    @Option(
+        help: """
+            Progress: auto shows a line on a terminal, and a line each 30 s after the first minute \
+            where CI is true; always shows lines elsewhere, too.
+            """)
     var progress: Showing = .auto
 
     @Option(help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
@@ -239,11 +243,9 @@ struct ShowingOptions: ParsableArguments {
         }
         var configuration = RunReporter.Configuration()
         configuration.verbosity = quiet ? .quiet : verbose ? .verbose : .normal
-        if progress.isOn(automatically: StandardError.isTerminal), !quiet {
-            configuration.terminalWidth = { StandardError.width }
-        }
+        configuration.progress = shownProgress
         let isColourWanted =
-            StandardError.isTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
+            StandardError.isCapableTerminal && (getenv("NO_COLOR").map { $0.pointee == 0 } ?? true)
         configuration.usesColor = color.isOn(automatically: isColourWanted)
         do throws(ReportingError) {
             return RunReporter(
@@ -253,6 +255,18 @@ struct ShowingOptions: ParsableArguments {
                 })
         } catch {
             throw CommandFailure.unusable(error.description)
+        }
+    }
+
+    /// A line that is drawn again on a terminal that can do that, lines of their own elsewhere: when
+    /// they are asked for, and in continuous integration, which takes silence for a hang.
+    private var shownProgress: RunReporter.Progress {
+        switch progress {
+        case .never: .none
+        case _ where StandardError.isCapableTerminal: .line { StandardError.width }
+        case .always: .lines(from: .zero)
+        case .auto:
+            getenv("CI").map { String(cString: $0) } == "true" ? .lines(from: .seconds(60)) : .none
         }
     }
 

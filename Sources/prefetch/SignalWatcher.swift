@@ -2,7 +2,8 @@ import Glibc
 import Pipeline
 import PrefetchModel
 
-/// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own.
+/// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own, and SIGUSR1, which asks for a line about
+/// the progress.
 ///
 /// Until somebody takes them over, and from the second one on, they end the process at once. The
 /// signals are blocked in every other thread, which are all started later and inherit the mask,
@@ -12,11 +13,12 @@ final class SignalWatcher: Sendable {
     typealias Handler = @Sendable (Int32) -> Void
 
     private let handler = Monitor<Handler?>(nil)
+    private let statusHandler = Monitor<(@Sendable () -> Void)?>(nil)
     private let signals: [Int32]
 
     /// - Throws: when the system has no room for the thread.
     init() throws(ThreadError) {
-        signals = [SIGINT, SIGTERM, SIGHUP].filter { !SignalWatcher.isIgnored($0) }
+        signals = [SIGINT, SIGTERM, SIGHUP, SIGUSR1].filter { !SignalWatcher.isIgnored($0) }
         var set = SignalWatcher.set(of: signals)
         pthread_sigmask(SIG_BLOCK, &set, nil)
         try OwnedThread(name: "signals") { self.watch() }.detach()
@@ -27,10 +29,19 @@ final class SignalWatcher: Sendable {
         self.handler.withLock { $0 = handler }
     }
 
+    /// Calls `handler` on the watcher's thread at each SIGUSR1; before, it does nothing.
+    func onStatusRequest(_ handler: @escaping @Sendable () -> Void) {
+        statusHandler.withLock { $0 = handler }
+    }
+
     private func watch() {
         var set = SignalWatcher.set(of: signals)
         var signal: Int32 = 0
         while sigwait(&set, &signal) == 0 {
+            if signal == SIGUSR1 {
+                statusHandler.withLock { $0 }?()
+                continue
+            }
             let handler = self.handler.withLock { handler in
                 defer { handler = nil }
                 return handler

@@ -12,6 +12,11 @@ enum StandardError {
 
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
+    /// Whether it is a terminal that can erase a line and show colours.
+    static var isCapableTerminal: Bool {
+        isTerminal && getenv("TERM").map { String(cString: $0) } != "dumb"
+    }
+
     /// Columns, 80 where the terminal does not say.
     static var width: Int {
         var size = winsize()

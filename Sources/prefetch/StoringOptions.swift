@@ -63,6 +63,14 @@ struct StoringOptions: ParsableArguments {
             """, valueName: "how"))
     var check: SourceCheck = .decode
 
+    @Flag(
+        name: .customLong("file-attributes"),
+        help: """
+            Give content files the extended attributes user.xdg.origin.url and user.mime_type, which \
+            take a block of each file on many file systems.
+            """)
+    var fileAttributes = false
+
     @Option(
         help: ArgumentHelp(
             """
@@ -94,6 +102,7 @@ struct StoringOptions: ParsableArguments {
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         configuration.recipe = recipe
         configuration.check = check
+        configuration.writesFileAttributes = fileAttributes
         configuration.durability = sync
     }
 }

@@ -174,7 +174,6 @@ struct MetadataChangeTests {
         try store([sample], in: cache)
         let path = cache.directory.path(of: sample.row.image)
         try Data("hole!".utf8).write(to: URL(fileURLWithPath: path))
-        cache.content.distrust(sample.row.image)
         _ = try commit([.lost(sample.row.image)], in: cache)
         #expect(try Lookup(cache)(["http://a/1"]) == [nil])
         #expect(!FileManager.default.fileExists(atPath: path))

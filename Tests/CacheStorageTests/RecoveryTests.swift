@@ -188,7 +188,112 @@ struct RecoveryTests {
         #expect(try Data(contentsOf: URL(filePath: database)) == before)
     }
 
+    /// SQLite takes such a file for an empty database; what it held is gone all the same.
+    @Test(arguments: ["x", "\0", "\n\n"])
+    func aFileOfAByteIsADamagedDatabase(text: String) throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try Data(text.utf8).write(to: URL(filePath: database))
+        #expect {
+            try OpenCache.openExisting(path: path, waiting: .none)
+        } throws: {
+            ($0 as? StorageError)?.isDamage == true
+        }
+        #expect(try Data(contentsOf: URL(filePath: database)) == Data(text.utf8))
+        let cache = try openForRun()
+        #expect(cache.repair.damage != nil)
+        // Files whose rows are gone are the images of the next run.
+        for sample in samples {
+            #expect(FileManager.default.fileExists(atPath: file(of: sample.row)))
+        }
+    }
+
+    @Test func imagesWithoutADatabaseAreSaid() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        for suffix in ["", "-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: database + suffix)
+        }
+        #expect(try openForRun().repair.hadNoDatabase)
+        #expect(try !openForRun().repair.hadNoDatabase)
+    }
+
+    /// A disk that fails for a moment makes a sound database look damaged.
+    @Test func aDatabaseInWhichNothingIsFoundIsSetAsideTheSecondTimeOnly() throws {
+        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        do {
+            let cache = try openForRun()
+            #expect(try cache.setDatabaseAside(at: time(50)) == nil)
+        }
+        let cache = try openForRun()
+        #expect(cache.repair.damage == nil)
+        #expect(try keys(in: cache).count == 2)
+        #expect(try cache.setDatabaseAside(at: time(60)) != nil)
+    }
+
     // MARK: What names a resource
+
+    /// A run would call them fresh, and nobody could get them.
+    @Test func whatIsCalledFreshHasItsVariant() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        try runSQL("DELETE FROM variant WHERE resource_id = 2", database)
+        let cache = try openForRun()
+        #expect(cache.repair.damage == nil)
+        let lookup = try Lookup(cache)
+        #expect(try lookup(["http://a/1"]) != [nil])
+        #expect(try lookup(["http://a/2"]) == [nil])
+        #expect(!FileManager.default.fileExists(atPath: file(of: samples[1].row)))
+    }
+
+    // MARK: What is in the way
+
+    /// The permissions of a file do not tell for root; a folder in a file's place does.
+    @Test func whatCannotBeTidiedUpKeepsNobodyFromUsingTheCache() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: false)
+        let digest = String(repeating: "0", count: 64)
+        for folder in ["tmp/folder", "content/00/\(digest).png"] {
+            try FileManager.default.createDirectory(
+                atPath: path + "/" + folder, withIntermediateDirectories: true)
+        }
+        for _ in 0..<2 {
+            let cache = try openForRun()
+            #expect(cache.repair.untidy?.code == .system(EISDIR))
+            #expect(try keys(in: cache).count == samples.count)
+            let run = try cache.log.begin(manifests: ["m"], at: time(30))
+            try cache.log.end(run, at: time(40), exitStatus: 0, counters: RunCounters())
+        }
+        for folder in ["tmp/folder", "content/00/\(digest).png"] {
+            try FileManager.default.removeItem(atPath: path + "/" + folder)
+        }
+        #expect(try openForRun().repair.untidy == nil)
+    }
+
+    @Test func whatStaysOfACacheThatWasRemovedIsOne() throws {
+        let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
+        for name in [
+            "CACHEDIR.TAG", "prefetch.sqlite", "prefetch.sqlite-wal", "prefetch.sqlite-shm",
+        ] {
+            try? FileManager.default.removeItem(atPath: path + "/" + name)
+        }
+        #expect(try openForRun().repair.hadNoDatabase)
+        #expect(FileManager.default.fileExists(atPath: file(of: samples[0].row)))
+    }
+
+    @Test(arguments: ["content/ab/other.png", "content/abc/x", "content/x", "other"])
+    func aFolderOfSomebodyElseIsNoRestOfACache(name: String) throws {
+        let file = URL(filePath: path + "/" + name)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data().write(to: file)
+        #expect(throws: StorageError.self) { try openForRun() }
+    }
+
+    @Test func rowsOfOldRunsGo() throws {
+        let cache = try openForRun()
+        for number in 0..<1010 {
+            let run = try cache.log.begin(manifests: ["m"], at: time(Int64(number)))
+            try cache.log.end(run, at: time(Int64(number)), exitStatus: 0, counters: RunCounters())
+        }
+        #expect(try queried("SELECT count(*), max(id) FROM run", database).hasPrefix("1000"))
+    }
 
     /// Identifiers are given anew, and other programs have foreign keys off.
     @Test func whatIsRemovedByHandLeavesNothingThatAnotherResourceIsTakenFor() throws {

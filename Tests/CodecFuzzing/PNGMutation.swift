@@ -1,10 +1,11 @@
 internal import CPNG
 internal import Glibc
+package import SeededRandom
 
 /// Changes a PNG the way a fuzzer has to: checksums are right afterwards, and image data is changed
 /// before it is compressed. Random bytes alone get no further than the first check.
 package struct PNGMutation {
-    private var random: Random
+    private var random: SplitMix
     /// Changes bytes at random, to at most so many.
     private let mutate: (inout [UInt8], Int) -> Void
 
@@ -26,7 +27,7 @@ package struct PNGMutation {
     ]
 
     package init(seed: UInt64, mutate: @escaping (inout [UInt8], Int) -> Void) {
-        random = Random(state: seed)
+        random = SplitMix(seed: seed)
         self.mutate = mutate
     }
 
@@ -191,20 +192,7 @@ package struct PNGMutation {
     }
 }
 
-/// SplitMix64.
-package struct Random {
-    private var state: UInt64
-
-    package init(state: UInt64) { self.state = state }
-
-    package mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-
+extension SplitMix {
     /// A number from 0 to below `count`, which is above 0.
     package mutating func below(_ count: Int) -> Int { Int(next() % UInt64(max(count, 1))) }
 

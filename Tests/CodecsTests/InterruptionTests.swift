@@ -1,5 +1,6 @@
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Codecs
@@ -43,7 +44,7 @@ import Testing
 
         private func make() throws -> [UInt8] {
             let (width, height) = (1536, 1024)
-            var numbers = SeededNumbers(seed: 7)
+            var numbers = SplitMix(seed: 7)
             let samples = (0..<width * height * 3).map { place in
                 UInt8(truncatingIfNeeded: place / 3000 + Int(numbers.next() & 7))
             }

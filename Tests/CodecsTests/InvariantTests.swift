@@ -2,6 +2,7 @@ import CodecFuzzing
 import Codecs
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 /// What must hold for any bytes, on files that a fuzzer found and on changed samples.
@@ -37,7 +38,7 @@ import Testing
 
     @Test(arguments: 0..<40)
     func holdForChangedImages(seed: Int) throws {
-        var random = Random(state: UInt64(seed))
+        var random = SplitMix(seed: UInt64(seed))
         for source in Samples.jpegs + Samples.pngs {
             for _ in 0..<10 {
                 let changed = InvariantTests.changed(source, &random)
@@ -54,8 +55,8 @@ import Testing
         }
     }
 
-    private static func changed(_ source: [UInt8], _ random: inout Random) -> [UInt8] {
-        var bytes = Random(state: random.next())
+    private static func changed(_ source: [UInt8], _ random: inout SplitMix) -> [UInt8] {
+        var bytes = SplitMix(seed: random.next())
         var mutation = PNGMutation(seed: random.next()) { data, maximum in
             bytes.change(&data, maximumBytes: maximum)
         }
@@ -69,7 +70,7 @@ import Testing
     /// Otherwise the fuzzer would spend its time on files that are refused at once.
     @Test(arguments: Samples.pngs)
     func changedPNGsAreOftenTaken(source: [UInt8]) {
-        var random = Random(state: 1)
+        var random = SplitMix(seed: 1)
         let changed = (0..<200).map { _ in InvariantTests.changed(source, &random) }
         #expect(Set(changed).count > 150)
         let taken = changed.filter { refusal($0, Recipe(encoding: .original)) == nil }

@@ -1,6 +1,7 @@
 import CPNG
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Codecs
@@ -22,7 +23,7 @@ import Testing
         case fibonacci
 
         func make(_ count: Int) -> [UInt8] {
-            var numbers = SeededNumbers(seed: 11)
+            var numbers = SplitMix(seed: 11)
             func random(_ range: ClosedRange<Int>) -> UInt8 {
                 UInt8(Int.random(in: range, using: &numbers))
             }
@@ -94,7 +95,7 @@ import Testing
     @Test(arguments: filters, [0, 2, 4, 6])
     func everyFilterReadsBackEqual(filter: cpng_filter, colorType: Int) throws {
         let picture = GeneratedPNG(width: 33, height: 21, colorType: colorType, bitDepth: 8)
-        var numbers = SeededNumbers(seed: 3)
+        var numbers = SplitMix(seed: 3)
         var rows = try picture.rows { x, y in
             (0..<picture.channels).map {
                 (x * $0 + y + Int.random(in: 0...9, using: &numbers)) & 255
@@ -115,7 +116,7 @@ import Testing
     /// at any bit, some in stored blocks, some with one block alone.
     @Test(arguments: [Int32(1), 3, 7, 9, 10])
     func largeImagesReadBackEqual(level: Int32) throws {
-        var numbers = SeededNumbers(seed: UInt64(level))
+        var numbers = SplitMix(seed: UInt64(level))
         let (width, height) = (4096, 4400)
         let count = width * height
         let samples = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -153,7 +154,7 @@ import Testing
 
     /// On noise around a slope: nearly every other choice is larger.
     @Test func photographsAreSmallerThanByAGeneralCompressor() throws {
-        var numbers = SeededNumbers(seed: 5)
+        var numbers = SplitMix(seed: 5)
         var rows = try GeneratedPNG(width: 400, height: 300, colorType: 2, bitDepth: 8).rows {
             x, y in
             let light = x / 3 + y / 3

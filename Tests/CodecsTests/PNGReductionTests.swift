@@ -1,6 +1,7 @@
 import CPNG
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Codecs
@@ -14,7 +15,7 @@ import Testing
 
         /// Samples of colour, then of alpha, each from 0 to 255 and the lower byte of one of 16 bits.
         func pixel(_ x: Int, _ y: Int) -> (color: [Int], alpha: Int, low: Int?) {
-            var numbers = SeededNumbers(seed: UInt64(x * 7919 + y))
+            var numbers = SplitMix(seed: UInt64(x * 7919 + y))
             let noise = (0..<4).map { _ in Int.random(in: 0...255, using: &numbers) }
             let low = noise[0] ^ noise[2]
             switch self {

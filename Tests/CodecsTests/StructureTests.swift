@@ -1,4 +1,5 @@
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Codecs
@@ -232,11 +233,29 @@ import Testing
         }
     }
 
+    /// The decoder holds a stream to the window that it declares.
+    @Test(arguments: 0..<8)
+    func refusesAStreamThatLooksBackFurtherThanItSays(exponent: Int) {
+        let width = 3000
+        var numbers = SplitMix(seed: 5)
+        let row = [0] + (0..<width).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
+        var stream = AnimationTests.deflated(row + row)
+        // RFC 1950 section 2.2: the window's exponent, and what makes both a multiple of 31.
+        stream[0] = UInt8(exponent << 4 | 8)
+        stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
+        for pieces in [Int.max, 100] {
+            let file = png(stream, width, 2, colorType: 0, pieces: pieces)
+            let isTaken = refusal(file, Recipe(encoding: .original)) == nil
+            #expect(isTaken == (1 << (8 + exponent) > width))
+            #expect((structureRefusal(file) == nil) == isTaken)
+        }
+    }
+
     @Test func refusesImageDataThatIsNone() {
         let (width, height) = (64, 48)
         let whole = rows(width, height, channels: 3, interlaced: false)
         let stream = AnimationTests.deflated(whole)
-        var numbers = SeededNumbers(seed: 11)
+        var numbers = SplitMix(seed: 11)
         let noise = (0..<stream.count).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
         var wrongSum = stream
         wrongSum[stream.count - 1] ^= 1

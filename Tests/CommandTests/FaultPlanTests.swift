@@ -67,7 +67,7 @@ struct FaultPlanTests {
         let kinds = FaultCase.all.compactMap { fault -> Origin.Accepting? in
             if case .port(let kind) = fault.place { kind } else { nil }
         }
-        let gone = try await Origin.start()
+        let gone = try await Origin.startOnPortOfItsOwn()
         let closed = gone.url("/x.png")
         try await gone.stop()
         try await withOrigin { origin in

@@ -43,6 +43,74 @@ struct HoldTests {
         }
     }
 
+    @Test func whoHoldsTheCacheIsSaid() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/a", .image(Fixtures.png(), gate: gate))
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
+                try await origin.wait(for: "one held") { $0.inFlight == 1 }
+                let holder = "another run holds this cache (pid \(running.process) on "
+                let failed = try await workspace.run("manifest-1.txt")
+                #expect(failed.status == 75 && failed.error.contains(holder), "\(failed)")
+                #expect(failed.error.contains("hint: --lock wait waits for it"), "\(failed)")
+                let skipped = try await workspace.run("manifest-1.txt", "--lock", "skip")
+                #expect(skipped.status == 0 && skipped.error.contains(holder), "\(skipped)")
+                let quiet = try await workspace.run("manifest-1.txt", "--lock", "skip", "-q")
+                #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
+                let change = try await workspace.run("failed", "clear")
+                #expect(change.status == 75 && change.error.contains(holder), "\(change)")
+                let waiting = try workspace.command(["manifest-1.txt", "--lock", "wait"]).start()
+                try await eventually("the run says that it waits") {
+                    let text = waiting.errorSoFar
+                    return text.contains(holder) && text.contains("; waiting for it\n")
+                }
+                gate.open()
+                #expect(await running.wait().status == 0)
+                let last = await waiting.wait()
+                #expect(last.status == 0, "\(last)")
+                // A holder that has gone is nobody.
+                let next = try await workspace.run("manifest-1.txt")
+                #expect(next.status == 0 && !next.error.contains("holds"), "\(next)")
+            }
+        }
+    }
+
+    /// What is warm needs no room, and what is not says so.
+    @Test(.enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"))
+    func onAFullDiskWhatIsWarmIsFresh() async throws {
+        try await withOrigin { origin in
+            let warm = origin.serveImages(5)
+            let cold = origin.url("/cold")
+            origin.serve(
+                "/cold", .image(Fixtures.png(width: 90, height: 90, seed: 9, isNoise: true)))
+            try await withWorkspace { workspace in
+                try workspace.manifest(warm, name: "warm.txt")
+                try workspace.manifest(warm + [cold], name: "cold.txt")
+                var command = workspace.command([
+                    "-rm", "/bin/sh", "-c",
+                    """
+                    mkdir -m 700 disk && mount -t tmpfs -o mode=700,size=2m tmpfs disk &&
+                    "$0" warm.txt -q --cache-dir disk || exit 3
+                    cat /dev/zero > disk/content/full 2>&-
+                    "$0" get \(warm[0]) --cache-dir disk > /dev/null; echo "get $?"
+                    # Room for the log's index, and none for its first page.
+                    truncate -s -36K disk/content/full
+                    for list in warm cold; do
+                        "$0" $list.txt --cache-dir disk; echo "$list $?"
+                    done
+                    """, workspace.command([]).executable,
+                ])
+                command.executable = Namespace.program
+                let result = try await command.run()
+                #expect(result.output == "get 0\nwarm 0\ncold 2\n", "\(result)")
+                #expect(result.error.contains("5 fresh"), "\(result)")
+                #expect(!result.error.contains("nothing to do"), "\(result)")
+                #expect(result.error.contains("make room and run again"), "\(result)")
+            }
+        }
+    }
+
     /// Another run could hold a lock of its own then, and write to the same cache.
     @Test(arguments: ["lock", "prefetch.sqlite"], [true, false])
     func aRunThatLosesItsHoldEndsWithStatus2(name: String, isReplaced: Bool) async throws {

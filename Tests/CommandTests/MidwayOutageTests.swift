@@ -24,7 +24,7 @@ struct MidwayOutageTests {
 
     /// What runs is cut, the rest is refused.
     @Test func anOriginThatGoesAwayBlocksNothingAndTheNextRunCompletes() async throws {
-        let first = try await Origin.start()
+        let first = try await Origin.startOnPortOfItsOwn()
         let gate = Gate()
         first.serve { request in
             var response = MidwayOutageTests.healthy(request)

@@ -166,7 +166,7 @@ struct OutageTests {
     @Test func closedPortsAndIllServersTogetherBlockNothing() async throws {
         try await withOrigin { ill in
             ill.serve { _ in .unavailable(502) }
-            let closed = try await Origin.start()
+            let closed = try await Origin.startOnPortOfItsOwn()
             let lines =
                 (0..<120).map { closed.url("/\($0).png") } + (0..<80).map { ill.url("/\($0).png") }
             try await closed.stop()

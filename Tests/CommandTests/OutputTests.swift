@@ -51,6 +51,30 @@ struct OutputTests {
         }
     }
 
+    /// `--report - | head`: the run has its work to do.
+    @Test(arguments: [true, false])
+    func aReportWhoseReaderHasGoneEndsAndTheRunGoesOn(isQuiet: Bool) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(40)
+            try await withWorkspace { workspace in
+                // More than a report buffers, before what is fetched.
+                try workspace.manifest(Array(repeating: "nonsense", count: 2000) + urls)
+                var command = workspace.command([
+                    "-o", "pipefail", "-c", #""$@" | head -n 1"#, "bash", Workspace.binary,
+                    "manifest.txt", "--report", "-", "--max-failures", "2000",
+                ])
+                command.executable = "/bin/bash"
+                if isQuiet { command.arguments.append("-q") }
+                let result = try await command.run()
+                #expect(result.status == 0, "\(result)")
+                #expect(result.output.split(separator: "\n").count == 1)
+                let said = "standard output: nobody reads the report any more; going on without it"
+                #expect(result.error.contains(said) == !isQuiet, "\(result)")
+                #expect(try await workspace.judge() == urls.count)
+            }
+        }
+    }
+
     @Test func theReportNeverOverwritesAManifest() async throws {
         try await withWorkspace { workspace in
             try workspace.manifest(["http://127.0.0.1:1/a.png"])

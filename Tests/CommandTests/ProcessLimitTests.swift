@@ -107,7 +107,10 @@ struct ProcessLimitTests {
     // MARK: Threads
 
     /// The threads are started in this order: signals, readers, codec workers, writer, transfers.
-    @Test(.enabled(if: allowsTracing, "tracing is not allowed"), arguments: 1...9)
+    @Test(
+        .enabled(if: allowsTracing, "tracing is not allowed"),
+        .enabled(if: !Sanitizer.isActive, "sanitizers have threads of their own"),
+        arguments: 1...9)
     func aThreadThatCannotBeStartedIsDoneWithoutOrSaid(number: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(10)

@@ -34,6 +34,77 @@ struct RefreshTests {
         }
     }
 
+    /// Damages a content file in place, its size unchanged.
+    ///
+    /// - Returns: the bytes that it had.
+    private static func flipBit(of path: String, in workspace: Workspace) throws -> [UInt8] {
+        let whole = try workspace.bytes(of: path)
+        var damaged = whole
+        damaged[damaged.count / 2] ^= 1
+        try Data(damaged).write(to: URL(filePath: "\(workspace.cache)/\(path)"))
+        return whole
+    }
+
+    /// Whatever is stored, and whatever it was damaged by.
+    @Test func forceAsksWithoutConditionsAndStoresAnew() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                let path = try #require(first.report.entries.first?.path)
+                let whole = try RefreshTests.flipBit(of: path, in: workspace)
+                let second = try await workspace.prefetch([url], "--refresh", "force")
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.verdict == "downloaded", "\(second.result)")
+                #expect(entry.decodeMilliseconds != nil)
+                #expect(origin.requests.last?.header("If-None-Match") == nil)
+                #expect(try workspace.bytes(of: path) == whole)
+                #expect(try await workspace.judge(sources: [url: RefreshTests.old]) == 1)
+            }
+        }
+    }
+
+    /// A bit of a content file has changed; no run would notice by itself.
+    @Test func aDownloadMendsADamagedFileOfTheSameBytes() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            let other = origin.url("/b.png")
+            origin.serve("/a.png", .picture(RefreshTests.old))
+            origin.serve("/b.png", .picture(RefreshTests.old))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                let path = try #require(first.report.entries.first?.path)
+                for lines in [[other], [url], [other, url]] {
+                    let whole = try RefreshTests.flipBit(of: path, in: workspace)
+                    let run = try await workspace.prefetch(lines, "--refresh", "all")
+                    #expect(
+                        run.report.verdicts == lines.map { _ in "downloaded" }, "\(run.result)")
+                    #expect(try workspace.bytes(of: path) == whole)
+                }
+                #expect(
+                    try await workspace.judge(
+                        sources: [url: RefreshTests.old, other: RefreshTests.old]) == 2)
+            }
+        }
+    }
+
+    @Test func noStoreBesideMustUnderstandIsStored() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png",
+                .picture(
+                    RefreshTests.old, ("Cache-Control", "no-store, must-understand, max-age=60")))
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([url])
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+                let second = try await workspace.prefetch([url])
+                #expect(second.report.verdicts == ["fresh"], "\(second.result)")
+            }
+        }
+    }
+
     @Test(arguments: ["\"v1\"", "\"v2\""])
     func otherBytesTakeTheOldOnesPlaceWhateverTheValidatorSays(tag: String) async throws {
         try await withOrigin { origin in

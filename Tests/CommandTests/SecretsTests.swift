@@ -184,6 +184,7 @@ struct SecretsTests {
                     [
                         "--header", "@headers", "--user", "@user", "--cookie-jar", "jar", "-v",
                         "-j", "1", "--progress", "always", "--stall-timeout", "5m",
+                        "--file-attributes",
                     ]
                 ).start()
                 try await origin.wait(for: "the last entry") { $0.count(of: "/gate") == 1 }
@@ -276,8 +277,10 @@ struct SecretsTests {
                         }
                         var command = try workspace.prefetchCommand(
                             lines,
-                            ["-v", "--progress", "always", "--retry-failed", "--refresh", "all"]
-                                + options)
+                            [
+                                "-v", "--progress", "always", "--retry-failed", "--refresh", "all",
+                                "--file-attributes",
+                            ] + options)
                         command.environment.merge(environment) { $1 }
                         let run = try workspace.finish(await command.run(), entries: lines.count)
                         garden.expectNone(

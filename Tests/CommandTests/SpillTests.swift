@@ -100,7 +100,8 @@ struct SpillTests {
                     running.signal(SIGTERM)
                 }
                 let result = await running.wait()
-                #expect(result.status == 2, "\(result)")
+                // A reader that has gone ends the report alone.
+                #expect(result.status == (report == "-" ? 0 : 2), "\(result)")
                 if report != "-" {
                     #expect(result.error.contains(report), "\(result)")
                 }

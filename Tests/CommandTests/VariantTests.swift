@@ -112,8 +112,12 @@ struct VariantTests {
             try await withWorkspace { workspace in
                 let listed = url.replacing("http://", with: "http://me:secret@")
                 _ = try await run(workspace, [listed], VariantTests.original)
-                let second = try await run(workspace, [listed], ["--encode", "png"])
+                let second = try await run(
+                    workspace, [listed], ["--encode", "png", "--file-attributes"])
                 #expect(second.report.verdicts == ["derived"], "\(second.result)")
+                // The original has none: nobody asked for them then.
+                let named = try await workspace.extendedAttributes().filter { !$0.value.isEmpty }
+                #expect(named.count == 1)
                 let path = try #require(second.report.entries.first?.path)
                 let attribute = try await Command(
                     executable: "/usr/bin/python3",

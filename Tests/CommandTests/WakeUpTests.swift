@@ -4,7 +4,7 @@ import Testing
 
 /// The transfers' thread is woken by a byte that libcurl sends itself; what if that cannot be sent?
 @Suite(
-    .timeLimit(.minutes(5)),
+    .timeLimit(.minutes(15)),
     .enabled(if: FailingCalls.areAvailable, "strace is not there, or may not trace"))
 struct WakeUpTests {
     /// No descriptors for wake-ups, and wake-ups that fail from the second one on: the first `sendto` of each

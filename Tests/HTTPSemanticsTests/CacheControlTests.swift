@@ -46,7 +46,7 @@ struct CacheControlTests {
 
     @Test(arguments: [
         "s-maxage=60", "proxy-revalidate", "private", "public", "max-agee=60", "xmax-age=60", "",
-        "=60", ",", "max_age=60", "no-transform", "must-understand", "x-no-store", "no-stored",
+        "=60", ",", "max_age=60", "no-transform", "x-no-store", "no-stored",
     ])
     func ignoresWhatIsNotForAPrivateCache(text: String) {
         #expect(CacheControl(text: text) == CacheControl(text: nil))
@@ -59,6 +59,16 @@ struct CacheControlTests {
     ])
     func knowsNoStore(text: String) {
         #expect(CacheControl(text: text).forbidsStoring)
+    }
+
+    /// RFC 9111 §5.2.2.3.
+    @Test(arguments: [
+        "no-store, must-understand", "Must-Understand, max-age=60, no-store",
+        "must-understand=1, no-store",
+    ])
+    func mustUnderstandPermitsStoring(text: String) {
+        #expect(!CacheControl(text: text).forbidsStoring)
+        #expect(CacheControl(text: text + "d").forbidsStoring == text.hasSuffix("understand"))
     }
 
     /// The qualified form is about fields that are never handed on (RFC 9111 §5.2.2.4).

@@ -36,7 +36,8 @@ struct DescriptorBudgetTests {
         #expect(wanted.fitted(to: -5) == nil)
     }
 
-    @Test func moreNeverMeansFewerTransfers() throws {
+    /// But for one that a further thread may cost.
+    @Test func moreDescriptorsMeanMoreTransfers() throws {
         let wanted = DescriptorBudget(codecWorkers: 4, transfers: 200)
         var last = 0
         for available in stride(from: 20, through: wanted.total + 10, by: 10) {

@@ -73,6 +73,30 @@ struct EntryStoreTests {
         #expect(store.isEmpty)
     }
 
+    @Test func aDamagedRecordIsAnErrorAndNeverAnEntry() throws {
+        let file = try SpillFile(folder: Self.folder)
+        var payload = SpillWriter(reservingCapacity: 0)
+        payload.put("some text")
+        payload.put(Int.max)
+        var record = SpillWriter(reservingCapacity: 0)
+        record.put(payload: payload)
+        let offset = try file.append(record.bytes)
+        #expect(try file.payload(at: offset) == payload.bytes)
+        for position in record.bytes.indices {
+            for bit in [0x01, 0x80] as [UInt8] {
+                try file.change([record.bytes[position] ^ bit], at: offset + position)
+                #expect(throws: SpillError.self) { try file.payload(at: offset) }
+            }
+            try file.change([record.bytes[position]], at: offset + position)
+        }
+        #expect(try file.payload(at: offset) == payload.bytes)
+        try file.change([UInt8](repeating: 0, count: record.bytes.count), at: offset)
+        #expect(throws: SpillError.self) { try file.payload(at: offset) }
+        for place in [-1, Int.min, Int.max, offset + 1, record.bytes.count] {
+            #expect(throws: SpillError.self) { try file.payload(at: place) }
+        }
+    }
+
     @Test func linksMayChangeWhereverTheirRecordLies() throws {
         let store = Self.store()
         var places: [SpillPlace] = []

@@ -25,6 +25,7 @@ struct ProcessorQuotaTests {
     @Test(arguments: [
         ("150000 100000\n", 1.5), ("max 100000\n", nil), ("10000 100000\n", 0.1), ("", nil),
         ("0 100000\n", nil), ("100000 0\n", nil), ("-1 100000\n", nil), ("a b\n", nil),
+        ("inf 100000\n", nil), ("inf inf\n", nil), ("nan 1\n", nil), ("1e400 1\n", nil),
     ])
     func theUnifiedTreeSaysTimeAndPeriod(text: String, expected: Double?) {
         let found = ProcessorQuotaTests.quota(

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 
 @testable import PrefetchModel
@@ -69,7 +70,7 @@ struct RedactedURLTests {
 
     @Test func neverTrapsAndStaysPrintable() {
         let alphabet = Array("hta:/\\@?&;#=%[]2 \"\u{301}\u{202E}é").map(String.init)
-        var generator = SplitMix(state: 23)
+        var generator = SplitMix(seed: 23)
         for round in 0..<20_000 {
             let length = Int.random(in: 0...24, using: &generator)
             let url = (0..<length).map { _ in alphabet.randomElement(using: &generator) ?? "" }

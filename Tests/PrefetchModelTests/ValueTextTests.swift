@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import Testing
 
 @testable import PrefetchModel
@@ -34,7 +35,7 @@ struct ValueTextTests {
 
     @Test func timestampAgreesWithFoundation() {
         let formatter = ISO8601DateFormatter()
-        var generator = SplitMix(state: 7)
+        var generator = SplitMix(seed: 7)
         for _ in 0..<2000 {
             // Foundation's calendar is Julian before 1582.
             let seconds = Int64.random(in: -12_000_000_000...253_402_300_799, using: &generator)
@@ -59,7 +60,7 @@ struct ValueTextTests {
     }
 
     @Test func digestTurnsBackIntoItself() throws {
-        var generator = SplitMix(state: 11)
+        var generator = SplitMix(seed: 11)
         for _ in 0..<200 {
             let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }
             let digest = try #require(bytes.withUnsafeBytes { ContentDigest(bytes: $0) })
@@ -106,18 +107,5 @@ struct ValueTextTests {
         #expect(counters.entriesDone == 6)
         #expect(counters[.dns] == 1)
         #expect(counters[.duplicate] == 3)
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014), so that a failure repeats.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import Reporting
@@ -39,7 +40,7 @@ struct JSONObjectTests {
     }
 
     @Test func keepsRandomText() throws {
-        var generator = SplitMix(state: 42)
+        var generator = SplitMix(seed: 42)
         for _ in 0..<2000 {
             var text = String.UnicodeScalarView()
             for _ in 0..<Int.random(in: 0...40, using: &generator) {
@@ -136,18 +137,5 @@ struct JSONObjectTests {
         var object = JSONObject()
         object.add("a", value)
         #expect(object.description == "{\"a\":\(text)}")
-    }
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014), so that a failure repeats.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

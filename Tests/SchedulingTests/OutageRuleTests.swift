@@ -1,5 +1,6 @@
 import PrefetchModel
 import Scheduling
+import SeededRandom
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -352,7 +353,7 @@ struct OutageRuleTests {
         var partlyHeldBack = 0
         let seeds: ClosedRange<UInt64> = 1...2000
         for seed in seeds {
-            var random = SplitMix(state: seed)
+            var random = SplitMix(seed: seed)
             // One kind prevails more or less, around the half; hosts fail for good or now and then.
             let prevailing = kinds[Int.random(in: 0..<kinds.count, using: &random)]
             let share = Double.random(in: 0.3...1, using: &random)

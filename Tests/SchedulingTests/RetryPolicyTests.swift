@@ -1,5 +1,6 @@
 import PrefetchModel
 import Scheduling
+import SeededRandom
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -15,7 +16,7 @@ struct RetryPolicyTests {
 
     @Test(arguments: [UInt64](1...5))
     func theJitterIsFull(seed: UInt64) {
-        var random = SplitMix(state: seed)
+        var random = SplitMix(seed: seed)
         let delays = (0..<4000).map { _ in Backoff().delay(retry: 3, using: &random) }
         #expect(delays.allSatisfy { $0 >= .zero && $0 <= .seconds(4) }, "seed \(seed)")
         let mean = delays.reduce(.zero, +) / 4000
@@ -25,7 +26,7 @@ struct RetryPolicyTests {
     }
 
     @Test func anEntryHasSoManyRetries() {
-        var random = SplitMix(state: 1)
+        var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 2, backoff: Backoff(base: .zero))
         let decisions = (1...3).map {
             policy.decide(.connect, httpStatus: nil, attempts: $0, starts: 1, using: &random)
@@ -35,7 +36,7 @@ struct RetryPolicyTests {
     }
 
     @Test func aRunHasAShareOfItsStartsForRetries() {
-        var random = SplitMix(state: 1)
+        var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
         var count = 0
         while policy.decide(.dns, httpStatus: nil, attempts: 1, starts: 1000, using: &random)
@@ -51,7 +52,7 @@ struct RetryPolicyTests {
     }
 
     @Test func onlyRetriesThatAreMadeCount() {
-        var random = SplitMix(state: 1)
+        var random = SplitMix(seed: 1)
         var policy = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .zero))
         for _ in 0..<1000 {
             #expect(

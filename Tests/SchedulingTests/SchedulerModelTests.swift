@@ -1,5 +1,6 @@
 import PrefetchModel
 import Scheduling
+import SeededRandom
 import Testing
 
 /// A scheduler that keeps one list of what waits and looks through all of it.
@@ -73,7 +74,7 @@ struct SchedulerModelTests {
     /// and no worker is idle while something is ready.
     @Test(arguments: StartOrder.allCases, [UInt64](1...30))
     func agreesWithASimpleModel(order: StartOrder, seed: UInt64) throws {
-        var random = SplitMix(state: seed)
+        var random = SplitMix(seed: seed)
         let rules = HostPacing.Rules(
             concurrency: Int.random(in: 1...3, using: &random),
             interval: [.zero, .seconds(1)].randomElement(using: &random) ?? .zero,
@@ -152,7 +153,7 @@ struct SchedulerModelTests {
     /// ready before the time that the scheduler gives, and from one such time to the next all starts.
     @Test(arguments: [UInt64](1...20))
     func nothingIsReadyBeforeTheWakeTime(seed: UInt64) throws {
-        var random = SplitMix(state: seed)
+        var random = SplitMix(seed: seed)
         var scheduler = Scheduler(
             order: .fifo,
             rules: HostPacing.Rules(concurrency: 2, interval: .milliseconds(700)),

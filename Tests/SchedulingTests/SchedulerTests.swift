@@ -1,5 +1,6 @@
 import PrefetchModel
 import Scheduling
+import SeededRandom
 import Testing
 
 extension Scheduler {
@@ -363,7 +364,7 @@ struct SchedulerTests {
             .fifo, hostConcurrency: 8, interval: .seconds(1), storage: MemorySpill(capacity: 0))
         var unpacked = Scheduler(
             .fifo, hostConcurrency: 8, interval: .seconds(1), mostActiveHosts: .max)
-        var random = SplitMix(state: 1)
+        var random = SplitMix(seed: 1)
         let signals: [HostPacing.Signal] = [
             .answered, .brokeOff, .unreachable(.dns), .unreachable(.timeout),
             .overloaded(retryAfter: nil), .overloaded(retryAfter: .seconds(5)),

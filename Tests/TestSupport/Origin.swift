@@ -63,6 +63,17 @@ package final class Origin: Sendable {
         case nothing
     }
 
+    /// Begins to listen on a port that nobody else gets when this one stops: none of those that the
+    /// kernel gives to whoever wants any (`ip_local_port_range`).
+    ///
+    /// - Throws: when no port can be bound.
+    package static func startOnPortOfItsOwn() async throws -> Origin {
+        for port in (20_000..<32_000).shuffled().prefix(100) {
+            if let origin = try? await start(port: port) { return origin }
+        }
+        return try await start()
+    }
+
     /// Begins to listen on 127.0.0.1 or ::1; port 0 is any.
     ///
     /// Without `security` it speaks plain HTTP/1.1.

@@ -22,6 +22,7 @@ struct ProxyRulesTests {
         ("0.0.1", "http://10.0.0.1/", false), ("10.0.0.0/8", "http://10.name.test/", false),
         ("::1", "http://[::1]/", true), ("[::1]", "http://[::1]:80/", true),
         ("fd00::/8", "http://[fd12::1]/", true), ("fd00::/8", "http://[fe12::1]/", false),
+        ("::1", "http://[::1%25lo]/", true), ("fe80::/10", "http://[fe80::1%25eth0]:81/", true),
         ("fd00::/8", "http://10.0.0.1/", false), ("a.b", "http://a.b@c.d/", false),
         ("a.b", "HTTP://u:p@A.B/", true),
     ])

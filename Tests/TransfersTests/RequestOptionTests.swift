@@ -22,7 +22,7 @@ struct RequestOptionTests {
 
     /// `a.test` and `b.test`, both this origin.
     private func names(_ origin: Origin) throws -> [HostAddresses] {
-        try ["a.test", "b.test"].map {
+        try ["a.test", "b.test", "c.test"].map {
             try #require(HostAddresses(text: "\($0):\(origin.port):127.0.0.1"))
         }
     }
@@ -192,40 +192,52 @@ struct RequestOptionTests {
         }
     }
 
-    /// libcurl keeps what it is given: 16 MB of cookies come here.
-    @Test func cookiesTakeNoMemoryWithoutEnd() async throws {
+    /// Who sets cookies without end, and which: libcurl keeps all that it is given.
+    enum CookieFlood: CaseIterable {
+        case largeOnesOfAStranger, largeOnesOfKnownHosts, smallOnesOfAStranger
+
+        var hosts: [String] { self == .largeOnesOfKnownHosts ? ["b.test", "c.test"] : ["a.test"] }
+        var responses: Int { self == .smallOnesOfAStranger ? 70 : 50 }
+        var cookies: Int { self == .smallOnesOfAStranger ? 60 : 40 }
+        var valueBytes: Int { self == .smallOnesOfAStranger ? 1 : 4000 }
+    }
+
+    @Test(arguments: CookieFlood.allCases)
+    func cookiesTakeNoMemoryWithoutEnd(flood: CookieFlood) async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 var response = Response.image([1, 2, 3])
                 guard let number = Int(request.path.dropFirst()) else { return response }
-                for part in 0..<40 {
-                    let value = String(repeating: "v", count: 4000)
+                let value = String(repeating: "v", count: flood.valueBytes)
+                for part in 0..<flood.cookies {
                     response.headers.append(
-                        ("set-COOKIE", "c\(number)-\(part)=\(value); Max-Age=3600; Path=/"))
+                        ("set-COOKIE", "c\(number)-\(part)=\(value); Max-Age=3600; Path=/none"))
                 }
                 return response
             }
             let file = NSTemporaryDirectory() + "jar-\(UUID().uuidString)"
             defer { try? FileManager.default.removeItem(atPath: file) }
-            let lines = (0..<200).map {
-                "b.test\tFALSE\t/\tFALSE\t4000000000\tn\($0)\told"
-            }
-            try Data(lines.map { $0 + "\n" }.joined().utf8).write(to: URL(filePath: file))
+            let known = (0..<200).map { "b.test\tFALSE\t/\tFALSE\t4000000000\tn\($0)\told\n" }
+            let held = known.joined() + "c.test\tFALSE\t/\tFALSE\t4000000000\tn\told\n"
+            try Data(held.utf8).write(to: URL(filePath: file))
             let configuration = try Self.configuration {
                 $0.cookieJar = file
                 $0.hostAddresses = try names(origin)
             }
             try await withLoop(configuration) { loop in
-                for number in 0..<100 {
-                    let url = "http://a.test:\(origin.port)/\(number)"
-                    #expect(await loop.get(url).status == 200)
+                for number in 0..<flood.responses {
+                    for host in flood.hosts {
+                        let url = "http://\(host):\(origin.port)/\(number)"
+                        #expect(await loop.get(url).status == 200)
+                    }
                 }
                 #expect(await loop.get("http://b.test:\(origin.port)/end").status == 200)
             }
             let text = try String(contentsOfFile: file, encoding: .utf8)
-            #expect(text.utf8.count < 3 << 19)
-            // What came from a stranger goes first, and others keep what a host may have.
-            #expect(text.components(separatedBy: "\nb.test").count - 1 == 180)
+            #expect(text.utf8.count < held.utf8.count + 1 << 20)
+            #expect(text.split(separator: "\n").count < 201 + 3000 + 2)
+            // What was there stays.
+            #expect(text.components(separatedBy: "\told\n").count - 1 == 201)
             let last = try #require(origin.requests.last?.header("Cookie"))
             #expect(last.contains("=old"))
         }

@@ -1,5 +1,6 @@
 import Foundation
 import PrefetchModel
+import SeededRandom
 import Testing
 
 @testable import URLParsing
@@ -114,7 +115,7 @@ struct URLAgreementTests {
 
     @Test(arguments: [(UInt64(1), false), (2, false), (3, true), (4, true)])
     func agreesOnRandomText(seed: UInt64, hasBase: Bool) throws {
-        var generator = SeededGenerator(seed: seed)
+        var generator = SplitMix(seed: seed)
         let pair = try Pair(baseURL: hasBase ? "http://b.c/d/e/f?g" : nil)
         var tally = Tally()
         for round in 0..<80_000 {

@@ -75,6 +75,12 @@ struct URLParserTests {
     ])
     func resolvesAgainstBase(text: String, expected: String) throws {
         let parser = try URLParser(baseURL: "HTTP://B.c:80/d/e/f?g#h")
+        // A host and its port is what its author left the scheme out of, with a base or without.
+        #expect {
+            try parser.parse("localhost:8080/a.png".utf8)
+        } throws: {
+            ($0 as? EntryBatch.Problem)?.reason == .invalidEntry
+        }
         #expect(try parser.parse(text.utf8).text == expected)
     }
 

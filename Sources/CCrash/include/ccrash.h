@@ -29,11 +29,12 @@ void ccrash_leave(void);
 /// libraries free what other threads use, their own included (libcurl resolves names on threads
 /// that nobody waits for), and a thread that ends meanwhile finds its heap in ruins.
 ///
-/// What else is done at an `exit` is done: the C library's streams are flushed, data of coverage
-/// are written, leaks are looked for.
+/// What else an `exit` does is done: coverage is written, leaks are looked for. The C library's
+/// streams are left alone: nothing of ours is in them, and a thread that blocks while it reads one
+/// (libcurl with a cookie file that is a pipe) holds a lock that flushing waits for.
 _Noreturn void ccrash_end(int status);
-/// Does the first two of these, for a program that is about to die of a signal.
-void ccrash_flush(void);
+/// The first of these, for a program that is about to die of a signal.
+void ccrash_save_coverage(void);
 
 #pragma clang assume_nonnull end
 

@@ -1,0 +1,53 @@
+import Glibc
+package import PrefetchModel
+
+/// Who holds the lock of a cache, as the holder has written it into the lock file.
+package struct LockHolder: Hashable, Sendable {
+    package let process: Int32
+    /// The host's name, since the cache may lie on a shared file system.
+    package let host: String
+    package let since: Timestamp
+
+    private init(process: Int32, host: String, since: Timestamp) {
+        self.process = process
+        self.host = host
+        self.since = since
+    }
+
+    /// This process, from now on.
+    static func current() -> LockHolder {
+        LockHolder(
+            process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
+    }
+
+    /// Takes the line of a lock file; nil for anything else, such as the empty file of an older
+    /// version.
+    init?(line: some Sequence<UInt8>) {
+        let words = String(decoding: Array(line), as: UTF8.self).split(
+            whereSeparator: \.isWhitespace)
+        guard words.count == 3, let process = Int32(words[0]), process > 0,
+            let milliseconds = Int64(words[2])
+        else { return nil }
+        self.init(
+            process: process, host: String(words[1]),
+            since: Timestamp(milliseconds: milliseconds))
+    }
+
+    /// `PID HOST MILLISECONDS` with a line end.
+    var line: String { "\(process) \(host) \(since.milliseconds)\n" }
+
+    /// Whether it may be the one that holds the lock now: a process of this host that has ended does
+    /// not, and its successor has not written its own line yet.
+    var mayBeAlive: Bool {
+        host != LockHolder.localHost || kill(process, 0) == 0 || errno == EPERM
+    }
+
+    private static var localHost: String {
+        var name = utsname()
+        guard uname(&name) == 0 else { return "-" }
+        let text = withUnsafeBytes(of: &name.nodename) { bytes in
+            String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return text.isEmpty || text.contains(where: \.isWhitespace) ? "-" : text
+    }
+}

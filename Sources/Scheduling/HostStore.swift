@@ -1,0 +1,214 @@
+internal import DequeModule
+
+/// What a ``Scheduler`` knows of its hosts, by number.
+///
+/// A host is worked with while it is active. Beyond some thousands, those of which nothing runs or
+/// waits in memory are packed: about 90 bytes for one with spilled entries, and 50 more when it has
+/// failed. One of which nothing has to be known is forgotten, and its number is given to another.
+struct HostStore: Sendable {
+    struct Waiting: Sendable {
+        let entry: Int
+        let position: Int
+    }
+
+    /// The waiting entries of one host with one level, the next to start first.
+    struct Queue: Sendable {
+        let level: Int
+        /// The near end.
+        var memory: Deque<Waiting> = []
+        /// The far end, which starts after everything in memory.
+        var spilled = SpillLink.end
+        var lastSpilled: SpillPlace?
+        var spilledCount = 0
+
+        var isEmpty: Bool { memory.isEmpty && spilled.place == nil }
+        var front: Int? {
+            memory.first?.position ?? (spilled.place == nil ? nil : spilled.position)
+        }
+    }
+
+    /// A host as it is worked with.
+    struct Host: Sendable {
+        /// Ascending by level, never holding an empty one; few, since few priorities are in use.
+        var queues: [Queue] = []
+        var running = 0
+        /// Entries that sleep until their own time.
+        var sleeping = 0
+        var pacing: HostPacing
+        /// Whether an earlier run left something about it.
+        var isRemembered = false
+        /// Known once the next run has to hear of it.
+        var name = PoolIndex.none
+        /// Whether nothing of it has to be in memory.
+        var isIdle: Bool {
+            running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
+        }
+
+        var front: Rank? {
+            guard let first = queues.first, let position = first.front else { return nil }
+            return Rank(level: first.level, position: position)
+        }
+    }
+
+    /// A position in the start order of all hosts; the smaller starts first.
+    struct Rank: Comparable, Sendable {
+        /// The level above 54 bits of position.
+        private let value: UInt64
+
+        init(level: Int, position: Int) {
+            value = UInt64(level) << 54 | UInt64(position + 1 << 53)
+        }
+
+        var level: Int { Int(value >> 54) }
+        var position: Int { Int(value & (1 << 54 - 1)) - 1 << 53 }
+
+        static func < (left: Rank, right: Rank) -> Bool { left.value < right.value }
+    }
+
+    /// A queue of which nothing is in memory.
+    private struct PackedQueue: Sendable {
+        let first: Rank
+        let place: SpillPlace
+        /// Negative in the queues that grow at their beginning only.
+        let lastOffset: Int
+        let count: UInt32
+        /// The host's next queue.
+        var next: PoolIndex
+    }
+
+    private let rules: HostPacing.Rules
+    private var table = HostTable()
+    /// Those hosts that are not packed.
+    private var active = Pool<Host>()
+    /// Hosts that nothing of runs or is in memory are packed beyond so many in ``active``.
+    private let mostActive: Int
+    private var packedQueues = Pool<PackedQueue>()
+    private var packedPacings = Pool<PackedPacing>()
+    private var names = NameStore()
+
+    init(rules: HostPacing.Rules, mostActive: Int) {
+        self.rules = rules
+        self.mostActive = mostActive
+    }
+
+    /// Hosts of which something is known or waited for.
+    var count: Int { table.count }
+    var activeCount: Int { active.count }
+    var numbers: some Sequence<Int> { table.numbers }
+
+    /// An active host, by what ``activate(_:at:)`` has given.
+    subscript(host: Int) -> Host {
+        _read { yield active[host] }
+        _modify { yield &active[host] }
+    }
+
+    /// The number of a host, which is added when it is not in.
+    mutating func number(of name: String) -> Int { table.host(HostFingerprint(name)) }
+
+    /// Takes up what earlier runs have found out about a host, which is not in yet.
+    mutating func recall(_ memory: HostPacing.Memory, of name: String) {
+        let host = number(of: name)
+        let packed = PackedPacing(remembered: memory)
+        table[host].pacing = PoolIndex(packedPacings.insert(packed))
+    }
+
+    /// What a host would start.
+    func front(of number: Int) -> Rank? {
+        if let host = table[number].active.index { return active[host].front }
+        return table[number].queue.index.map { packedQueues[$0].first }
+    }
+
+    /// Keeps the name of a host for the next run.
+    mutating func noteName(_ name: @autoclosure () -> String, of host: Int) {
+        if active[host].name == .none { active[host].name = names.insert(name()) }
+    }
+
+    /// Unpacks a host to work with it; ``packIfIdle(_:at:)`` packs it again.
+    ///
+    /// - Returns: where it is among the active ones.
+    mutating func activate(_ number: Int, at now: ContinuousClock.Instant) -> Int {
+        if let host = table[number].active.index { return host }
+        var host = Host(pacing: HostPacing(rules))
+        if let index = table[number].pacing.index {
+            let packed = packedPacings[index]
+            host.pacing = packed.unpacked(rules, at: now)
+            host.isRemembered = packed.isRemembered
+            host.name = packed.name
+            packedPacings.remove(index)
+            table[number].pacing = .none
+        }
+        while let index = table[number].queue.index {
+            let packed = packedQueues[index]
+            var queue = Queue(level: packed.first.level)
+            queue.spilled = SpillLink(place: packed.place, position: packed.first.position)
+            queue.lastSpilled =
+                packed.lastOffset < 0 ? nil : SpillPlace(offset: packed.lastOffset)
+            queue.spilledCount = Int(packed.count)
+            host.queues.append(queue)
+            packedQueues.remove(index)
+            table[number].queue = packed.next
+        }
+        let index = active.insert(host)
+        table[number].active = PoolIndex(index)
+        return index
+    }
+
+    /// Packs a host that nothing runs of and nothing is in memory, when there are many, and forgets
+    /// it when nothing has to be known of it either.
+    mutating func packIfIdle(_ number: Int, at now: ContinuousClock.Instant) {
+        guard let index = table[number].active.index, active[index].isIdle else { return }
+        let isAsNew =
+            !active[index].isRemembered && active[index].pacing.isAsNew(rules, at: now)
+        let isForgotten = isAsNew && active[index].queues.isEmpty
+        guard isForgotten || active.count > mostActive else { return }
+        let host = active[index]
+        active.remove(index)
+        active[index] = Host(pacing: HostPacing(rules))
+        guard !isForgotten else { return table.remove(number) }
+        table[number].active = .none
+        if !isAsNew {
+            let packed = PackedPacing(
+                host.pacing, rules, name: host.name, isRemembered: host.isRemembered)
+            table[number].pacing = PoolIndex(packedPacings.insert(packed))
+        }
+        for queue in host.queues.reversed() {
+            guard let place = queue.spilled.place, let position = queue.front else { continue }
+            table[number].queue = PoolIndex(
+                packedQueues.insert(
+                    PackedQueue(
+                        first: Rank(level: queue.level, position: position), place: place,
+                        lastOffset: queue.lastSpilled?.offset ?? -1,
+                        count: UInt32(clamping: queue.spilledCount),
+                        next: table[number].queue)))
+        }
+    }
+
+    /// Tells what the next run should know of the hosts of this one: nil of those that it need not
+    /// hear of any more.
+    ///
+    /// Hosts beyond some hundreds of thousands are left out, lest each run read a table without end.
+    func forEachMemory<Failure: Error>(
+        at now: ContinuousClock.Instant,
+        _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
+    ) throws(Failure) {
+        for number in table.numbers {
+            let pacing: HostPacing
+            let place: PoolIndex
+            let isRemembered: Bool
+            if let host = table[number].active.index {
+                pacing = active[host].pacing
+                (place, isRemembered) = (active[host].name, active[host].isRemembered)
+            } else if let packed = table[number].pacing.index {
+                guard !packedPacings[packed].isUntouched else { continue }
+                pacing = packedPacings[packed].unpacked(rules, at: now)
+                place = packedPacings[packed].name
+                isRemembered = packedPacings[packed].isRemembered
+            } else {
+                continue
+            }
+            guard let name = names[place] else { continue }
+            let memory = pacing.memory(rules, at: now)
+            if memory != nil || isRemembered { try body(name, memory) }
+        }
+    }
+}

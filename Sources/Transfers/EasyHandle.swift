@@ -1,0 +1,338 @@
+internal import CCurl
+import Glibc
+import PrefetchModel
+
+/// A libcurl easy handle: the run's options are set once, those of a request before each request, and
+/// what libcurl knows of the response is read with names and types.
+///
+/// Used by the transfer loop's thread alone.
+final class EasyHandle {
+    let pointer: UnsafeMutableRawPointer
+    private let configuration: TransferConfiguration
+    /// The fields of most requests, which bring none of their own, and of foreign ones.
+    private let commonFields: FieldList
+    private let foreignFields: FieldList
+    /// What libcurl was told last: it keeps a reference to the list.
+    private var fieldsInForce: FieldList
+    private var proxyInForce: String?
+    private var credentialsInForce = false
+    private var emptiesAddressCache = false
+    private var closesConnection = false
+    /// For CURLOPT_RESOLVE, kept by reference too.
+    private let hostAddresses: FieldList
+    /// Where libcurl writes the text of an error.
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+
+    /// Seconds; libcurl's default.
+    private static let addressLifetime = 60
+
+    /// - Throws: when libcurl has no memory or does not know an option.
+    init(
+        configuration: TransferConfiguration, cookies: CookieJar?
+    ) throws(TransferLoopError) {
+        guard let handle = curl_easy_init() else {
+            throw TransferLoopError(
+                operation: "curl_easy_init", code: Int32(CURLE_FAILED_INIT.rawValue),
+                message: "no handle")
+        }
+        pointer = handle
+        self.configuration = configuration
+        commonFields = FieldList(configuration.fieldLines(isForeign: false))
+        foreignFields = FieldList(configuration.fieldLines(isForeign: true))
+        fieldsInForce = commonFields
+        hostAddresses = FieldList(configuration.requests.hostAddresses.map(\.text))
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try setConstantOptions()
+        try setRequestOptions(cookies)
+    }
+
+    deinit {
+        curl_easy_cleanup(pointer)
+        errorBuffer.deallocate()
+    }
+
+    // MARK: Options
+
+    private func setConstantOptions() throws(TransferLoopError) {
+        func milliseconds(_ duration: Duration) -> Int {
+            // Zero would mean libcurl's default.
+            Int(clamping: max(1, duration.wholeMilliseconds))
+        }
+        let options: [(CURLoption, Int)] = [
+            // A signal-based resolver time-out is not safe beside other threads.
+            (CURLOPT_NOSIGNAL, 1),
+            (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
+            // Redirects come back to the pipeline, which knows loops, limits and hosts.
+            (CURLOPT_FOLLOWLOCATION, 0),
+            // Fewer calls into the kernel than with the default of 16 KiB.
+            (CURLOPT_BUFFERSIZE, 128 << 10),
+        ]
+        for (option, value) in options {
+            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
+        }
+        try check(
+            ccurl_easy_set_string(pointer, CURLOPT_PROTOCOLS_STR, "http,https"), "protocols")
+        try check(
+            ccurl_easy_set_string(pointer, CURLOPT_USERAGENT, configuration.userAgent),
+            "user agent")
+        // Setting the option at all makes libcurl decode what arrives encoded without being asked
+        // for, so that the limit counts pixels' bytes and not a bomb's.
+        try check(
+            ccurl_easy_set_string(
+                pointer, CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings),
+            "encodings")
+        try check(ccurl_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorBuffer), "error text")
+    }
+
+    /// What the user says about all requests.
+    private func setRequestOptions(_ cookies: CookieJar?) throws(TransferLoopError) {
+        let settings = configuration.requests
+        let family =
+            switch settings.addressFamily {
+            case .any: CURL_IPRESOLVE_WHATEVER
+            case .ipv4: CURL_IPRESOLVE_V4
+            case .ipv6: CURL_IPRESOLVE_V6
+            }
+        let version = settings.usesHTTP1Only ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS
+        let netrc = settings.netrcFile == nil ? CURL_NETRC_IGNORED : CURL_NETRC_OPTIONAL
+        let options: [(CURLoption, Int)] = [
+            (CURLOPT_HTTP_VERSION, Int(version)),
+            (CURLOPT_IPRESOLVE, Int(family)),
+            // Of the origin only: an https proxy proves who it is in any case.
+            (CURLOPT_SSL_VERIFYPEER, settings.verifiesOrigins ? 1 : 0),
+            (CURLOPT_SSL_VERIFYHOST, settings.verifiesOrigins ? 2 : 0),
+            (CURLOPT_NETRC, Int(netrc.rawValue)),
+        ]
+        for (option, value) in options {
+            try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
+        }
+        // Each request says which proxy it takes, so that libcurl does not look into the environment.
+        try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, ""), "proxy")
+        try check(ccurl_easy_set_string(pointer, CURLOPT_NOPROXY, ""), "proxy exceptions")
+        if let file = settings.netrcFile {
+            try check(ccurl_easy_set_string(pointer, CURLOPT_NETRC_FILE, file), "netrc file")
+        }
+        if let file = settings.authorityFile {
+            try check(ccurl_easy_set_string(pointer, CURLOPT_CAINFO, file), "certificates")
+            // Else the system's folder of certificates would be trusted as well.
+            try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, nil), "certificates")
+        }
+        if let cookies {
+            try check(
+                ccurl_easy_set_pointer(pointer, CURLOPT_SHARE, cookies.share), "cookies")
+            // An empty name turns cookies on and reads nothing.
+            try check(ccurl_easy_set_string(pointer, CURLOPT_COOKIEFILE, ""), "cookies")
+        }
+        if let list = hostAddresses.pointer {
+            try check(ccurl_easy_set_list(pointer, CURLOPT_RESOLVE, list), "host addresses")
+        }
+        try check(
+            ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, commonFields.pointer),
+            "request fields")
+    }
+
+    /// What libcurl calls during a transfer, on the loop's thread, and what it hands to each.
+    func setFunctions(
+        write:
+            @escaping @convention(c) (
+                UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+            ) -> Int,
+        header:
+            @escaping @convention(c) (
+                UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?
+            ) -> Int,
+        openSocket:
+            @escaping @convention(c) (
+                UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?
+            ) -> curl_socket_t,
+        prerequest:
+            @escaping @convention(c) (
+                UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?,
+                UnsafeMutablePointer<CChar>?,
+                Int32, Int32
+            ) -> Int32,
+        context: UnsafeMutableRawPointer
+    ) throws(TransferLoopError) {
+        try check(ccurl_easy_set_write_function(pointer, write), "write function")
+        try check(ccurl_easy_set_header_function(pointer, header), "header function")
+        try check(ccurl_easy_set_open_socket_function(pointer, openSocket), "socket function")
+        try check(ccurl_easy_set_prerequest_function(pointer, prerequest), "request function")
+        for option in [
+            CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA,
+        ] {
+            try check(ccurl_easy_set_pointer(pointer, option, context), "functions' context")
+        }
+    }
+
+    /// Makes the handle ready for a request; its end may empty libcurl's cache of addresses, and
+    /// close its connection.
+    func prepare(
+        _ request: TransferRequest, to url: RequestURL, through proxy: String?,
+        emptiesAddressCache: Bool, closesConnection: Bool
+    ) throws(TransferLoopError) {
+        errorBuffer[0] = 0
+        try check(ccurl_easy_set_string(pointer, CURLOPT_URL, url.text), "URL")
+        // Over TLS a second transfer waits to learn whether the first one's connection can be
+        // shared (HTTP/2); plain connections never can and should open at once.
+        try check(
+            ccurl_easy_set_long(pointer, CURLOPT_PIPEWAIT, url.isEncrypted ? 1 : 0),
+            "connection sharing")
+        if emptiesAddressCache != self.emptiesAddressCache {
+            try check(
+                ccurl_easy_set_long(
+                    pointer, CURLOPT_DNS_CACHE_TIMEOUT,
+                    emptiesAddressCache ? 0 : EasyHandle.addressLifetime),
+                "address cache")
+            self.emptiesAddressCache = emptiesAddressCache
+        }
+        if closesConnection != self.closesConnection {
+            try check(
+                ccurl_easy_set_long(pointer, CURLOPT_FORBID_REUSE, closesConnection ? 1 : 0),
+                "connection's end")
+            self.closesConnection = closesConnection
+        }
+        if proxy != proxyInForce {
+            try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, proxy ?? ""), "proxy")
+            proxyInForce = proxy
+        }
+        try setCredentials(for: request)
+        try setFields(for: request)
+    }
+
+    private func setCredentials(for request: TransferRequest) throws(TransferLoopError) {
+        guard let credentials = configuration.requests.credentials else { return }
+        // libcurl would send these in place of those in the URL, which were given for it alone.
+        let isSent = !request.isForeign && request.url.credentials == nil
+        guard isSent != credentialsInForce else { return }
+        try check(
+            ccurl_easy_set_string(
+                pointer, CURLOPT_USERNAME, isSent ? credentials.user : nil), "user name")
+        try check(
+            ccurl_easy_set_string(
+                pointer, CURLOPT_PASSWORD, isSent ? credentials.password : nil), "password")
+        credentialsInForce = isSent
+    }
+
+    private func setFields(for request: TransferRequest) throws(TransferLoopError) {
+        let fields: FieldList
+        if !request.fields.isEmpty || !request.userFields.isEmpty && !request.isForeign {
+            fields = FieldList(configuration.fieldLines(of: request))
+        } else {
+            fields = request.isForeign ? foreignFields : commonFields
+        }
+        guard fields !== fieldsInForce else { return }
+        try check(
+            ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), "request fields")
+        // libcurl reads the list during the transfer, so the former one goes after the change.
+        fieldsInForce = fields
+    }
+
+    /// Tells libcurl to go on after a pause; it may call the write function before this returns.
+    func resume() -> CURLcode { curl_easy_pause(pointer, CURLPAUSE_CONT) }
+
+    private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
+        guard code != CURLE_OK else { return }
+        throw TransferLoopError(
+            operation: operation, code: Int32(code.rawValue),
+            message: String(cString: curl_easy_strerror(code)))
+    }
+
+    // MARK: What came
+
+    /// The status of the last response, 0 before one.
+    var status: Int { number(CURLINFO_RESPONSE_CODE) }
+
+    /// What a proxy answered to CONNECT, 0 when there was none.
+    var tunnelStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
+
+    /// Connections that were opened for the transfer.
+    var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
+
+    /// Whether the protocol itself tells where a body ends.
+    var framesBodies: Bool { number(CURLINFO_HTTP_VERSION) >= Int(CURL_HTTP_VERSION_2_0) }
+
+    /// The bytes of the body that the response announces, as they are sent; at most a quarter of
+    /// `Int.max`, so that sums with it do not overflow.
+    var announcedLength: Int? {
+        var length: curl_off_t = -1
+        ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
+        return length >= 0 ? min(Int(clamping: length), .max / 4) : nil
+    }
+
+    /// From the transfer's start until its request could be sent; nil before.
+    var timeToRequest: Duration? {
+        var microseconds: curl_off_t = 0
+        ccurl_easy_get_offset(pointer, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// What libcurl says about an error beside its code; empty when it says nothing.
+    var errorText: String { String(cString: errorBuffer) }
+
+    private func number(_ info: CURLINFO) -> Int {
+        var value = 0
+        ccurl_easy_get_long(pointer, info, &value)
+        return value
+    }
+
+    /// The fields of the response so far, in their order.
+    var fields: [HeaderField] {
+        var fields: [HeaderField] = []
+        fields.reserveCapacity(16)
+        var previous: UnsafeMutablePointer<curl_header>?
+        while let next = curl_easy_nextheader(pointer, UInt32(CURLH_HEADER), -1, previous) {
+            fields.append(
+                HeaderField(
+                    name: String(cString: next.pointee.name),
+                    value: String(decoding: EasyHandle.value(of: next), as: UTF8.self)))
+            previous = next
+        }
+        return fields
+    }
+
+    /// Why the length of a response is not believed, which libcurl may accept all the same: what one
+    /// reader takes for the body is not what another does (RFC 9112 §6.3).
+    var framingProblem: String? {
+        var values: [String] = []
+        while let value = field("Content-Length", at: values.count) { values.append(value) }
+        switch AnnouncedLength(of: values) {
+        case .unknown:
+            return nil
+        case .unreadable:
+            return "the response announces a length that is not a number of bytes"
+        case .contradictory:
+            return "the response announces different lengths"
+        case .bytes:
+            guard field("Transfer-Encoding") != nil else { return nil }
+            return "the response has both a length and a transfer encoding"
+        }
+    }
+
+    /// The value of a field of the response, of the first one with this name or of a later one.
+    func field(_ name: String, at index: Int = 0) -> String? {
+        withField(name, at: index) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Gives the bytes as they came, which need not be UTF-8.
+    func withField<Value>(
+        _ name: String, at index: Int = 0, _ body: (UnsafeRawBufferPointer) -> Value
+    ) -> Value? {
+        var field: UnsafeMutablePointer<curl_header>?
+        guard curl_easy_header(pointer, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
+            let field
+        else { return nil }
+        return body(EasyHandle.value(of: field))
+    }
+
+    /// libcurl 7.88 leaves the CR of its line in the value of an empty field.
+    private static func value(
+        of field: UnsafeMutablePointer<curl_header>
+    ) -> UnsafeRawBufferPointer {
+        let start = field.pointee.value
+        let count = start.map { strlen($0) } ?? 0
+        let bytes = UnsafeRawBufferPointer(start: start, count: count)
+        return UnsafeRawBufferPointer(
+            rebasing: bytes.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") })
+    }
+}

@@ -1,0 +1,31 @@
+/// The arguments of the command as its parser takes them.
+enum CommandArguments {
+    /// Takes habits from other programs: `-V` for the version, and a cache's directory in front of the
+    /// subcommand (`prefetch --cache-dir DIR stats`), where the parser would take `stats` for a manifest.
+    static func normalized(_ arguments: [String], subcommands: Set<String>) -> [String] {
+        if arguments == ["-V"] { return ["--version"] }
+        var index = 0
+        while index < arguments.count, arguments[index].hasPrefix("--cache-dir") {
+            index += arguments[index] == "--cache-dir" ? 2 : 1
+        }
+        guard index > 0, index < arguments.count, subcommands.contains(arguments[index]) else {
+            return arguments
+        }
+        return [arguments[index]] + arguments[..<index] + arguments[(index + 1)...]
+    }
+
+    /// The subcommand that a word is nearly, or nil: one letter more, less or another one, or two
+    /// letters that have changed places.
+    static func subcommand(like word: String, of subcommands: Set<String>) -> String? {
+        subcommands.sorted().first { isNearly(Array(word), Array($0)) }
+    }
+
+    private static func isNearly(_ word: [Character], _ name: [Character]) -> Bool {
+        let same = zip(word, name).prefix { $0 == $1 }.count
+        let (rest, wanted) = (word[same...], name[same...])
+        return rest.dropFirst() == wanted.dropFirst() || rest.dropFirst() == wanted
+            || rest == wanted.dropFirst()
+            || rest.count >= 2 && wanted.count >= 2 && rest.dropFirst(2) == wanted.dropFirst(2)
+                && rest.prefix(2).elementsEqual(wanted.prefix(2).reversed())
+    }
+}

@@ -1,0 +1,38 @@
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// Opening a cache that another run may hold, and what is said about that.
+struct HeldCache {
+    let path: String
+    let lock: LockArgument
+    /// Whether nothing is said of a lock that is waited for or respected.
+    let isQuiet: Bool
+
+    /// Opens the cache by `open`, which gets how long to wait and whom to tell who holds it.
+    ///
+    /// - Returns: nil when another run holds it and that is to be left at that (`--lock skip`).
+    /// - Throws: with exit status 75 when another run holds it.
+    func open(
+        hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
+    ) throws -> OpenCache? {
+        var message = "\(path): another run holds this cache"
+        let opened = try open(lock.waiting) { holder in
+            if let holder {
+                let time = durationText(WallClock.now().timeSince(holder.since))
+                message += " (pid \(holder.process) on \(holder.host), for \(time))"
+            }
+            guard !isQuiet else { return }
+            switch lock {
+            case .fail: break
+            case .skip: StandardError.write("prefetch: \(message); skipping this run (--lock skip)")
+            case .wait: StandardError.write("prefetch: \(message); waiting for it")
+            }
+        }
+        if opened == nil, lock != .skip {
+            throw CommandFailure(exitStatus: EX_TEMPFAIL, message: message, hint: hint)
+        }
+        return opened
+    }
+}

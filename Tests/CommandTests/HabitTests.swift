@@ -1,0 +1,145 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What users bring from other programs and places.
+@Suite(.timeLimit(.minutes(15)))
+struct HabitTests {
+    @Test func urlsAmongTheArgumentsAreAList() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(3)
+            try await withWorkspace { workspace in
+                try workspace.manifest([urls[2]], name: "images.txt")
+                let result = try await workspace.run(
+                    urls[0], "images.txt", urls[1], "--report", "-", "--summary", "none")
+                #expect(result.status == 0, "\(result)")
+                let report = try Report(text: result.output)
+                let lines = report.entries.map { "\($0.manifest):\($0.line): \($0.verdict)" }
+                #expect(
+                    lines.sorted() == [
+                        "arguments:1: downloaded", "arguments:2: downloaded",
+                        "images.txt:1: downloaded",
+                    ])
+                let secret = urls[0].replacing("http://", with: "http://me:secret@")
+                let named = try await workspace.run(secret, "--report", "-", "-v")
+                #expect(named.status == 0)
+                #expect(!(named.output + named.error).contains("secret"), "\(named)")
+                #expect(
+                    try await workspace.query("SELECT DISTINCT manifest FROM run ORDER BY 1")
+                        == [["arguments"], ["images.txt\narguments"]])
+            }
+        }
+    }
+
+    @Test func theVersionHasAShortFlag() async throws {
+        try await withWorkspace { workspace in
+            let long = try await workspace.run("--version")
+            let short = try await workspace.run("-V")
+            #expect(long.status == 0 && short.status == 0)
+            #expect(!short.output.isEmpty && short.output == long.output)
+        }
+    }
+
+    @Test func theCacheMayBeNamedInFrontOfTheSubcommand() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(urls)
+                for flags in [
+                    ["--cache-dir", workspace.cache], ["--cache-dir=\(workspace.cache)"],
+                ] {
+                    let result = try await workspace.command(flags + ["get", urls[0]]).run()
+                    #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("statz", "stats"), ("stat", "stats"), ("lsit", "list"), ("gett", "get"),
+        ("stast", "stats"),
+        ("fialed", "failed"),
+    ])
+    func aMistypedSubcommandGetsAHint(word: String, meant: String) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run(word)
+            #expect(result.status == 2)
+            #expect(result.error.contains("hint: did you mean `prefetch \(meant)`?"), "\(result)")
+        }
+    }
+
+    @Test func aMissingManifestIsNoMistypedSubcommand() async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("urls.txt")
+            #expect(result.status == 2 && !result.error.contains("hint"), "\(result)")
+        }
+    }
+
+    @Test func aCommentMayFollowAnEntry() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch([
+                    "\(urls[0]) # the first", "\(urls[1])#part\tpriority=high\t#not=a field",
+                ])
+                #expect(run.report.verdicts == ["downloaded", "downloaded"], "\(run.result)")
+                #expect(origin.requests.first?.path == URL(string: urls[1])?.path)
+            }
+        }
+    }
+
+    @Test func theCacheOfAServiceIsUsed() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(urls)
+                command.environment["PREFETCH_CACHE_DIR"] = nil
+                command.environment["CACHE_DIRECTORY"] =
+                    "\(workspace.folder)/service:\(workspace.folder)/other"
+                #expect(try await command.run().status == 0)
+                let database = workspace.folder + "/service/prefetch.sqlite"
+                #expect(FileManager.default.fileExists(atPath: database))
+            }
+        }
+    }
+
+    @Test func aSignalAsksForALineAboutTheProgress() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let urls = origin.serveImages(3, gate: gate)
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(urls, ["-q"]).start()
+                try await origin.wait(for: "three held") { $0.inFlight == 3 }
+                running.signal(SIGUSR1)
+                try await eventually("the line") {
+                    running.errorSoFar.hasPrefix("prefetch: 0/3 0%")
+                        && running.errorSoFar.hasSuffix("3 in flight\n")
+                }
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 0, "\(result)")
+                #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+            }
+        }
+    }
+
+    @Test func aTerminalThatCanDoNothingGetsNoControlCharacters() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            let urls = origin.serveImages(2, gate: gate)
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(urls, ["--progress", "always"])
+                command.hasTerminal = true
+                command.environment["TERM"] = "dumb"
+                let running = try command.start()
+                try await eventually("a line of progress") {
+                    running.errorSoFar.contains("prefetch: 0")
+                }
+                gate.open()
+                let result = await running.wait()
+                #expect(result.status == 0)
+                #expect(!result.error.contains("\u{1B}"), "\(result)")
+            }
+        }
+    }
+}
