@@ -25,6 +25,10 @@ import PrefetchModel
 //   source_bytes, source_format, source_sha256, source_width, source_height
 //                           the image as fetched; width and height in pixels as it is stored, before
 //                           any orientation
+//   content_type   TEXT     the response's field as it came; NULL without it, and in rows of older
+//                           versions
+//   redirects      INTEGER  redirects that were followed to the response; NULL in rows of older
+//                           versions
 // variant   what is stored of a resource; primary key (resource_id, recipe)
 //   resource_id    INTEGER  resource.id; removed with it
 //   recipe         TEXT     canonical text of what was asked for, see `Recipe`
@@ -33,12 +37,15 @@ import PrefetchModel
 //   width, height  INTEGER  in pixels
 //   bytes          INTEGER  size of the content file
 //   created_at, last_access_at  INTEGER
+//   superseded     INTEGER  1 when a later run used another variant of the resource; the one with 0
+//                           is in use
 // freshness  one row per variant: all that a run asks for an entry that is warm
 //   fingerprint      INTEGER  primary key; the first 64 bits of SHA-256(key) XOR SHA-256(recipe)
 //   fingerprint_low  INTEGER  the 64 bits behind them
 //   resource_id      INTEGER  resource.id
 //   validated_at, expires_at  INTEGER  as in the resource
 //   vary             INTEGER  the first 64 bits of SHA-256(resource.vary), or NULL
+//   superseded       INTEGER  as in the variant
 // attribute  extended attributes of a resource; primary key (resource_id, name)
 //   resource_id    INTEGER  resource.id; removed with it
 //   name           TEXT     1 to 255 bytes; names that begin with `prefetch.` are ours
@@ -57,6 +64,9 @@ import PrefetchModel
 //   blocked_until  INTEGER  not asked for before then; NULL when it is not blocked
 //   run_id         INTEGER  the run of the last failure while that run's end has not been
 //                           settled, else NULL
+//   conditions     TEXT     what the last failure depends on, `name=value` separated by spaces: a
+//                           run for which that is otherwise asks again; NULL in rows of older
+//                           versions, which hold for every run
 // host      what is known of hosts that failed or asked to be spared; none for the others
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
 //   concurrency        INTEGER  transfers that it bears at once, 1 or more; NULL when it bears as
@@ -76,6 +86,10 @@ import PrefetchModel
 //   sha256         BLOB     of the file
 //   total          INTEGER  bytes of the whole body, or NULL when the response did not say
 //   created_at     INTEGER  when the last of the bytes came
+// folder    the folders content/00 to content/ff as they were when all their files were last seen; a
+//           folder that has changed since is listed before its rows are believed
+//   number         INTEGER  primary key; 0 to 255
+//   modified_at, changed_at  INTEGER  the folder's times (st_mtim, st_ctim) in nanoseconds since 1970
 // property  what is true of the whole cache
 //   name           TEXT     primary key
 //   value          INTEGER
@@ -112,6 +126,7 @@ enum Schema {
         migrator.registerMigration("2", migrate: Schema.makeVersion2)
         migrator.registerMigration("3", migrate: Schema.makeVersion3)
         migrator.registerMigration("4", migrate: Schema.makeVersion4)
+        migrator.registerMigration("5", migrate: Schema.makeVersion5)
         return migrator
     }()
 
@@ -292,6 +307,52 @@ enum Schema {
                     DELETE FROM variant WHERE resource_id = old.id;
                 END;
                 """)
+    }
+
+    /// Adds what makes an answer believable: the folders' times, what a failure depends on, and which
+    /// variant is in use.
+    ///
+    /// Of several variants the newest counts as the one in use. The index holds only resources that are
+    /// not found by their key.
+    private static func makeVersion5(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                ALTER TABLE resource ADD COLUMN content_type TEXT;
+                ALTER TABLE resource ADD COLUMN redirects INTEGER;
+                CREATE INDEX resource_url ON resource (url) WHERE url <> key;
+
+                ALTER TABLE variant ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE freshness ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+                UPDATE variant SET superseded = 1 WHERE EXISTS (
+                    SELECT 1 FROM variant AS other WHERE other.resource_id = variant.resource_id
+                        AND (other.created_at, other.recipe) > (variant.created_at, variant.recipe));
+
+                ALTER TABLE failure ADD COLUMN conditions TEXT;
+
+                CREATE TABLE folder (
+                    number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
+                    modified_at INTEGER NOT NULL,
+                    changed_at INTEGER NOT NULL
+                ) STRICT;
+                """)
+        let superseded = try PreparedStatement(
+            database,
+            sql: """
+                SELECT key, recipe FROM variant JOIN resource ON id = resource_id WHERE superseded
+                """)
+        defer { superseded.reset() }
+        let update = try PreparedStatement(
+            database,
+            sql: """
+                UPDATE freshness SET superseded = 1 WHERE fingerprint = ? AND fingerprint_low = ?
+                """)
+        let hasher = SHA256Hasher()
+        while try superseded.step() {
+            let fingerprint = VariantFingerprint(
+                KeyFingerprint(try superseded.text(0), hasher: hasher),
+                RecipeFingerprint(try superseded.text(1), hasher: hasher))
+            try update.execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
+        }
     }
 
     /// The names of the table `property`.
