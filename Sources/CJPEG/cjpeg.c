@@ -157,3 +157,10 @@ cjpeg_status cjpeg_encode(
     cjpeg_end(&s);
     return status;
 }
+
+// MARK: - Version
+
+#define TEXT_OF(tokens) #tokens
+#define EXPANDED_TEXT_OF(macro) TEXT_OF(macro)
+
+const char *cjpeg_library_version(void) { return EXPANDED_TEXT_OF(LIBJPEG_TURBO_VERSION); }

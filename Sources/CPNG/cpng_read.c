@@ -282,3 +282,5 @@ void cpng_image_free(cpng_image *image) {
     free(image->rows);
     image->rows = NULL;
 }
+
+const char *cpng_library_version(void) { return png_get_libpng_ver(NULL); }

@@ -18,6 +18,8 @@ package struct CacheCatalog: Sendable {
         package let cacheControl: String?
         package let sourceSize: ByteCount
         package let sourceFormat: String
+        /// Whether a later run used another variant of the resource.
+        package let isSuperseded: Bool
         /// The resource's, ordered by name; empty unless they were asked for.
         package fileprivate(set) var attributes: [EntryAttribute] = []
     }
@@ -69,7 +71,7 @@ package struct CacheCatalog: Sendable {
     /// The columns that ``Item/init(_:)`` reads.
     private static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
-        expires_at, cache_control, source_bytes, source_format
+        expires_at, cache_control, source_bytes, source_format, superseded
         """
 
     /// The variants of one key, the newest first.
@@ -83,6 +85,20 @@ package struct CacheCatalog: Sendable {
                     ORDER BY created_at DESC, recipe
                     """
             ).all(.text(key)) { try Item($0) }.compactMap(\.self)
+        }
+    }
+
+    /// The key of the resource that was asked for at a URL without user information, where the key is
+    /// another text; of several the one that was validated last. Nil without any.
+    package func key(ofURL url: String) throws(StorageError) -> String? {
+        try database.read("looking up") { database in
+            try PreparedStatement(
+                database,
+                sql: """
+                    SELECT key FROM resource WHERE url = ? AND url <> key
+                    ORDER BY validated_at DESC, key LIMIT 1
+                    """
+            ).first(.text(url)) { try $0.text(0) }
         }
     }
 
@@ -140,9 +156,9 @@ package struct CacheCatalog: Sendable {
                     }
                 }
                 if current == nil { current = try Item(rows) }
-                if let name = try rows.optionalText(15) {
+                if let name = try rows.optionalText(16) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(16)))
+                        EntryAttribute(storedName: name, value: try rows.blob(17)))
                 }
                 if let finished { return finished }
             }
@@ -248,6 +264,19 @@ package struct CacheCatalog: Sendable {
     package func wholeFile(of image: StoredImage) -> String? {
         directory.hasWholeFile(image) ? directory.path(of: image) : nil
     }
+
+    /// The same after reading the file: nil also when its bytes are not those that its name says.
+    ///
+    /// - Throws: when the file cannot be read.
+    package func checkedFile(
+        of image: StoredImage, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> String? {
+        switch directory.bytes(of: image, hasher: hasher) {
+        case .whole: return directory.path(of: image)
+        case .damaged: return nil
+        case .unreadable(let error): throw error
+        }
+    }
 }
 
 extension CacheCatalog.Item {
@@ -260,6 +289,6 @@ extension CacheCatalog.Item {
             recipe: try row.text(8), image: image, fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
             cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
-            sourceFormat: try row.text(14))
+            sourceFormat: try row.text(14), isSuperseded: try row.integer(15) != 0)
     }
 }

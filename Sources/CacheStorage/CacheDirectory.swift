@@ -117,6 +117,29 @@ package final class CacheDirectory: Sendable {
             && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == image.size.bytes
     }
 
+    /// What ``bytes(of:hasher:)`` finds.
+    package enum StoredBytes: Sendable {
+        case whole([UInt8])
+        /// The file is gone, or holds other bytes than its name says.
+        case damaged
+        /// The file may well be good.
+        case unreadable(StorageError)
+    }
+
+    /// Reads the content file of a stored image and compares it with its name.
+    func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
+        let contents = FileDescriptor.contents(
+            of: image.relativePath, in: handle, size: image.size.bytes, path: path(of: image))
+        let bytes: [UInt8]
+        switch contents {
+        case .bytes(let found): bytes = found
+        case .missing: return .damaged
+        case .unreadable(let error): return .unreadable(error)
+        }
+        let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
+        return digest == image.digest ? .whole(bytes) : .damaged
+    }
+
     private static func makeDirectories(_ path: String) throws(StorageError) {
         guard !path.isEmpty else { throw .refused(path, "the cache directory has an empty name") }
         if mkdir(path, 0o700) == 0 || errno == EEXIST { return }

@@ -37,7 +37,7 @@ package final class CacheReader {
             let statement = try PreparedStatement(
                 database,
                 sql: """
-                    SELECT fingerprint_low, resource_id, validated_at, expires_at, vary
+                    SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
                     FROM freshness WHERE fingerprint = ?
                     """)
             defer { statement.reset() }
@@ -61,7 +61,8 @@ package final class CacheReader {
             let statement = try PreparedStatement(
                 database,
                 sql: """
-                    SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary
+                    SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
+                        superseded
                     FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
                     """)
             defer { statement.reset() }
@@ -149,6 +150,38 @@ package final class CacheReader {
         }
     }
 
+    /// Of the resources of keys, the freshness of those that are stored by a recipe which makes the same
+    /// bytes of them as `recipe` does, or as their originals; nil for the others.
+    package func sources(
+        ofKeys keys: [String], for recipe: Recipe
+    ) throws(StorageError) -> [FreshnessRecord?] {
+        try database.read("looking up other variants") { database in
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
+                        recipe
+                    FROM resource JOIN variant ON id = resource_id WHERE key = ?
+                    """)
+            let original = Recipe(encoding: .original).canonicalText
+            return try keys.map { key in
+                try statement.all(.text(key)) { row -> FreshnessRecord? in
+                    let (format, stored) = (try row.text(5), try row.text(6))
+                    func effect(_ text: String) -> String {
+                        Recipe.effectiveText(of: text, forSource: format)
+                    }
+                    guard stored == original || effect(stored) == effect(recipe.canonicalText)
+                    else { return nil }
+                    return FreshnessRecord(
+                        resourceID: try row.integer(0), validatedAt: try row.time(1),
+                        expiresAt: try row.time(2),
+                        vary: try row.optionalText(3).map { VaryFingerprint($0, hasher: hasher) },
+                        isSuperseded: try row.integer(4) != 0)
+                }.compactMap(\.self).first
+            }
+        }
+    }
+
     /// All that is known of resources; nil for those that are gone.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
         try database.read("looking up resources") { database in
@@ -208,10 +241,20 @@ package struct CachedCopy: Sendable {
     package let fetchedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
+    package let sourceFormat: String
     /// By the canonical text of their recipe.
     package let images: [String: StoredImage]
 
     package subscript(recipe: Recipe) -> StoredImage? { images[recipe.canonicalText] }
+
+    /// The variant of a recipe, or one that another recipe made with the same bytes; nil without any.
+    package func image(asBy recipe: Recipe) -> StoredImage? {
+        if let image = self[recipe] { return image }
+        let effective = Recipe.effectiveText(of: recipe.canonicalText, forSource: sourceFormat)
+        return images.first {
+            Recipe.effectiveText(of: $0.key, forSource: sourceFormat) == effective
+        }?.value
+    }
 
     fileprivate static func fetch(_ resource: Int64, in database: Database) throws -> CachedCopy? {
         let variants = try PreparedStatement(
@@ -227,7 +270,8 @@ package struct CachedCopy: Sendable {
             database,
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
-                    fetched_at, expires_at, coalesce(final_url, url), url, permanent_url
+                    fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
+                    source_format
                 FROM resource WHERE id = ?
                 """
         ).first(.integer(resource)) { row in
@@ -239,18 +283,19 @@ package struct CachedCopy: Sendable {
                     cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
                     vary: try row.optionalText(5), date: try row.optionalTime(6)),
                 fetchedAt: try row.time(7), expiresAt: try row.time(8),
-                sourceDigest: try row.digest(0), images: images)
+                sourceDigest: try row.digest(0), sourceFormat: try row.text(12), images: images)
         }
     }
 }
 
 extension PreparedStatement {
-    /// Reads `resource_id, validated_at, expires_at, vary` from the columns that begin at `column`.
+    /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin at `column`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         FreshnessRecord(
             resourceID: try integer(column), validatedAt: try time(column + 1),
             expiresAt: try time(column + 2),
-            vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)))
+            vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)),
+            isSuperseded: try integer(column + 4) != 0)
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`; nil

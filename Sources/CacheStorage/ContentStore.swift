@@ -5,8 +5,8 @@ import Synchronization
 
 /// Writes and removes content files. Any thread may use it; several write at once.
 package final class ContentStore: Sendable {
-    private let directory: CacheDirectory
-    private let content: FileDescriptor
+    let directory: CacheDirectory
+    let content: FileDescriptor
     private let temporary: FileDescriptor
     /// Those of the 256 folders below `content` that were used last.
     private let shards: Monitor<OpenFolders>
@@ -41,7 +41,7 @@ package final class ContentStore: Sendable {
     package func store(
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
-        pinned.withLock { $0[image.digest, default: 0] += 1 }
+        pin(image.digest)
         do throws(StorageError) {
             try place(bytes, as: image, originURL: originURL)
         } catch {
@@ -136,28 +136,16 @@ package final class ContentStore: Sendable {
         return found.elementsEqual(bytes)
     }
 
-    /// What ``bytes(of:hasher:)`` finds.
-    package enum StoredBytes: Sendable {
-        case whole([UInt8])
-        /// The file is gone, or holds other bytes than its name says.
-        case damaged
-        /// The file may well be good.
-        case unreadable(StorageError)
+    /// Reads the content file of a stored image and compares it with its name.
+    package func bytes(
+        of image: StoredImage, hasher: borrowing SHA256Hasher
+    ) -> CacheDirectory.StoredBytes {
+        directory.bytes(of: image, hasher: hasher)
     }
 
-    /// Reads the content file of a stored image and compares it with its name.
-    package func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
-        let contents = FileDescriptor.contents(
-            of: image.relativePath, in: directory.handle, size: image.size.bytes,
-            path: directory.path(of: image))
-        let bytes: [UInt8]
-        switch contents {
-        case .bytes(let found): bytes = found
-        case .missing: return .damaged
-        case .unreadable(let error): return .unreadable(error)
-        }
-        let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
-        return digest == image.digest ? .whole(bytes) : .damaged
+    /// Keeps a file that is there from being removed until ``unpin(_:)``, for a row on its way.
+    package func pin(_ digest: ContentDigest) {
+        pinned.withLock { $0[digest, default: 0] += 1 }
     }
 
     /// Tells that the row of a stored file is committed, or given up.
@@ -205,7 +193,7 @@ package final class ContentStore: Sendable {
     /// Bears that something cannot be tidied up, and keeps the first error for ``untidy``.
     ///
     /// - Throws: the error, when it says that the disk fails.
-    private func bear(_ error: StorageError) throws(StorageError) {
+    func bear(_ error: StorageError) throws(StorageError) {
         switch error.code {
         case .system(EACCES), .system(EPERM), .system(EISDIR), .system(EROFS), .system(EBUSY),
             .refused:

@@ -26,10 +26,13 @@ package struct FailureRecord: Sendable {
     package var lastFailedAt: Timestamp
     /// Nil when it is not blocked.
     package var blockedUntil: Timestamp?
+    /// What the last failure depends on; nil in rows of older versions.
+    package var conditions: String?
 
     package init(
         key: String, url: String, host: String, reason: FailureReason, httpStatus: Int?,
-        curlCode: Int?, message: String, attempts: Int, kind: Kind, failedAt: Timestamp
+        curlCode: Int?, message: String, attempts: Int, kind: Kind, failedAt: Timestamp,
+        conditions: String? = nil
     ) {
         self.key = key
         self.url = url
@@ -43,11 +46,12 @@ package struct FailureRecord: Sendable {
         runsInARow = 0
         firstFailedAt = failedAt
         lastFailedAt = failedAt
+        self.conditions = conditions
     }
 
     static let columns = """
         key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
-        first_failed_at, last_failed_at, blocked_until
+        first_failed_at, last_failed_at, blocked_until, conditions
         """
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
@@ -64,6 +68,7 @@ package struct FailureRecord: Sendable {
         runsInARow = try row.count(9)
         firstFailedAt = try row.time(10)
         blockedUntil = try row.optionalTime(12)
+        conditions = try row.optionalText(13)
     }
 
     /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
@@ -72,10 +77,11 @@ package struct FailureRecord: Sendable {
         let statement = try database.cachedStatement(
             sql: """
                 INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
-                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
+                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id,
+                    conditions)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11, ?12)
                 ON CONFLICT (key) DO UPDATE SET host = ?3, reason = ?4, http_status = ?5,
-                    curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11,
+                    curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11, conditions = ?12,
                     attempts = iif(url = ?2, attempts, 0) + ?8,
                     runs_in_a_row = iif(url = ?2, runs_in_a_row, 0),
                     first_failed_at = iif(url = ?2, first_failed_at, ?10),
@@ -83,7 +89,7 @@ package struct FailureRecord: Sendable {
                 """)
         try statement.execute(arguments: [
             key, url, host, reason.rawValue, httpStatus, curlCode, message, attempts,
-            kind.rawValue, lastFailedAt.milliseconds, run,
+            kind.rawValue, lastFailedAt.milliseconds, run, conditions,
         ])
     }
 }

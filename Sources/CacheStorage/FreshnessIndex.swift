@@ -63,6 +63,9 @@ package final class FreshnessIndex: Sendable {
         state = Monitor(.looking(expectedLookups >= lookupsBeforeScan ? lookupsBeforeScan : 0))
     }
 
+    /// Whether nothing was stored when it was made.
+    package var isEmpty: Bool { expectedRows == 0 }
+
     /// The records of `fingerprints`, in their order.
     ///
     /// - Throws: when the database cannot be read.

@@ -9,6 +9,8 @@ package struct FreshnessRecord: Hashable, Sendable {
     package let expiresAt: Timestamp
     /// What the response varies on, or nil without Vary.
     let vary: VaryFingerprint?
+    /// Whether a later run used another variant of the resource.
+    package let isSuperseded: Bool
 }
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up.
@@ -31,6 +33,7 @@ struct FreshnessTable: Sendable {
         let expiresAt: UInt32
         /// 0 for none, else an index into ``varies`` plus one.
         let varyNumber: UInt16
+        let isSuperseded: Bool
     }
 
     private var rows: [Row] = []
@@ -91,7 +94,7 @@ struct FreshnessTable: Sendable {
                 // What is over must not become what has to be validated at every use, which is 0.
                 expiresAt: record.expiresAt.milliseconds > 0
                     ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
-                varyNumber: varyNumber))
+                varyNumber: varyNumber, isSuperseded: record.isSuperseded))
         return true
     }
 
@@ -133,7 +136,8 @@ struct FreshnessTable: Sendable {
         return FreshnessRecord(
             resourceID: row.resourceID, validatedAt: Timestamp(seconds: Int64(row.validatedAt)),
             expiresAt: Timestamp(seconds: Int64(row.expiresAt)),
-            vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1])
+            vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1],
+            isSuperseded: row.isSuperseded)
     }
 
     subscript(fingerprint: VariantFingerprint) -> FreshnessRecord? {

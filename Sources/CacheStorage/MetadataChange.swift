@@ -11,6 +11,8 @@ package enum MetadataChange: Sendable {
     /// A content file is gone or damaged: no variant may name it any more, whosever it is, and what
     /// is left of it goes.
     case lost(StoredImage)
+    /// A run uses the variants of this recipe, which are stored, where an earlier one used others.
+    case used(resources: [Int64], recipe: Recipe)
 }
 
 /// The image as fetched.
@@ -115,14 +117,12 @@ package struct ResourceChange: Sendable {
         }
     }
 
-    /// A variant whose file ``ContentStore`` has put in place and pinned.
+    /// A new variant of the change's recipe, whose file ``ContentStore`` has put in place and pinned.
     package struct Variant: Sendable {
-        package var recipe: Recipe
         package var image: StoredImage
         package var createdAt: Timestamp
 
-        package init(recipe: Recipe, image: StoredImage, createdAt: Timestamp) {
-            self.recipe = recipe
+        package init(image: StoredImage, createdAt: Timestamp) {
             self.image = image
             self.createdAt = createdAt
         }
@@ -130,17 +130,20 @@ package struct ResourceChange: Sendable {
 
     package var resourceID: Int64
     package var key: String
+    /// Of the variant in use from now on.
+    package var recipe: Recipe
     package var validation: Validation?
     package var variant: Variant?
     /// Added to those that the resource has, or put in their place where the name is the same.
     package var attributes: [EntryAttribute]
 
     package init(
-        resourceID: Int64, key: String, validation: Validation? = nil, variant: Variant? = nil,
-        attributes: [EntryAttribute] = []
+        resourceID: Int64, key: String, recipe: Recipe, validation: Validation? = nil,
+        variant: Variant? = nil, attributes: [EntryAttribute] = []
     ) {
         self.resourceID = resourceID
         self.key = key
+        self.recipe = recipe
         self.validation = validation
         self.variant = variant
         self.attributes = attributes

@@ -37,6 +37,9 @@ struct MetadataStatements: ~Copyable {
         case .lost(let image):
             try forget(image, in: database)
             return [image]
+        case .used(let resources, let recipe):
+            for resource in resources { try use(recipe, of: resource, in: database) }
+            return []
         }
     }
 
@@ -102,6 +105,7 @@ struct MetadataStatements: ~Copyable {
                 in: database)
         } else {
             try putFreshness(key: row.key, resource: resource, freshness, in: database)
+            try use(row.recipe, of: resource, in: database)
         }
         try put(row.attributes, resource: resource, in: database)
         try removeFailure(key: row.key, in: database)
@@ -186,7 +190,7 @@ struct MetadataStatements: ~Copyable {
         var replaced: [StoredImage] = []
         if let variant = change.variant {
             replaced = try putVariant(
-                variant.image, recipe: variant.recipe, of: change.resourceID,
+                variant.image, recipe: change.recipe, of: change.resourceID,
                 at: variant.createdAt, isNew: false, in: database)
             replaced.removeAll {
                 $0.digest == variant.image.digest && $0.format == variant.image.format
@@ -219,7 +223,7 @@ struct MetadataStatements: ~Copyable {
                     expiresAt: validation.expiresAt.milliseconds, vary: response.vary),
                 in: database)
             try removeFailure(key: change.key, in: database)
-        } else if let variant = change.variant {
+        } else if change.variant != nil {
             let freshness = try PreparedStatement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
             ).first(.integer(change.resourceID)) {
@@ -229,11 +233,44 @@ struct MetadataStatements: ~Copyable {
             }
             guard let freshness else { throw DatabaseError(message: "the resource is gone") }
             try putFreshness(
-                recipe: variant.recipe.canonicalText, key: change.key,
+                recipe: change.recipe.canonicalText, key: change.key,
                 resource: change.resourceID, freshness, in: database)
         }
+        try use(change.recipe, of: change.resourceID, in: database)
         try put(change.attributes, resource: change.resourceID, in: database)
         return replaced
+    }
+
+    /// Makes the variant of a recipe the one in use of its resource; mostly it is already.
+    private mutating func use(
+        _ recipe: Recipe, of resource: Int64, in database: Database
+    ) throws {
+        let changed = try PreparedStatement(
+            database,
+            sql: """
+                UPDATE variant SET superseded = recipe <> ?2
+                WHERE resource_id = ?1 AND superseded <> (recipe <> ?2) AND EXISTS (
+                    SELECT 1 FROM variant WHERE resource_id = ?1 AND recipe = ?2)
+                RETURNING recipe, superseded
+                """
+        ).all(.integer(resource), .text(recipe.canonicalText)) {
+            (recipe: try $0.text(0), isSuperseded: try $0.integer(1))
+        }
+        guard !changed.isEmpty else { return }
+        let key = try PreparedStatement(database, sql: "SELECT key FROM resource WHERE id = ?")
+            .first(.integer(resource)) { try $0.text(0) }
+        guard let key else { return }
+        for (recipe, isSuperseded) in changed {
+            let fingerprint = fingerprint(key: key, recipe: recipe)
+            try PreparedStatement(
+                database,
+                sql: """
+                    UPDATE freshness SET superseded = ?3
+                    WHERE fingerprint = ?1 AND fingerprint_low = ?2
+                    """
+            ).execute(
+                .integer(fingerprint.upper), .integer(fingerprint.lower), .integer(isSuperseded))
+        }
     }
 
     // MARK: Freshness

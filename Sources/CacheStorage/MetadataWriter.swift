@@ -240,7 +240,7 @@ extension MetadataChange {
         switch self {
         case .image(let row): row.image
         case .resource(let change): change.variant?.image
-        case .failure, .lost: nil
+        case .failure, .lost, .used: nil
         }
     }
 
@@ -263,6 +263,8 @@ extension MetadataChange {
             texts = [record.key, record.url, record.message]
         case .lost:
             texts = []
+        case .used(let resources, _):
+            return 8 * resources.count
         }
         // With what the entry's own state holds, which lasts as long.
         let fixed = 1500

@@ -31,6 +31,9 @@ package struct OpenCache: Sendable {
         package var damage: (name: String, message: String)?
         /// Images whose files were gone or torn, and whose rows have been removed.
         package var tornImages = 0
+        /// Images whose files were missing though no run has ended badly, and whose rows have been
+        /// removed.
+        package var missingImages = 0
         /// Whether there were content files and no database.
         package var hadNoDatabase = false
         /// What could not be tidied up, the first of it.
@@ -66,23 +69,32 @@ package struct OpenCache: Sendable {
 
     /// Opens a cache as ``open(path:waiting:)`` does, and mends what an unclean end has left: rows of
     /// files that did not reach the disk go, orphaned files are collected, and a database that is
-    /// damaged is set aside for a new one.
+    /// damaged is set aside for a new one. And rows go whose files are missing, as far as `check` finds
+    /// them.
     ///
     /// A small database is checked each time, a large one after an unclean end or when a command has
     /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
     /// open.
     package static func openForRun(
-        path: String, waiting: Waiting, openFolders: Int = 256, at now: Timestamp,
-        whenHeld: (LockHolder?) -> Void = { _ in }
+        path: String, waiting: Waiting, openFolders: Int = 256, check: FileCheck = .auto,
+        at now: Timestamp, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
+        func recovered() throws(StorageError) -> OpenCache {
+            var cache = try OpenCache(recovering: directory, lock, openFolders: openFolders)
+            cache.repair.missingImages = try MissingFiles(
+                database: cache.database, content: cache.content
+            ).remove(check, at: now)
+            cache.repair.untidy = cache.content.untidy
+            return cache
+        }
         do throws(StorageError) {
-            return try recovered(directory, lock, openFolders)
+            return try recovered()
         } catch  where error.isDamage {
             // What was opened is closed by now: SQLite removes logs by name.
             let name = try CacheDatabase.setAside(in: directory, at: now)
-            var cache = try recovered(directory, lock, openFolders)
+            var cache = try recovered()
             cache.repair.damage = (name, error.message)
             cache.repair.hadNoDatabase = false
             return cache
@@ -104,25 +116,24 @@ package struct OpenCache: Sendable {
         return nil
     }
 
-    private static func recovered(
-        _ directory: CacheDirectory, _ lock: CacheLock, _ openFolders: Int
-    ) throws(StorageError) -> OpenCache {
-        var cache = try OpenCache(directory: directory, lock: lock, openFolders: openFolders)
+    /// Opens a cache and mends what an unclean end has left.
+    private init(
+        recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int
+    ) throws(StorageError) {
+        try self.init(directory: directory, lock: lock, openFolders: openFolders)
         let isSuspected = directory.isDatabaseSuspected
-        let isUnclean = try cache.log.lastRunMayHaveLeftStrays()
+        let isUnclean = try log.lastRunMayHaveLeftStrays()
         var mayHaveStrays = isUnclean
-        cache.wasSuspected = isSuspected
-        if isSuspected || cache.database.size <= CacheDatabase.sizeAlwaysChecked {
-            try cache.database.findDamage(.thorough)
-            if try cache.database.removeUnfoundedFreshness() { mayHaveStrays = true }
+        wasSuspected = isSuspected
+        if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
+            try database.findDamage(.thorough)
+            if try database.removeUnfoundedFreshness() { mayHaveStrays = true }
         } else if isUnclean {
-            try cache.database.findDamage(.quick)
+            try database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
-        cache.repair.tornImages = try cache.log.removeTornRows(bootID: BootID.current())
-        try cache.log.collectStrays(scansContent: mayHaveStrays)
-        cache.repair.untidy = cache.content.untidy
-        return cache
+        repair.tornImages = try log.removeTornRows(bootID: BootID.current())
+        try log.collectStrays(scansContent: mayHaveStrays)
     }
 
     private init(

@@ -1,6 +1,7 @@
 import CacheStorage
 import HTTPSemantics
 import PrefetchModel
+import Scheduling
 
 /// What the cache says of one entry.
 enum EntryState {
@@ -10,7 +11,8 @@ enum EntryState {
     case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
     /// Stored, and to be asked for again.
     case stale(resource: Int64, expiresAt: Timestamp)
-    /// Not stored by this recipe, but the original is, of which it can be made.
+    /// Not stored by this recipe, but the original is, of which it can be made, or a variant with the
+    /// same bytes.
     case derivable(resource: Int64, isFresh: Bool)
     case missing
     /// Not to be asked for; an index into ``LookedUpBatch/blocks``, and the resource that may be
@@ -36,6 +38,8 @@ struct LookedUpBatch: Sendable {
     /// The images of fresh entries; empty when nobody wants to hear of them.
     var images: [StoredImage?] = []
     var blocks: [FailureRecord] = []
+    /// Resources of fresh entries of which an earlier run used another variant.
+    var returning: [Int64] = []
 }
 
 /// Reads manifests and asks the cache for their entries, on several threads at once.
@@ -160,8 +164,8 @@ final class EntryLookup: Sendable {
         let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
-            configuration: configuration, wantsFreshImages: wantsFreshImages,
-            wallClock: wallClock)
+            configuration: configuration, facts: RunFacts(configuration),
+            wantsFreshImages: wantsFreshImages, wallClock: wallClock)
     }
 }
 
@@ -181,6 +185,7 @@ private struct Worker {
     let hasFailures: Bool
     let index: FreshnessIndex
     let configuration: RunConfiguration
+    let facts: RunFacts
     let wantsFreshImages: Bool
     let wallClock: @Sendable () -> Timestamp
 
@@ -203,15 +208,18 @@ private struct Worker {
             if entry.problem >= 0 {
                 result.states.append(.invalid)
             } else if let record = records[number] {
-                result.states.append(
-                    try state(record, extras: batch.extras(of: entry), at: now))
+                let state = try state(record, extras: batch.extras(of: entry), at: now)
+                if record.isSuperseded, case .fresh(let resource, _, _) = state {
+                    result.returning.append(resource)
+                }
+                result.states.append(state)
             } else {
                 result.states.append(.missing)
                 missing.append(number)
             }
         }
         try findMissingAttributes(in: &result)
-        try findOriginals(of: missing, in: &result, at: now, hasher: hasher)
+        try findSources(of: missing, in: &result, at: now)
         try findBlocks(in: &result, at: now)
         if wantsFreshImages { try findImages(in: &result) }
         return result
@@ -274,19 +282,19 @@ private struct Worker {
         }
     }
 
-    /// Finds stored originals of entries that are not stored by this run's recipe.
-    private func findOriginals(
-        of missing: [Int], in result: inout LookedUpBatch, at now: Timestamp,
-        hasher: borrowing SHA256Hasher
+    /// Finds entries that are not stored by this run's recipe, and need not be downloaded for it.
+    private func findSources(
+        of missing: [Int], in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {
-        let original = Recipe(encoding: .original)
-        guard !missing.isEmpty, configuration.recipe.encoding != .original else { return }
-        let recipe = RecipeFingerprint(original.canonicalText, hasher: hasher)
-        let records = try index.records(
-            of: missing.map { VariantFingerprint(result.fingerprints[$0], recipe) }, with: reader)
+        guard !missing.isEmpty, !index.isEmpty else { return }
+        let batch = result.batch
+        let records = try reader.sources(
+            ofKeys: missing.map {
+                String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
+            }, for: configuration.recipe)
         for (number, record) in zip(missing, records) {
             guard let record else { continue }
-            let extras = result.batch.extras(of: result.batch.records[number])
+            let extras = batch.extras(of: batch.records[number])
             result.states[number] = .derivable(
                 resource: record.resourceID, isFresh: try isWarm(record, extras: extras, at: now))
         }
@@ -304,14 +312,26 @@ private struct Worker {
                 String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
             })
         for (number, failure) in zip(numbers, failures) {
-            // A key that stands for another URL now has not failed yet.
-            guard let failure, failure.isBlocking(at: now),
-                failure.url
-                    == batch.url(of: batch.records[number]).withoutCredentials.text
+            guard let failure, failure.isBlocking(at: now) else { continue }
+            let record = batch.records[number]
+            let url = batch.url(of: record)
+            // A key that stands for another URL now has not failed yet, and a run that differs in what
+            // decided may do better.
+            guard failure.url == url.withoutCredentials.text,
+                conditions(of: failure, holdFor: url, batch.extras(of: record))
             else { continue }
             result.states[number] = .blocked(
                 result.blocks.count, resource: result.states[number].resource)
             result.blocks.append(failure)
+        }
+    }
+
+    private func conditions(
+        of failure: FailureRecord, holdFor url: RequestURL, _ extras: EntryExtras?
+    ) -> Bool {
+        guard let text = failure.conditions else { return true }
+        return FailureConditions(text: text).hold {
+            facts.value(of: $0, url: url, extras: extras)
         }
     }
 

@@ -8,6 +8,10 @@ extension RunCoordinator {
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         counters.entriesRead += batch.records.count
+        if !looked.returning.isEmpty, !isStopping, let stages = runningStages() {
+            stages.writer.enqueue(
+                .used(resources: looked.returning, recipe: configuration.recipe), token: nil)
+        }
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 if record.problem >= 0 {

@@ -31,7 +31,10 @@ extension RunCoordinator {
                     key: entry.key, url: entry.url.withoutCredentials.text,
                     host: host, reason: reason, httpStatus: progress.httpStatus,
                     curlCode: progress.curlCode, message: result.message ?? "",
-                    attempts: result.attempts, kind: kind, failedAt: wallClock())),
+                    attempts: result.attempts, kind: kind, failedAt: wallClock(),
+                    conditions: FailureConditions(of: reason) {
+                        facts.value(of: $0, url: entry.url, extras: entry.extras)
+                    }.text)),
             token: nil)
     }
 

@@ -297,7 +297,7 @@ extension RunCoordinator {
         progress.outcome = .revalidated
         progress.dropLostImage(cache.directory)
         if let image = progress.kept {
-            progress.stored = image
+            take(image, progress)
             writeResource(of: identifier, progress, stages)
         } else if isCancelling || !derive(identifier, progress, stages) {
             // The file went while we asked.
@@ -373,9 +373,9 @@ extension RunCoordinator {
         case .derived(let image):
             progress.stored = image
             progress.bytesStored = image.size.bytes
-            writeResource(of: completion.id, progress, stages, addsVariant: true)
+            writeResource(of: completion.id, progress, stages)
         case .unchanged:
-            progress.stored = progress.kept
+            if let image = progress.kept { take(image, progress) }
             progress.message = "the same bytes as before"
             writeResource(of: completion.id, progress, stages)
         case .originalDamaged:
@@ -408,19 +408,17 @@ extension RunCoordinator {
     }
 
     /// Writes what is new of a resource whose body stays.
-    private func writeResource(
-        of identifier: Int, _ progress: PendingEntry.Progress, _ stages: RunningStages,
-        addsVariant: Bool = false
+    func writeResource(
+        of identifier: Int, _ progress: PendingEntry.Progress, _ stages: RunningStages
     ) {
         guard let entry = pending[identifier], let copy = progress.copy else {
             preconditionFailure("a resource that is stored has its copy")
         }
         var change = ResourceChange(
-            resourceID: copy.resourceID, key: entry.key, validation: progress.validation,
-            attributes: entry.extras?.attributes ?? [])
-        if addsVariant, let image = progress.stored {
-            change.variant = ResourceChange.Variant(
-                recipe: configuration.recipe, image: image, createdAt: wallClock())
+            resourceID: copy.resourceID, key: entry.key, recipe: configuration.recipe,
+            validation: progress.validation, attributes: entry.extras?.attributes ?? [])
+        if let image = progress.stored, copy[configuration.recipe] != image {
+            change.variant = ResourceChange.Variant(image: image, createdAt: wallClock())
         }
         write(.resource(change), for: identifier, progress, stages)
     }

@@ -174,12 +174,25 @@ extension RunCoordinator {
             let copies = try coordinatorReader().copies(of: unknown.map(\.2))
             for ((_, progress, _), copy) in zip(unknown, copies) {
                 progress.copy = copy
-                progress.kept = copy?[configuration.recipe].flatMap {
-                    cache.directory.hasWholeFile($0) ? $0 : nil
-                }
+                progress.kept = copy.flatMap(keptImage)
             }
         }
         for (entry, progress, _) in known { progress.conditions = conditions(entry, progress) }
+    }
+
+    /// The image of a copy that this run's recipe would make again, if its file is there.
+    private func keptImage(of copy: CachedCopy) -> StoredImage? {
+        guard let image = copy.image(asBy: configuration.recipe),
+            cache.directory.hasWholeFile(image)
+        else { return nil }
+        return image
+    }
+
+    /// Takes a stored image as the entry's.
+    func take(_ image: StoredImage, _ progress: PendingEntry.Progress) {
+        progress.stored = image
+        // A new row names it, by this run's recipe.
+        if progress.copy?[configuration.recipe] != image { cache.content.pin(image.digest) }
     }
 
     /// The fields that make a request conditional; none where a 304 would be of no use.
@@ -224,7 +237,13 @@ extension RunCoordinator {
                 fail(FatalError(error))
                 return finish(start.entry, .cancelled)
             }
-            if !derive(start.entry, progress, stages) { fetchWithoutOriginal(start.entry) }
+            if let image = progress.copy.flatMap(keptImage) {
+                progress.expiresAt = progress.copy?.expiresAt
+                take(image, progress)
+                writeResource(of: start.entry, progress, stages)
+            } else if !derive(start.entry, progress, stages) {
+                fetchWithoutOriginal(start.entry)
+            }
         }
     }
 
@@ -305,7 +324,7 @@ extension RunCoordinator {
         write(
             .resource(
                 ResourceChange(
-                    resourceID: resource, key: entry.key,
+                    resourceID: resource, key: entry.key, recipe: configuration.recipe,
                     attributes: entry.extras?.attributes ?? [])),
             for: identifier, progress, stages)
     }

@@ -29,6 +29,28 @@ package struct ContentDigest: Hashable, Sendable {
         words = (values[0], values[1], values[2], values[3])
     }
 
+    /// The digest that 64 digits `0`…`9` and `a`…`f` say, as ``description`` writes them; nil of
+    /// anything else.
+    package init?(lowercaseHexadecimal digits: UnsafeRawBufferPointer) {
+        guard digits.count == 2 * ContentDigest.byteCount else { return nil }
+        func word(_ index: Int) -> UInt64? {
+            var value: UInt64 = 0
+            for digit in digits[(16 * index)..<(16 * index + 16)] {
+                switch digit {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    value = value << 4 | UInt64(digit - UInt8(ascii: "0"))
+                case UInt8(ascii: "a")...UInt8(ascii: "f"):
+                    value = value << 4 | UInt64(digit - UInt8(ascii: "a") + 10)
+                default: return nil
+                }
+            }
+            return value
+        }
+        guard let first = word(0), let second = word(1), let third = word(2), let fourth = word(3)
+        else { return nil }
+        words = (first, second, third, fourth)
+    }
+
     package var bytes: [UInt8] { withBytes { [UInt8]($0) } }
 
     /// Calls `body` with the 32 bytes.

@@ -77,6 +77,31 @@ package struct Recipe: Hashable, Sendable {
     }
 }
 
+extension Recipe {
+    /// What a recipe comes to for a source of that format: recipes with the same result here make the
+    /// same bytes of it. (`same` of a JPEG is `jpeg`, and a PNG has no quality.)
+    ///
+    /// `text` is a ``canonicalText``; one of another form is its own result.
+    package static func effectiveText(of text: String, forSource format: String) -> String {
+        var parts = text.split(separator: ";")
+        guard let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) }) else {
+            return text
+        }
+        let irrelevant: [String]
+        switch (encoding, ImageFormat(rawValue: format)) {
+        case (.same, .jpeg), (.jpeg, .jpeg):
+            parts[0] = "jpeg"
+            irrelevant = ["background=", "effort="]
+        case (.same, .png), (.png, .png):
+            parts[0] = "png"
+            irrelevant = ["q=", "max="]
+        default: return text
+        }
+        parts.removeAll { part in irrelevant.contains { part.hasPrefix($0) } }
+        return parts.joined(separator: ";")
+    }
+}
+
 /// How much time is given to making a PNG small. The pixels are the same.
 package enum PNGEffort: String, CaseIterable, Sendable {
     case fast

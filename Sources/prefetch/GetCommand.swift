@@ -20,13 +20,22 @@ struct GetCommand: ParsableCommand {
 
     @OptionGroup var cache: CacheOptions
 
-    @Option(help: ArgumentHelp("Which variant; without it the newest.", valueName: "recipe"))
+    @Option(
+        help: ArgumentHelp(
+            "Which variant; without it the one that the last run over this image used.",
+            valueName: "recipe"))
     var recipe: String?
 
     @Flag(
         help: "Accept an expired image, unless its origin forbids that (must-revalidate, no-cache)."
     )
     var stale = false
+
+    @Flag(
+        name: .customLong("no-check"),
+        help: "Do not read the file to compare it with its digest; its size has to be right."
+    )
+    var skipsCheck = false
 
     @Flag(help: "Print a JSON object instead of the path.")
     var json = false
@@ -37,30 +46,60 @@ struct GetCommand: ParsableCommand {
         let catalog = try cache.catalogOfImages()
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
-            let variant = try image.find { key in
-                let variants = try catalog.variants(of: key)
-                return variants.isEmpty ? nil : variants
-            }?.first { recipe == nil || $0.recipe == recipe }
-            guard let item = variant else { throw image.isNotInTheCache }
+            let item = try variant(of: image, in: catalog)
             try check(item, shown: image.shown, at: now)
-            guard let path = catalog.wholeFile(of: item.image) else {
-                throw CommandFailure(
-                    exitStatus: 1,
-                    message: """
-                        \(image.shown): its content file \(item.image.relativePath) is missing or \
-                        damaged
-                        """)
-            }
+            let path = try file(of: item, shown: image.shown, in: catalog)
             if json {
                 var object = JSONObject(
                     item, attributes: try catalog.attributes(of: item.resource), at: now)
                 object.add("path", path)
+                object.add("checked", !skipsCheck)
                 try output.write(object)
             } else {
                 try output.write(line: path)
             }
             try output.finish()
         }
+    }
+
+    /// - Throws: with exit status 1 when there is none.
+    private func variant(
+        of image: ImageName, in catalog: CacheCatalog
+    ) throws -> CacheCatalog.Item {
+        let found = try image.find(in: catalog) { key in
+            let variants = try catalog.variants(of: key)
+            return variants.isEmpty ? nil : variants
+        }
+        guard let variants = found else { throw image.isNotInTheCache }
+        let item = variants.first { variant in
+            recipe.map { variant.recipe == $0 } ?? !variant.isSuperseded
+        }
+        if let item { return item }
+        let wanted = recipe.map { "not stored as \($0)" } ?? "the variant in use is not stored"
+        throw CommandFailure(
+            exitStatus: 1,
+            message: """
+                \(image.shown): \(wanted); there is \
+                \(variants.map(\.recipe).sorted().joined(separator: ", "))
+                """,
+            hint: "--recipe picks one of these")
+    }
+
+    /// The path of a variant's file.
+    ///
+    /// - Throws: with exit status 1 when the file is missing or damaged.
+    private func file(
+        of item: CacheCatalog.Item, shown: String, in catalog: CacheCatalog
+    ) throws -> String {
+        let path =
+            skipsCheck
+            ? catalog.wholeFile(of: item.image)
+            : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
+        if let path { return path }
+        throw CommandFailure(
+            exitStatus: 1,
+            message: "\(shown): its content file \(item.image.relativePath) is missing or damaged",
+            hint: "`prefetch run --refresh force URL` downloads it again")
     }
 
     /// - Throws: with exit status 1 when the copy may not be used.

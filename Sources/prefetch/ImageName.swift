@@ -25,6 +25,17 @@ struct ImageName {
         return try lookUp(key)
     }
 
+    /// Looks the text up as ``find(_:)`` does, and else as the URL of an image whose key is another text.
+    ///
+    /// - Throws: what `lookUp` throws, and when the cache cannot be read.
+    func find<Value>(
+        in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
+    ) throws -> Value? {
+        if let value = try find(lookUp) { return value }
+        guard let url = canonicalKey, let key = try catalog.key(ofURL: url) else { return nil }
+        return try lookUp(key)
+    }
+
     private var canonicalKey: String? {
         do throws(EntryBatch.Problem) {
             return try URLParser().parse(text.utf8).withoutCredentials.text

@@ -90,8 +90,8 @@ struct RunCommand: ParsableCommand {
         do {
             return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
                 try OpenCache.openForRun(
-                    path: path, waiting: $0, openFolders: openFolders, at: WallClock.now(),
-                    whenHeld: $1)
+                    path: path, waiting: $0, openFolders: openFolders,
+                    check: freshness.fileCheck, at: WallClock.now(), whenHeld: $1)
             }
         } catch let error as StorageError {
             throw CommandFailure(error)
@@ -120,6 +120,14 @@ struct RunCommand: ParsableCommand {
                 """
                 prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
                 did not survive an unclean end and will be fetched again
+                """)
+        }
+        if repair.missingImages > 0 {
+            StandardError.write(
+                """
+                prefetch: \(path): \(repair.missingImages) cached \
+                \(repair.missingImages == 1 ? "file is" : "files are") missing or cut short, and no \
+                longer \(repair.missingImages == 1 ? "counts" : "count") as cached
                 """)
         }
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CacheStorage
 import Glibc
 import Manifests
 import Pipeline
@@ -10,6 +11,7 @@ extension StartOrder: ExpressibleByArgument {}
 extension ManifestFormat: ExpressibleByArgument {}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension RefreshMode: ExpressibleByArgument {}
+extension FileCheck: ExpressibleByArgument {}
 
 /// Flags of `run` about reading, order, transfers and budgets.
 struct LimitOptions: ParsableArguments {
@@ -170,6 +172,15 @@ struct FreshnessOptions: ParsableArguments {
         help: ArgumentHelp(
             "How long an image is fresh when its origin does not say.", valueName: "duration"))
     var defaultLifetime = DurationArgument(.seconds(7 * 86400))
+
+    @Option(
+        name: .customLong("check-files"),
+        help: """
+            How to see that cached files are there: list the folders that have changed (auto), \
+            compare the size of every file (always), or take the database's word for it (never). \
+            Missing files are downloaded again.
+            """)
+    var fileCheck: FileCheck = .auto
 
     @Flag(help: "Use no network: say what is warm, and leave the rest out.")
     var offline = false

@@ -18,11 +18,12 @@ struct FreshnessIndexTests {
     }
 
     private static func record(
-        _ resource: Int64, expiresAt: Int64 = 7_000, vary: Int64? = nil
+        _ resource: Int64, expiresAt: Int64 = 7_000, vary: Int64? = nil, isSuperseded: Bool = false
     ) -> FreshnessRecord {
         FreshnessRecord(
             resourceID: resource, validatedAt: Timestamp(milliseconds: 3_000),
-            expiresAt: Timestamp(milliseconds: expiresAt), vary: vary.map(VaryFingerprint.init))
+            expiresAt: Timestamp(milliseconds: expiresAt), vary: vary.map(VaryFingerprint.init),
+            isSuperseded: isSuperseded)
     }
 
     /// Long lists read the table into memory; both ways have to say the same.
@@ -36,7 +37,10 @@ struct FreshnessIndexTests {
             let print = VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipe)
             let vary = number % 5 == 0 ? "\(number % 7)" : "NULL"
             rows.append(
-                "(\(print.upper), \(print.lower), \(number), \(number)000, \(number)500, \(vary))")
+                """
+                (\(print.upper), \(print.lower), \(number), \(number)000, \(number)500, \(vary), \
+                \(number % 3 == 0 ? 1 : 0))
+                """)
         }
         try runSQL(
             "INSERT INTO freshness VALUES \(rows.joined(separator: ","))",
@@ -176,7 +180,7 @@ struct FreshnessIndexTests {
         let recipe = RecipeFingerprint(Recipe().canonicalText, hasher: hasher)
         let print = VariantFingerprint(KeyFingerprint("http://a/1", hasher: hasher), recipe)
         try runSQL(
-            "INSERT INTO freshness VALUES (\(print.upper), \(~print.lower), 42, 1, 2, NULL)",
+            "INSERT INTO freshness VALUES (\(print.upper), \(~print.lower), 42, 1, 2, NULL, 0)",
             path + "/prefetch.sqlite")
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let lookup = try Lookup(cache)

@@ -42,7 +42,8 @@ struct MetadataChangeTests {
             [
                 .resource(
                     ResourceChange(
-                        resourceID: identifier, key: "http://a/1", validation: validation))
+                        resourceID: identifier, key: "http://a/1", recipe: Recipe(),
+                        validation: validation))
             ], in: cache)
         let lookup = try Lookup(cache) { $0 == "accept: x" }
         for recipe in [Recipe(), original] {
@@ -82,6 +83,7 @@ struct MetadataChangeTests {
                     .resource(
                         ResourceChange(
                             resourceID: identifiers[index], key: "http://a/\(index + 1)",
+                            recipe: Recipe(),
                             validation: validation))
                 ], in: cache)
         }
@@ -122,8 +124,8 @@ struct MetadataChangeTests {
             try cache.content.store($0, as: small, originURL: "http://a/1")
         }
         let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1",
-            variant: ResourceChange.Variant(recipe: Recipe(), image: small, createdAt: time(50)))
+            resourceID: identifier, key: "http://a/1", recipe: Recipe(),
+            variant: ResourceChange.Variant(image: small, createdAt: time(50)))
         _ = try commit([.resource(change)], in: cache)
         let lookup = try Lookup(cache)
         let record = try #require(try lookup(["http://a/1"])[0])
@@ -259,7 +261,7 @@ struct MetadataChangeTests {
         let other = try EntryAttribute(name: "a", value: [0, 10])
         #expect(try !has([other]))
         let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1", attributes: [other])
+            resourceID: identifier, key: "http://a/1", recipe: Recipe(), attributes: [other])
         _ = try commit([.resource(change)], in: cache)
         #expect(
             try has([other, sample.row.attributes[1]]))

@@ -156,6 +156,15 @@ struct MigrationTests {
         #expect(copy.response.lastModified == "Sat, 21 Nov 2026 00:00:00 GMT")
         #expect(copy.response.expires == nil)
         #expect(copy[Recipe()]?.digest.description == MigrationTests.digest)
+        // Of two variants one is in use, and the copy of it in `freshness` says the same.
+        let used = try queried(
+            """
+            SELECT group_concat(used) FROM (
+                SELECT sum(NOT superseded) AS used FROM variant GROUP BY resource_id)
+            """, database)
+        #expect(used == "1,1")
+        #expect(try queried("SELECT sum(superseded) FROM variant", database) == "1")
+        #expect(try queried("SELECT sum(superseded) FROM freshness", database) == "1")
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 

@@ -120,6 +120,10 @@ cjpeg_status cjpeg_encode(
     size_t maximum_output, cinterruption *_Nullable interruption, cjpeg_result *result,
     char *message);
 
+/// The version of libjpeg-turbo that this was compiled for, like `2.1.5`; the library itself does not
+/// say.
+const char *cjpeg_library_version(void);
+
 #pragma clang assume_nonnull end
 
 #endif

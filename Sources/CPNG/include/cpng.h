@@ -250,6 +250,9 @@ uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 uint32_t cpng_crc_continued(
     uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
 
+/// The version of libpng that is loaded, like `1.6.39`.
+const char *cpng_library_version(void);
+
 #pragma clang assume_nonnull end
 
 #endif

@@ -24,3 +24,6 @@ save("grey.jpg", gradient("L", 16, 12), quality=75, optimize=True)
 save("larger.jpg", gradient("RGB", 48, 32), quality=90, optimize=True)
 save("still.gif", gradient("P", 8, 8))
 save("still.webp", gradient("RGB", 8, 8), lossless=True)
+save(
+    "animated.png", gradient("RGB", 8, 8), save_all=True, duration=100,
+    append_images=[gradient("RGB", 8, 8).rotate(90)])

@@ -1,0 +1,101 @@
+import Glibc
+import PrefetchModel
+
+/// When a folder of content files was changed the last time, in nanoseconds since 1970.
+///
+/// Both times change whenever a file comes or goes. Unlike the first one, the second cannot be set:
+/// a copy of the folder has another, even where its files were left out.
+struct FolderTimes: Hashable {
+    let modifiedAt: Int64
+    let changedAt: Int64
+
+    /// Changes that follow one another this fast may leave a folder with the same times: clocks of
+    /// file systems tick every few milliseconds, on FAT every two seconds.
+    private static let granularity = Duration.seconds(3)
+
+    /// Whether the times lie so far back that a change from `now` on gives others.
+    func areSettled(at now: Timestamp) -> Bool {
+        let limit = now.advanced(by: .zero - FolderTimes.granularity)
+        return max(modifiedAt, changedAt) / 1_000_000 < limit.milliseconds
+    }
+}
+
+extension ContentStore {
+    /// The times of a folder of content files, `number` of 0 to 255; nil when it is not there.
+    ///
+    /// - Throws: when the system does not say.
+    func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
+        var status = stat()
+        let name = ContentStore.name(ofFolder: number)
+        guard fstatat(content.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }
+            return nil
+        }
+        func nanoseconds(_ time: timespec) -> Int64 {
+            Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue
+                &+ Int64(time.tv_nsec)
+        }
+        return FolderTimes(
+            modifiedAt: nanoseconds(status.st_mtim), changedAt: nanoseconds(status.st_ctim))
+    }
+
+    /// The digests whose content files are in a folder, `number` of 0 to 255; what else is there does
+    /// not count. None when the folder is not there.
+    ///
+    /// - Throws: when the folder cannot be read.
+    func digests(inFolder number: UInt8) throws(StorageError) -> Set<ContentDigest> {
+        let path = path(ofFolder: number)
+        let descriptor = openat(
+            content.number, ContentStore.name(ofFolder: number),
+            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            // Whatever has taken the folder's place, there are no content files in it.
+            guard errno == ENOENT || errno == ENOTDIR || errno == ELOOP else {
+                throw .system("open", path)
+            }
+            return []
+        }
+        // The stream takes over the descriptor.
+        guard let stream = fdopendir(descriptor) else {
+            close(descriptor)
+            throw .system("open", path)
+        }
+        defer { closedir(stream) }
+        var digests: Set<ContentDigest> = []
+        errno = 0
+        while let entry = readdir(stream) {
+            if let digest = ContentStore.digest(of: entry) { digests.insert(digest) }
+            errno = 0
+        }
+        guard errno == 0 else { throw .system("readdir", path) }
+        return digests
+    }
+
+    /// The digest in the name of a content file; nil for whatever is none.
+    private static func digest(of entry: UnsafeMutablePointer<dirent>) -> ContentDigest? {
+        // File systems that do not say what it is leave it open.
+        guard entry.pointee.d_type == DT_REG || entry.pointee.d_type == DT_UNKNOWN else {
+            return nil
+        }
+        return withUnsafeBytes(of: &entry.pointee.d_name) { name in
+            let digits = 2 * ContentDigest.byteCount
+            guard let end = name.firstIndex(of: 0), end > digits,
+                let digest = ContentDigest(
+                    lowercaseHexadecimal: UnsafeRawBufferPointer(rebasing: name[..<digits])),
+                name[digits] == UInt8(ascii: ".")
+            else { return nil }
+            let fileExtension = name[(digits + 1)..<end]
+            return extensions.contains { $0.elementsEqual(fileExtension) } ? digest : nil
+        }
+    }
+
+    private static let extensions = ImageFormat.allCases.map { Array($0.fileExtension.utf8) }
+
+    private static func name(ofFolder number: UInt8) -> String {
+        (number < 16 ? "0" : "") + String(number, radix: 16)
+    }
+
+    private func path(ofFolder number: UInt8) -> String {
+        directory.path(of: "content/\(ContentStore.name(ofFolder: number))")
+    }
+}

@@ -1,0 +1,167 @@
+internal import GRDB
+import PrefetchModel
+
+/// How a run sees that the files of the cache's rows are there.
+package enum FileCheck: String, CaseIterable, Sendable {
+    /// Folders are listed that have changed since all their files were seen: what was removed is
+    /// found, and mostly nothing has to be listed.
+    case auto
+    /// Every file has to be there in its whole size.
+    case always
+    /// Rows are believed.
+    case never
+}
+
+/// Finds rows whose content files are gone, and removes them, so that their images are fetched again.
+///
+/// The 256 folders of content files change their times whenever a file comes or goes. The times of a
+/// folder in which nothing was missing are kept in the table `folder`; as long as they stay the same,
+/// so do its files. Noted is what the start of a run has seen, not what its end has left: a file that
+/// somebody removes while a run adds others would be noted along with them. So each folder that a run
+/// has changed is listed once, by the next run.
+struct MissingFiles {
+    let database: CacheDatabase
+    let content: ContentStore
+
+    /// Only for the holder of the lock, before anything is read or stored; the wall clock is at `now`.
+    ///
+    /// - Returns: the number of files that are missing or, with ``FileCheck/always``, have another
+    ///   size. Their rows are gone then.
+    /// - Throws: when the database or a folder cannot be read.
+    func remove(_ check: FileCheck, at now: Timestamp) throws(StorageError) -> Int {
+        guard check != .never else { return 0 }
+        let known = try knownTimes()
+        var missing: [StoredImage] = []
+        var seen: [(folder: UInt8, times: FolderTimes)] = []
+        for folder in UInt8.min...UInt8.max {
+            do throws(StorageError) {
+                // Before its files: what changes meanwhile is seen the next time.
+                let times = try content.times(ofFolder: folder)
+                if check == .auto, let times, times == known[folder] { continue }
+                let lost = try check == .always ? damaged(in: folder) : missingFiles(in: folder)
+                missing += lost
+                if lost.isEmpty, let times, times.areSettled(at: now) {
+                    seen.append((folder, times))
+                }
+            } catch {
+                // Somebody else's doing: rows are believed where their folder may not be read.
+                try content.bear(error)
+            }
+        }
+        if !missing.isEmpty { try remove(missing) }
+        try note(seen.filter { known[$0.folder] != $0.times })
+        return missing.count
+    }
+
+    // MARK: Folders
+
+    private func knownTimes() throws(StorageError) -> [UInt8: FolderTimes] {
+        try database.read("reading the folders' times") { database in
+            let rows = try PreparedStatement(
+                database, sql: "SELECT number, modified_at, changed_at FROM folder")
+            defer { rows.reset() }
+            var times: [UInt8: FolderTimes] = [:]
+            while try rows.step() {
+                guard let number = UInt8(exactly: try rows.integer(0)) else { continue }
+                times[number] = FolderTimes(
+                    modifiedAt: try rows.integer(1), changedAt: try rows.integer(2))
+            }
+            return times
+        }
+    }
+
+    private func note(_ folders: [(folder: UInt8, times: FolderTimes)]) throws(StorageError) {
+        guard !folders.isEmpty else { return }
+        do throws(StorageError) {
+            try database.write("noting the folders' times") { database in
+                let insertion = try PreparedStatement(
+                    database,
+                    sql: """
+                        INSERT OR REPLACE INTO folder (number, modified_at, changed_at)
+                        VALUES (?, ?, ?)
+                        """)
+                for (folder, times) in folders {
+                    try insertion.execute(
+                        .init(Int(folder)), .integer(times.modifiedAt), .integer(times.changedAt))
+                }
+            }
+        } catch {
+            // They only spare the next run some work.
+            guard error.isDiskFull else { throw error }
+        }
+    }
+
+    // MARK: Files
+
+    /// The images of a folder that rows name and whose files are not in its list.
+    private func missingFiles(in folder: UInt8) throws(StorageError) -> [StoredImage] {
+        let present = try content.digests(inFolder: folder)
+        let suspects = try database.read("comparing files with rows") { database in
+            // Of the index alone.
+            let rows = try PreparedStatement(
+                database,
+                sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
+            defer { rows.reset() }
+            try rows.bind(folder: folder)
+            var suspects: [ContentDigest] = []
+            while try rows.step() {
+                let digest = try rows.digest(0)
+                if !present.contains(digest) { suspects.append(digest) }
+            }
+            return suspects
+        }
+        guard !suspects.isEmpty else { return [] }
+        return try database.read("comparing files with rows") { database in
+            let rows = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes FROM variant WHERE sha256 = ?
+                    GROUP BY format
+                    """)
+            return try suspects.flatMap { suspect in
+                try rows.all(.digest(suspect)) { try $0.storedImage(from: 0) }
+                    .compactMap(\.self).filter { !content.hasWholeFile($0) }
+            }
+        }
+    }
+
+    /// The images of a folder that rows name and whose files are not there in their whole size.
+    private func damaged(in folder: UInt8) throws(StorageError) -> [StoredImage] {
+        try database.read("comparing files with rows") { database in
+            let rows = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes FROM variant
+                    WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
+                    """)
+            defer { rows.reset() }
+            try rows.bind(folder: folder)
+            var damaged: [StoredImage] = []
+            while try rows.step() {
+                if let image = try rows.storedImage(from: 0), !content.hasWholeFile(image) {
+                    damaged.append(image)
+                }
+            }
+            return damaged
+        }
+    }
+
+    private func remove(_ images: [StoredImage]) throws(StorageError) {
+        try database.write("removing rows of missing files") { database in
+            var statements = MetadataStatements(run: 0)
+            for image in images { _ = try statements.apply(.lost(image), in: database) }
+        }
+        // The rows first, for good: a power cut must not bring them back without their files.
+        try content.synchronize()
+        for image in images { try content.remove(image.digest, format: image.format) }
+    }
+}
+
+extension PreparedStatement {
+    /// Binds the first and the last digest of a folder's files.
+    fileprivate func bind(folder: UInt8) throws {
+        let rest = ContentDigest.byteCount - 1
+        try bind(.blob([folder] + [UInt8](repeating: 0, count: rest)), at: 1)
+        try bind(.blob([folder] + [UInt8](repeating: .max, count: rest)), at: 2)
+    }
+}

@@ -1,0 +1,84 @@
+import CacheStorage
+import Codecs
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+
+/// What holds for a run and its entries of all that failures may depend on.
+///
+/// What may be a secret is kept as 32 bits of a digest: enough to see that it has changed, and too few
+/// to tell it from guesses.
+struct RunFacts: Sendable {
+    private let configuration: RunConfiguration
+    private let route: String
+    private let authorities: String
+    /// Of an entry without fields and credentials of its own.
+    private let request: String
+
+    init(_ configuration: RunConfiguration) {
+        self.configuration = configuration
+        let requests = configuration.requests
+        route = RunFacts.digest([
+            requests.proxies.http ?? "", requests.proxies.https ?? "", requests.proxies.exceptions,
+            requests.hostAddresses.map(\.text).joined(separator: "\n"),
+            "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
+        ])
+        authorities = RunFacts.digest([requests.authorityFile ?? ""])
+        request = RunFacts.digest(RunFacts.texts(of: configuration))
+    }
+
+    /// The value of a fact for an entry, as ``FailureConditions`` take it.
+    func value(of fact: FailureFact, url: RequestURL, extras: EntryExtras?) -> String {
+        switch fact {
+        case .request: request(url, extras)
+        case .route: route
+        case .authorities: authorities
+        case .insecure: RunFacts.text(!configuration.requests.verifiesOrigins)
+        case .connectTimeout: RunFacts.text(configuration.connectTimeout)
+        case .stallTimeout: RunFacts.text(configuration.stallTimeout)
+        case .totalTimeout: RunFacts.text(configuration.totalTimeout)
+        case .maximumBodySize: "\(configuration.maximumBodySize.bytes)"
+        case .maximumPixels: "\(configuration.maximumPixels)"
+        case .memory: "\(configuration.memory.bytes)"
+        case .maximumDecodeTime: RunFacts.text(configuration.maximumDecodeTime)
+        case .maximumRedirects: "\(configuration.maximumRedirects)"
+        case .allowsDowngrade: RunFacts.text(configuration.allowsDowngrade)
+        case .lifetime: RunFacts.text(configuration.freshness(extras).forced != nil)
+        case .encoding: configuration.recipe.encoding.rawValue
+        case .checksStructure:
+            RunFacts.text(
+                configuration.recipe.encoding == .original && configuration.check == .structure)
+        case .codecs: decoderVersions
+        }
+    }
+
+    private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {
+        let headers = extras?.headers ?? []
+        guard !headers.isEmpty || url.credentials != nil else { return request }
+        return RunFacts.digest(
+            RunFacts.texts(of: configuration)
+                + [url.credentials.map(String.init) ?? ""]
+                + headers.flatMap { [$0.name.lowercased(), $0.value] })
+    }
+
+    private static func texts(of configuration: RunConfiguration) -> [String] {
+        let requests = configuration.requests
+        // That of the program itself has its version, and would have everything asked for again after
+        // each update.
+        let userAgent = configuration.userAgent
+        return [
+            userAgent.hasPrefix("prefetch/") ? "" : userAgent,
+            requests.credentials.map { "\($0.user):\($0.password)" } ?? "",
+            requests.netrcFile ?? "", requests.cookieJar ?? "",
+        ] + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
+    }
+
+    private static func digest(_ texts: [String]) -> String {
+        // No text has a NUL inside, so that no two lists look alike.
+        let digest = SHA256Hasher().digest(of: texts.joined(separator: "\0"))
+        return String(digest.leadingWords.0 >> 32, radix: 16)
+    }
+
+    private static func text(_ permission: Bool) -> String { permission ? "1" : "0" }
+    private static func text(_ limit: Duration) -> String { "\(limit.wholeMilliseconds)" }
+}

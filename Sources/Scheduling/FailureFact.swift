@@ -1,0 +1,112 @@
+package import PrefetchModel
+
+/// What a failure depends on beside its origin: a run for which that is otherwise may do better, and is
+/// not kept from asking. The raw values are texts that are stored.
+package enum FailureFact: String, CaseIterable, Hashable, Sendable {
+    /// What requests carry: fields, credentials, the files of cookies and passwords.
+    case request
+    /// The way that requests take: proxies, given addresses, versions of IP and HTTP.
+    case route
+    /// Whom a run trusts: the authorities.
+    case authorities
+    /// Whether certificates are not verified.
+    case insecure
+    case connectTimeout = "connect-timeout"
+    case stallTimeout = "stall-timeout"
+    case totalTimeout = "timeout"
+    case maximumBodySize = "max-filesize"
+    case maximumPixels = "max-pixels"
+    case memory
+    case maximumDecodeTime = "max-decode-time"
+    case maximumRedirects = "max-redirects"
+    case allowsDowngrade = "allow-downgrade"
+    /// Whether the user says how long images are fresh, so that nothing is uncacheable.
+    case lifetime = "ttl"
+    /// The format that images are stored in.
+    case encoding = "encode"
+    /// Whether a source's structure alone is checked.
+    case checksStructure = "check-structure"
+    /// The names and versions of the decoders.
+    case codecs
+
+    /// Whether the value is a number, and a run with a smaller one is stricter: what failed under the
+    /// larger one fails under it, too. (Permissions are 0 or 1.) All others have to be the same.
+    var isLimit: Bool {
+        switch self {
+        case .request, .route, .authorities, .encoding, .codecs: false
+        case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
+            .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
+            .lifetime, .checksStructure:
+            true
+        }
+    }
+}
+
+extension FailurePolicy {
+    /// What a failure depends on: the one table of it.
+    package static func facts(of reason: FailureReason) -> [FailureFact] {
+        switch reason {
+        // Never blocked, or blocked whatever a run is like.
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal: []
+        case .dns: [.route]
+        case .connect: [.route, .connectTimeout]
+        case .tls: [.route, .authorities, .insecure]
+        case .timeout: [.route, .connectTimeout, .totalTimeout]
+        case .stalled: [.route, .stallTimeout]
+        case .interrupted: [.route]
+        case .redirect: [.request, .route, .maximumRedirects, .allowsDowngrade]
+        case .httpStatus: [.request, .route]
+        case .tooLarge: [.request, .route, .maximumBodySize]
+        case .notAnImage: [.request, .route, .codecs]
+        case .corruptImage: [.request, .route, .codecs, .checksStructure]
+        case .tooManyPixels:
+            [.request, .route, .codecs, .checksStructure, .encoding, .maximumPixels, .memory]
+        case .unsupportedImage:
+            [.request, .route, .codecs, .checksStructure, .encoding, .maximumDecodeTime]
+        case .uncacheable: [.request, .route, .lifetime]
+        }
+    }
+}
+
+/// The facts that decided a failure, as its row keeps them.
+package struct FailureConditions: Equatable, Sendable {
+    private let values: [FailureFact: String]
+
+    /// `value` gives what holds for the run in which it failed: digits for a limit, else a text without
+    /// spaces and equals signs.
+    package init(of reason: FailureReason, value: (FailureFact) -> String) {
+        values = Dictionary(
+            uniqueKeysWithValues: FailurePolicy.facts(of: reason).map { ($0, value($0)) })
+    }
+
+    /// Reads what ``text`` gives. Facts that this version does not know, and words that are none, are
+    /// left out.
+    package init(text: String) {
+        var values: [FailureFact: String] = [:]
+        for word in text.split(separator: " ") {
+            guard let sign = word.firstIndex(of: "="),
+                let fact = FailureFact(rawValue: String(word[..<sign]))
+            else { continue }
+            values[fact] = String(word[word.index(after: sign)...])
+        }
+        self.values = values
+    }
+
+    /// `name=value` for each fact, separated by spaces, in the order of ``FailureFact``.
+    package var text: String {
+        FailureFact.allCases.compactMap { fact in
+            values[fact].map { "\(fact.rawValue)=\($0)" }
+        }.joined(separator: " ")
+    }
+
+    /// Whether a run may not do better: each fact is the same for it, or stricter.
+    ///
+    /// A limit that is no number, which takes a damaged row, keeps nobody from asking.
+    package func hold(for value: (FailureFact) -> String) -> Bool {
+        values.allSatisfy { fact, stored in
+            guard fact.isLimit else { return value(fact) == stored }
+            guard let stored = Int(stored), let present = Int(value(fact)) else { return false }
+            return present <= stored
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import TestSupport
+import Testing
+
+/// A block holds only while what caused it holds.
+@Suite(.timeLimit(.minutes(15)))
+struct BlockConditionTests {
+    private static let control = ("Cache-Control", "max-age=3600")
+    private static let picture = Fixtures.png(width: 600, height: 600, isNoise: true)
+
+    /// How a run fails, and how another one that asks for the same may differ from it.
+    struct Change: CustomTestStringConvertible {
+        let path: String
+        var line = ""
+        var options: [String] = []
+        let reason: String
+        /// Under which it is still blocked.
+        var stricter: [String] = []
+        var laterLine = ""
+        var laterOptions: [String] = []
+
+        var testDescription: String { "\(reason) \(line)\(options) → \(laterLine)\(laterOptions)" }
+    }
+
+    private static let changes = [
+        Change(
+            path: "/a.png", options: ["--max-filesize", "20KB"], reason: "too-large",
+            stricter: ["--max-filesize", "10KB"]),
+        Change(
+            path: "/a.png", options: ["--max-pixels", "1000"], reason: "too-many-pixels",
+            stricter: ["--max-pixels", "500"]),
+        Change(
+            path: "/animated.png", options: ["--encode", "jpeg"], reason: "unsupported-image",
+            stricter: ["--encode", "jpeg", "--quality", "30"]),
+        Change(
+            path: "/redirect.png", options: ["--max-redirects", "0"], reason: "redirect",
+            stricter: ["--max-redirects", "0", "--max-filesize", "1GiB"]),
+        Change(
+            path: "/members.png", reason: "http-status", stricter: ["--quality", "30"],
+            laterLine: " header=x-member:yes"),
+        Change(
+            path: "/members.png", reason: "http-status", stricter: ["--user-agent", "prefetch/99"],
+            laterOptions: ["--header", "X-Member: yes"]),
+        Change(
+            path: "/members.png", reason: "http-status", stricter: ["--max-pixels", "900000"],
+            laterOptions: ["--user", "me:secret"]),
+    ]
+
+    private func serve(_ origin: Origin) throws {
+        let animated = try Fixtures.file("animated.png")
+        let redirect = Response.redirect(to: origin.url("/a.png"))
+        origin.serve { request in
+            switch request.path {
+            case "/a.png": .picture(BlockConditionTests.picture, BlockConditionTests.control)
+            case "/animated.png": .picture(animated, BlockConditionTests.control)
+            case "/redirect.png": redirect
+            case "/members.png":
+                request.header("X-Member") != nil || request.header("Authorization") != nil
+                    ? .picture(BlockConditionTests.picture, BlockConditionTests.control) : .notFound
+            default: nil
+            }
+        }
+    }
+
+    @Test(arguments: changes)
+    func aRunThatMayDoBetterAsks(change: Change) async throws {
+        try await withOrigin { origin in
+            try serve(origin)
+            let url = origin.url(change.path)
+            try await withWorkspace { workspace in
+                func run(_ line: String, _ options: [String]) async throws -> Workspace.Run {
+                    try await workspace.finish(
+                        workspace.prefetchCommand([url + line], options).run(), entries: 1)
+                }
+                let first = try await run(change.line, change.options)
+                #expect(first.report.verdicts == ["failed/\(change.reason)"], "\(first.result)")
+                let requests = origin.requests.count
+                for options in [change.options, change.stricter] {
+                    let blocked = try await run(change.line, options)
+                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                }
+                #expect(origin.requests.count == requests)
+                let later = try await run(change.laterLine, change.laterOptions)
+                #expect(later.report.verdicts == ["downloaded"], "\(later.result)")
+            }
+        }
+    }
+
+    @Test func whatMayNotBeStoredIsAskedForWhenTheUserSaysHowLong() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .picture(BlockConditionTests.picture, ("Cache-Control", "no-store")))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                for verdict in ["failed/uncacheable", "failed/uncacheable", "blacklisted"] {
+                    let run = try await workspace.prefetch([url])
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
+                let run = try await workspace.prefetch([url], "--ttl", "1h")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+            }
+        }
+    }
+
+    /// The first version that keeps what decided, and decoders of another version.
+    @Test(arguments: [("NULL", "blacklisted"), ("'codecs=jpeg/0'", "downloaded")])
+    func rowsOfOtherVersions(conditions: String, verdict: String) async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .image(try Fixtures.file("still.webp")), .image(Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                #expect(
+                    first.report.verdicts == ["failed/unsupported-image"], "\(first.result)")
+                try await workspace.query("UPDATE failure SET conditions = \(conditions)")
+                let second = try await workspace.prefetch([url])
+                #expect(second.report.verdicts == [verdict], "\(second.result)")
+            }
+        }
+    }
+
+    @Test func noSecretIsKept() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .notFound)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    [origin.url("/a.png") + " header=x-token:hunter2"], "--user", "me:hunter2")
+                #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                let rows = try await workspace.query("SELECT conditions FROM failure")
+                let text = try #require(rows.first?.first ?? nil)
+                #expect(text.hasPrefix("request=") && !text.contains("hunter2"), "\(text)")
+                // 32 bits, for both facts.
+                #expect(text.split(separator: " ").allSatisfy { $0.drop { $0 != "=" }.count <= 9 })
+            }
+        }
+    }
+}

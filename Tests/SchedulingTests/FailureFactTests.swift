@@ -1,0 +1,55 @@
+import PrefetchModel
+import Scheduling
+import Testing
+
+/// When a failure says something about another run.
+struct FailureFactTests {
+    private func conditions(
+        _ reason: FailureReason, _ values: [FailureFact: String]
+    ) -> FailureConditions {
+        FailureConditions(of: reason) { values[$0] ?? "1" }
+    }
+
+    @Test(arguments: [("100", true), ("99", true), ("101", false), ("many", false)])
+    func aLimitHoldsForTheSameAndTheStricter(present: String, holds: Bool) {
+        let stored = conditions(.tooLarge, [.maximumBodySize: "100"])
+        #expect(stored.hold { $0 == .maximumBodySize ? present : "1" } == holds)
+    }
+
+    @Test(arguments: [("0", "0", true), ("0", "1", false), ("1", "0", true), ("1", "1", true)])
+    func aPermissionIsALimit(stored: String, present: String, holds: Bool) {
+        let conditions = conditions(.redirect, [.allowsDowngrade: stored])
+        #expect(conditions.hold { $0 == .allowsDowngrade ? present : "1" } == holds)
+    }
+
+    @Test func whatIsNoLimitHasToBeTheSame() {
+        let stored = conditions(.httpStatus, [.request: "9"])
+        #expect(stored.hold { $0 == .request ? "9" : "1" })
+        #expect(!stored.hold { $0 == .request ? "8" : "1" })
+    }
+
+    @Test func factsOfOtherReasonsDoNotMatter() {
+        let stored = conditions(.httpStatus, [:])
+        #expect(stored.hold { $0 == .request || $0 == .route ? "1" : "another" })
+    }
+
+    @Test(arguments: FailureReason.allCases)
+    func theTextSaysAll(reason: FailureReason) {
+        let stored = FailureConditions(of: reason) { "\($0.rawValue.utf8.count)" }
+        #expect(FailureConditions(text: stored.text) == stored)
+        #expect(
+            Set(stored.text.split(separator: " ").map { String($0.prefix { $0 != "=" }) })
+                == Set(FailurePolicy.facts(of: reason).map(\.rawValue)))
+    }
+
+    @Test func whatIsNotKnownIsLeftOut() {
+        let stored = FailureConditions(text: "max-pixels=10 moon=full nothing = =1")
+        #expect(stored.text == "max-pixels=10")
+        #expect(FailureConditions(text: "").hold { _ in "anything" })
+    }
+
+    @Test func everyFactIsOfUse() {
+        #expect(
+            Set(FailureReason.allCases.flatMap(FailurePolicy.facts)) == Set(FailureFact.allCases))
+    }
+}
