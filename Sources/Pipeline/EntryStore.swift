@@ -7,13 +7,12 @@ import Scheduling
 ///
 /// Entries that wait are in memory up to a number and a size; the scheduler has the others put
 /// into a temporary file. What is kept of every entry for those of the same key that come later is
-/// a byte, or eight when duplicates are reported.
+/// seven bytes, and four more where its request is not what its key says.
 final class EntryStore: QueueSpilling {
     /// Entries that wait in memory, in each of the run's queues.
     private let capacity: Int
     /// Where the temporary file is made when it is needed.
     private let folder: String
-    private let keepsOrigins: Bool
     private var entries: [Int: PendingEntry] = [:]
     /// What the texts of ``entries`` take, which may be long.
     private var bytes = 0
@@ -27,6 +26,11 @@ final class EntryStore: QueueSpilling {
     /// By entry: where it stands, for those of the same key.
     private var lines = ChunkedArray<UInt32>()
     private var manifestIndices = ChunkedArray<UInt16>()
+    /// By entry: what tells its request from those of others with the same key.
+    private var requestMarks = ChunkedArray<UInt32>()
+    /// Entries that wait in two places of their queue since a duplicate has raised them, and those
+    /// that have ended and still wait in one. They stay in memory as long as they have no outcome.
+    private var raised: Set<Int> = []
 
     /// Of entries without an outcome, those in memory.
     private var duplicates: [Int: [PendingEntry.Duplicate]] = [:]
@@ -47,11 +51,9 @@ final class EntryStore: QueueSpilling {
     /// The place and the position of the record that starts next, in front of the entry's payload.
     private static let linkBytes = 2 * 8
 
-    /// `keepsOrigins` says whether anybody wants to hear where the first entry of a duplicate stands.
-    init(capacity: Int, folder: String, keepsOrigins: Bool) {
+    init(capacity: Int, folder: String) {
         self.capacity = capacity
         self.folder = folder
-        self.keepsOrigins = keepsOrigins
     }
 
     // MARK: Entries in memory
@@ -85,7 +87,7 @@ final class EntryStore: QueueSpilling {
     func end(_ identifier: Int, reason: FailureReason?) -> PendingEntry? {
         guard let entry = entries.removeValue(forKey: identifier) else { return nil }
         bytes -= entry.countedBytes
-        noteEnd(identifier, manifest: entry.manifest, line: entry.line, reason: reason)
+        noteEnd(identifier, reason: reason)
         return entry
     }
 
@@ -96,27 +98,34 @@ final class EntryStore: QueueSpilling {
 
     // MARK: Duplicates
 
-    /// Notes the end of an entry for those of its key that come later.
-    func noteEnd(_ identifier: Int, manifest: String, line: Int, reason: FailureReason?) {
+    /// Notes an entry for those of its key that come later: where it stands, and what tells its request
+    /// from others of the key, 0 for what the key says.
+    func noteOrigin(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
+        lines[identifier] = UInt32(clamping: line)
+        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
+        if requestMark != 0 { requestMarks[identifier] = requestMark }
+    }
+
+    func noteEnd(_ identifier: Int, reason: FailureReason?) {
         ends[identifier] =
             reason.map { EntryStore.firstReason + UInt8($0.index) }
             ?? EntryStore.endedWithoutReason
-        guard keepsOrigins else { return }
-        lines[identifier] = UInt32(clamping: line)
-        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
     }
 
     func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
-    /// Why an entry failed, and where it stands.
-    ///
-    /// - Precondition: it has ended, and origins are kept.
-    func fate(of identifier: Int) -> (reason: FailureReason?, manifest: String, line: Int) {
+    /// Where an entry stands.
+    func origin(of identifier: Int) -> (manifest: String, line: Int) {
+        (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+    }
+
+    func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+
+    /// Why an entry failed; nil when it did not, or has not ended.
+    func reason(of identifier: Int) -> FailureReason? {
         let end = ends[identifier]
-        let reason =
-            end >= EntryStore.firstReason
-            ? FailureReason.allCases[Int(end - EntryStore.firstReason)] : nil
-        return (reason, manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+        guard end >= EntryStore.firstReason else { return nil }
+        return FailureReason.allCases[Int(end - EntryStore.firstReason)]
     }
 
     /// Adds an entry that shares the fate of one without an outcome.
@@ -168,6 +177,31 @@ final class EntryStore: QueueSpilling {
         }
     }
 
+    // MARK: Raising
+
+    /// Whether an entry that waits may be put into its queue once more, at a better place.
+    func canBeRaised(_ identifier: Int) -> Bool {
+        entries[identifier].map { $0.progress == nil } ?? false
+            && !raised.contains(identifier) && raised.count < capacity
+    }
+
+    /// Notes that an entry waits in a second place.
+    func raise(_ identifier: Int, to priority: Priority) {
+        entries[identifier]?.priority = priority
+        raised.insert(identifier)
+    }
+
+    /// Whether an entry waits in a place that is not to be used.
+    func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
+
+    /// Forgets that place, when it comes up.
+    ///
+    /// - Returns: whether there was one.
+    func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
+
+    /// Of entries that have ended and those without an outcome.
+    var raisedCount: Int { raised.count }
+
     // MARK: Spilling
 
     func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
@@ -181,15 +215,21 @@ final class EntryStore: QueueSpilling {
     func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink {
-        guard let entry = entries[identifier] else {
-            preconditionFailure("an entry that waits in memory is there")
-        }
-        var record = SpillWriter(reservingCapacity: 160 + entry.url.text.utf8.count)
+        var record = SpillWriter(reservingCapacity: 160)
         record.put(next.place?.offset ?? -1)
         record.put(next.position)
-        var payload = SpillWriter(reservingCapacity: 128 + entry.url.text.utf8.count)
-        payload.put(identifier)
-        entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
+        var payload = SpillWriter(reservingCapacity: 128)
+        // One that waits in two places stays in memory: only the place is spilled.
+        let isPlace = isRaised(identifier)
+        if isPlace {
+            payload.put(~identifier)
+        } else {
+            guard let entry = entries[identifier] else {
+                preconditionFailure("an entry that waits in memory is there")
+            }
+            payload.put(identifier)
+            entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
+        }
         record.put(payload: payload)
         let file = try openFile()
         let offset = try file.append(record.bytes)
@@ -205,8 +245,9 @@ final class EntryStore: QueueSpilling {
                 throw error
             }
         }
-        bytes -= entry.countedBytes
-        entries[identifier] = nil
+        if !isPlace, let entry = entries.removeValue(forKey: identifier) {
+            bytes -= entry.countedBytes
+        }
         return SpillLink(place: SpillPlace(offset: offset), position: position)
     }
 
@@ -218,12 +259,14 @@ final class EntryStore: QueueSpilling {
             place: offset < 0 ? nil : SpillPlace(offset: offset), position: head.number())
         let payload = try file.payload(at: place.offset + EntryStore.linkBytes)
         var reader = SpillReader(payload)
-        let identifier = reader.number()
-        let entry = PendingEntry(from: &reader, manifests: manifests, epoch: epoch)
+        let number = reader.number()
+        if number >= 0 {
+            add(
+                PendingEntry(from: &reader, manifests: manifests, epoch: epoch), as: number)
+        }
         file.forget(
             EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)
-        add(entry, as: identifier)
-        return (identifier, link)
+        return (number >= 0 ? number : ~number, link)
     }
 
     private func openFile() throws(SpillError) -> SpillFile {

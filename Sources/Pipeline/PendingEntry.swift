@@ -25,7 +25,7 @@ struct PendingEntry {
     /// With credentials when the manifest has them.
     let url: RequestURL
     let key: String
-    let priority: Priority
+    var priority: Priority
     let queuedAt: ContinuousClock.Instant
     var plan: Plan
     /// The fields that few entries have, in a box, since the others wait in memory without them.

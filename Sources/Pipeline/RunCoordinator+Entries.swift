@@ -39,19 +39,25 @@ extension RunCoordinator {
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
             // What was cancelled has no fate to share.
             if isStopping { return finish(.cancelled) { entry.result(.cancelled) } }
+            guard entry.requestMark == pending.requestMark(of: first) else {
+                let (manifest, line) = pending.origin(of: first)
+                return refuse(entry, since: "\(manifest):\(line)")
+            }
             readDuplicate(entry, of: first)
             return
         }
         if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
-            let isFirst = warm.insert(resource)
-            finish(isFirst ? .fresh : .duplicate) {
-                entry.result(isFirst ? .fresh : .duplicate, expiresAt: expiresAt)
+            if warm.insert(resource) {
+                if !entry.isUsual { unusualWarm.note(entry, of: resource) }
+                finish(.fresh) { entry.result(.fresh, expiresAt: expiresAt) }
+            } else {
+                readWarmDuplicate(entry, of: resource, expiresAt: expiresAt)
             }
             return
         }
         // What was fresh may be stale by the lifetime that another line gives it.
         if let resource = state.resource, warm.contains(resource) {
-            finish(.duplicate) { entry.result(.duplicate, expiresAt: state.expiresAt) }
+            readWarmDuplicate(entry, of: resource, expiresAt: state.expiresAt)
             return
         }
         switch state {
@@ -81,8 +87,7 @@ extension RunCoordinator {
 
     /// Ends an entry that is neither warm nor asked for.
     private func leaveOut(_ entry: RawEntry, _ outcome: Outcome, message: String) {
-        pending.noteEnd(
-            identifier(for: entry), manifest: entry.manifest, line: entry.record.line, reason: nil)
+        pending.noteEnd(identifier(for: entry), reason: nil)
         finish(outcome) {
             var result = entry.result(outcome)
             result.message = message
@@ -93,7 +98,11 @@ extension RunCoordinator {
     /// A new identifier, by which those of the same key find the entry.
     private func identifier(for entry: RawEntry) -> Int {
         seen.append(entry.fingerprint)
-        return seen.count - 1
+        let identifier = seen.count - 1
+        pending.noteOrigin(
+            identifier, manifest: entry.manifest, line: entry.record.line,
+            requestMark: entry.requestMark)
+        return identifier
     }
 
     private func enqueue(_ entry: RawEntry, _ state: EntryState) {
@@ -127,8 +136,49 @@ extension RunCoordinator {
         }
     }
 
+    /// Fails an entry that shares its key with one that is asked for differently: whichever was stored
+    /// would be wrong for the other.
+    private func refuse(_ entry: RawEntry, since origin: String) {
+        finish(.failed, reason: .invalidEntry) {
+            var result = entry.result(.failed)
+            result.reason = .invalidEntry
+            result.message = """
+                \(entry.manifest):\(entry.record.line): has the key of \(origin), but asks for it \
+                differently (another URL, or other header= fields)
+                """
+            return result
+        }
+    }
+
+    private func readWarmDuplicate(_ entry: RawEntry, of resource: Int64, expiresAt: Timestamp?) {
+        let first = unusualWarm.entry(of: resource)
+        guard entry.requestMark == first?.requestMark ?? 0 else {
+            return refuse(entry, since: first?.position ?? "an earlier line")
+        }
+        finish(.duplicate) { entry.result(.duplicate, expiresAt: expiresAt) }
+    }
+
+    /// Lets an entry that waits start by the priority of a duplicate, if that is higher.
+    private func raise(_ first: Int, to priority: Priority) {
+        guard let entry = pending[first], entry.priority < priority, pending.canBeRaised(first)
+        else { return }
+        switch entry.plan {
+        case .fetch, .refresh: break
+        // These wait for nobody.
+        case .derive, .annotate: return
+        }
+        // Its old place is passed over when it comes up.
+        pending.raise(first, to: priority)
+        do {
+            try scheduler.push(first, priority: priority, host: entry.url.origin, at: .now)
+        } catch {
+            fail(FatalError(spilling: error))
+        }
+    }
+
     private func readDuplicate(_ entry: RawEntry, of first: Int) {
         guard pending.hasEnded(first) else {
+            raise(first, to: entry.record.priority)
             do throws(SpillError) {
                 try pending.add(
                     PendingEntry.Duplicate(
@@ -149,8 +199,8 @@ extension RunCoordinator {
 
     /// How the first entry of a key ended, when that is over.
     private func fate(of first: Int, _ entry: RawEntry) -> Fate {
-        let (reason, manifest, line) = pending.fate(of: first)
-        var fate = Fate(reason: reason, manifest: manifest, line: line)
+        let (manifest, line) = pending.origin(of: first)
+        var fate = Fate(reason: pending.reason(of: first), manifest: manifest, line: line)
         do throws(StorageError) {
             // What it has brought is in the cache by now.
             let stored = try coordinatorReader().stored(
@@ -177,10 +227,51 @@ private struct RawEntry {
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
+    /// Whether its key says what is asked for.
+    var isUsual: Bool { record.key == record.url && (extras?.headers.isEmpty ?? true) }
+
+    /// What tells its request from others of its key: 0 for a usual one, else a hash.
+    var requestMark: UInt32 {
+        if isUsual { return 0 }
+        var hasher = Hasher()
+        hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[record.url]))
+        hasher.combine(extras?.headers ?? [])
+        return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
+    }
+
     func result(_ outcome: Outcome, expiresAt: Timestamp? = nil) -> EntryResult {
         EntryResult(
             manifest: manifest, line: record.line, url: url, key: key, outcome: outcome,
             stored: image, expiresAt: expiresAt)
+    }
+}
+
+/// The warm entries of a run whose requests are not what their keys say, to tell duplicates from lines
+/// that only have the same key. They are never asked for, but would be at another time.
+struct UnusualWarmEntries {
+    private var marks = ChunkedArray<UInt32>()
+    private var lines = ChunkedArray<UInt32>()
+    private var manifestIndices = ChunkedArray<UInt16>()
+    private var manifests: [String] = []
+
+    /// Beyond it, identifiers are not worth a table.
+    private static let largestResource: Int64 = 1 << 32
+
+    fileprivate mutating func note(_ entry: RawEntry, of resource: Int64) {
+        guard (0..<UnusualWarmEntries.largestResource).contains(resource) else { return }
+        let index = Int(resource)
+        marks[index] = entry.requestMark
+        lines[index] = UInt32(clamping: entry.record.line)
+        if manifests.last != entry.manifest { manifests.append(entry.manifest) }
+        manifestIndices[index] = UInt16(clamping: manifests.count - 1)
+    }
+
+    /// The mark of a resource's first entry, and where it stands; nil for a usual one.
+    fileprivate func entry(of resource: Int64) -> (requestMark: UInt32, position: String)? {
+        guard (0..<UnusualWarmEntries.largestResource).contains(resource),
+            case let index = Int(resource), marks[index] != 0
+        else { return nil }
+        return (marks[index], "\(manifests[Int(manifestIndices[index])]):\(lines[index])")
     }
 }
 

@@ -110,6 +110,7 @@ extension RunCoordinator {
             while ended.count < RunCoordinator.givenUpAtOnce,
                 let (identifier, cause) = try scheduler.popGivenUp(at: now)
             {
+                if pending.dropPlace(of: identifier) { continue }
                 ended.append((identifier, cause))
                 if let entry = pending[identifier], entry.progress == nil {
                     pending[identifier]?.progress = PendingEntry.Progress(

@@ -44,6 +44,10 @@ extension RunCoordinator {
         var started: [Int] = []
         do {
             while hasRoomForTransfer, let start = try scheduler.popReady(at: now) {
+                if isPlaceOfRaised(start) {
+                    scheduler.withdrew(start.host, at: now)
+                    continue
+                }
                 begin(start, at: now)
                 started.append(start.entry)
             }
@@ -57,6 +61,14 @@ extension RunCoordinator {
             fail(FatalError(error))
         }
         transfers.loop.start(started.compactMap { request(of: $0, at: now) })
+    }
+
+    /// Whether what starts is an entry that has had its turn, from the place that a duplicate of higher
+    /// priority has raised it from.
+    private func isPlaceOfRaised(_ start: Scheduler.Start) -> Bool {
+        guard start.isFresh, pending.isRaised(start.entry) else { return false }
+        if let entry = pending[start.entry], entry.progress?.start == nil { return false }
+        return pending.dropPlace(of: start.entry)
     }
 
     private func begin(_ start: Scheduler.Start, at now: ContinuousClock.Instant) {

@@ -34,6 +34,7 @@ package final class RunCoordinator {
     var seen: SeenKeys
     /// The resources of those that were.
     var warm = ResourceSet()
+    var unusualWarm = UnusualWarmEntries()
     /// Entries that were asked for.
     var starts = 0
     var retries: RetryPolicy
@@ -87,8 +88,7 @@ package final class RunCoordinator {
         facts = RunFacts(configuration)
         pending = EntryStore(
             capacity: configuration.queueCapacity,
-            folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder,
-            keepsOrigins: observer.wantsResults(of: .duplicate))
+            folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder)
         scheduler = Scheduler(
             order: configuration.order, rules: configuration.hostRules, storage: pending)
         derivations = Scheduler(
@@ -215,8 +215,13 @@ package final class RunCoordinator {
     }
 
     private var isFinished: Bool {
-        pending.isEmpty && scheduler.isEmpty && derivations.isEmpty
-            && (hasReadAll || isStopping)
+        pending.isEmpty && isQueueEmpty && derivations.isEmpty && (hasReadAll || isStopping)
+    }
+
+    /// Whether nothing is in the queue but places that raised entries have left behind: one each of
+    /// those that have started, and of the others there are two.
+    private var isQueueEmpty: Bool {
+        scheduler.isEmpty || scheduler.count == pending.raisedCount
     }
 
     private var exitStatus: Int32 {
@@ -276,7 +281,7 @@ package final class RunCoordinator {
                     elapsed: now - clockStart))
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
-        if hasReadAll || isStopping, scheduler.isEmpty, derivations.isEmpty, inFlight == 0,
+        if hasReadAll || isStopping, isQueueEmpty, derivations.isEmpty, inFlight == 0,
             decoding == 0
         {
             stages?.writer.finish()
@@ -366,7 +371,7 @@ package final class RunCoordinator {
         while true {
             do {
                 guard let identifier = try self[keyPath: queue].removeNext() else { return }
-                finish(identifier, .cancelled)
+                if !pending.dropPlace(of: identifier) { finish(identifier, .cancelled) }
             } catch {
                 losesEntries = true
                 fail(FatalError(spilling: error))

@@ -41,6 +41,8 @@ package struct Scheduler {
         package let host: HostUse
         /// Whether nothing else of the host runs or waits.
         package let isAlone: Bool
+        /// Whether it was pushed with the standing `fresh`.
+        package let isFresh: Bool
     }
 
     /// One entry's use of a host.
@@ -155,6 +157,7 @@ package struct Scheduler {
         }
         guard let number = ready.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
+        let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
         hosts[host].running += 1
         running += 1
@@ -163,7 +166,8 @@ package struct Scheduler {
             hosts[host].running == 1 && hosts[host].sleeping == 0 && hosts[host].queues.isEmpty
         update(number, at: now)
         return Start(
-            entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone)
+            entry: entry, host: HostUse(host: number, start: start), isAlone: isAlone,
+            isFresh: isFresh)
     }
 
     /// Takes an entry whose host is given up in this run, or nil when there is none.

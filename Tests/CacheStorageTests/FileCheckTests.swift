@@ -81,7 +81,13 @@ struct FileCheckTests {
     /// The times of folders are all that is looked at as long as they stay the same: only so does it cost
     /// nothing.
     @Test func foldersThatHaveNotChangedAreNotListed() throws {
-        #expect(try missing() == 0)
+        do {
+            // After a run that did not end files without rows are looked for, which changes folders.
+            let cache = try opened(.auto)
+            let run = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 5))
+            try cache.log.end(
+                run, at: Timestamp(milliseconds: 6), exitStatus: 0, counters: RunCounters())
+        }
         // Rows of files that are not there, in the same folders.
         for sample in samples {
             let name = "\(sample.row.image.digest)"

@@ -12,7 +12,7 @@ struct EntryStoreTests {
     private static let folder = FileManager.default.temporaryDirectory.path
 
     private static func store(capacity: Int = 10) -> EntryStore {
-        EntryStore(capacity: capacity, folder: folder, keepsOrigins: true)
+        EntryStore(capacity: capacity, folder: folder)
     }
 
     private static func entry(_ number: Int) -> PendingEntry {
@@ -143,7 +143,11 @@ struct EntryStoreTests {
 
     @Test func duplicatesAreGivenOnceEach() throws {
         let store = Self.store(capacity: 100)
-        for number in 0..<50 { store.add(Self.entry(number), as: number) }
+        for number in 0..<50 {
+            store.add(Self.entry(number), as: number)
+            store.noteOrigin(
+                number, manifest: "m\(number % 3).txt", line: number, requestMark: 0)
+        }
         for line in 0..<5000 {
             try store.add(
                 PendingEntry.Duplicate(
@@ -162,18 +166,44 @@ struct EntryStoreTests {
             }
             #expect(lines.sorted() == Array(stride(from: number, to: 5000, by: 50)))
             try store.takeDuplicates(of: number) { _ in Issue.record("given twice") }
-            let fate = store.fate(of: number)
-            #expect(fate.reason == (number % 2 == 0 ? .connect : nil))
-            #expect(fate.line == number)
-            #expect(fate.manifest == "m\(number % 3).txt")
+            #expect(store.reason(of: number) == (number % 2 == 0 ? .connect : nil))
+            let origin = store.origin(of: number)
+            #expect(origin.line == number)
+            #expect(origin.manifest == "m\(number % 3).txt")
         }
+    }
+
+    /// Of an entry that waits in two places, each place may be spilled; the entry stays.
+    @Test func aRaisedEntryIsSpilledByItsPlacesAlone() throws {
+        let store = Self.store(capacity: 100)
+        for number in 0..<3 { store.add(Self.entry(number), as: number) }
+        #expect(store.canBeRaised(1))
+        store.raise(1, to: .high)
+        #expect(!store.canBeRaised(1) && store.raisedCount == 1)
+        var links: [SpillLink] = []
+        for number in [0, 1, 1, 2] {
+            links.append(try store.spill(number, position: number, next: .end, behind: nil))
+        }
+        #expect(store[0] == nil && store[2] == nil)
+        #expect(store[1]?.priority == .high)
+        for (link, number) in zip(links, [0, 1, 1, 2]) {
+            let place = try #require(link.place)
+            #expect(try store.load(place).entry == number)
+        }
+        #expect(store[0]?.line == 0 && store[1]?.line == 1 && store[2]?.line == 2)
+        // Also of one that has ended.
+        _ = store.end(1, reason: nil)
+        let last = try store.spill(1, position: 9, next: .end, behind: nil)
+        #expect(try store.load(try #require(last.place)).entry == 1)
+        #expect(store[1] == nil && store.dropPlace(of: 1) && !store.dropPlace(of: 1))
+        #expect(!store.canBeRaised(1))
     }
 
     @Test func theFileHasNoNameAndAMissingFolderIsSaid() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "prefetch-spill-\(UUID().uuidString)"
         ).path
-        let store = EntryStore(capacity: 1, folder: folder, keepsOrigins: false)
+        let store = EntryStore(capacity: 1, folder: folder)
         let entry = Self.entry(1)
         store.add(entry, as: 1)
         #expect {
@@ -243,7 +273,7 @@ struct EntryStoreTests {
 
     /// Entries without extras, whose URLs may be as long as a line.
     @Test func longURLsLeaveMemoryBeforeTheNumberIsReached() throws {
-        let store = EntryStore(capacity: 10_000, folder: Self.folder, keepsOrigins: false)
+        let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let url = "http://h/" + String(repeating: "x", count: 60_000)
         func entry(_ number: Int) -> PendingEntry {
             PendingEntry(
@@ -281,7 +311,7 @@ struct EntryStoreTests {
     }
 
     @Test func longDuplicatesLeaveMemoryBeforeTheNumberIsReached() throws {
-        let store = EntryStore(capacity: 10_000, folder: Self.folder, keepsOrigins: false)
+        let store = EntryStore(capacity: 10_000, folder: Self.folder)
         store.add(Self.entry(0), as: 0)
         let url = "http://h/" + String(repeating: "x", count: 60_000)
         for line in 0..<1000 {
@@ -298,7 +328,7 @@ struct EntryStoreTests {
     }
 
     @Test func largeExtrasLeaveMemoryBeforeTheNumberIsReached() {
-        let store = EntryStore(capacity: 10_000, folder: Self.folder, keepsOrigins: false)
+        let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let extras = EntryExtras(attributes: [
             EntryAttribute(storedName: "a", value: [UInt8](repeating: 1, count: 64 << 10))
         ])
