@@ -95,7 +95,7 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["TestSupport", "prefetch"],
+            name: "CommandTests", dependencies: ["SeededRandom", "TestSupport", "prefetch"],
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
         .testTarget(
