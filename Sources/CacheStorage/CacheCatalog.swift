@@ -18,6 +18,14 @@ package struct CacheCatalog: Sendable {
         package let cacheControl: String?
         package let sourceSize: ByteCount
         package let sourceFormat: String
+        /// Where redirects led, without user information; nil without any.
+        package let finalURL: String?
+        /// The response's field as it came; nil without one, and in rows of older versions.
+        package let contentType: String?
+        /// Redirects that were followed to the response; nil in rows of older versions.
+        package let redirects: Int?
+        /// How the last refresh of the URL failed, until it succeeds; nil unless it was asked for.
+        package fileprivate(set) var failure: FailureRecord?
         /// The resource's, ordered by name; empty unless they were asked for.
         package fileprivate(set) var attributes: [EntryAttribute] = []
     }
@@ -28,6 +36,8 @@ package struct CacheCatalog: Sendable {
         package let key: String
         /// Without user information.
         package let url: String
+        /// Scheme, host and port of ``url``.
+        package let host: String
     }
 
     /// Sums over the cache.
@@ -69,7 +79,8 @@ package struct CacheCatalog: Sendable {
     /// The columns that ``Item/init(_:)`` reads.
     private static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
-        expires_at, cache_control, source_bytes, source_format
+        expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
+        redirects
         """
 
     /// The variants of one key, the newest first.
@@ -89,13 +100,13 @@ package struct CacheCatalog: Sendable {
     /// Calls `body` for every variant, ordered by key and recipe.
     ///
     /// The rows are streamed: memory stays flat however large the cache is. With attributes, those
-    /// of one resource are held at a time.
+    /// of one resource are held at a time, and failures come with them.
     package func forEachVariant(
         withAttributes: Bool = false, _ body: (Item) throws -> Void
     ) throws {
         try stream("listing", to: body) { database in
             try withAttributes
-                ? CacheCatalog.itemsWithAttributes(database) : CacheCatalog.items(database)
+                ? CacheCatalog.itemsWithDetails(database) : CacheCatalog.items(database)
         }
     }
 
@@ -111,6 +122,18 @@ package struct CacheCatalog: Sendable {
                 if let item = try Item(rows) { return item }
             }
             return nil
+        }
+    }
+
+    private static func itemsWithDetails(_ database: Database) throws -> () throws -> Item? {
+        let next = try itemsWithAttributes(database)
+        guard try FailureLog.isAny(in: database) else { return next }
+        return {
+            guard var item = try next() else { return nil }
+            item.failure = try failure(of: item.resource.key, in: database)
+            // That of another URL, which the key stood for before or stands for now, says nothing.
+            if item.failure?.url != item.resource.url { item.failure = nil }
+            return item
         }
     }
 
@@ -140,9 +163,9 @@ package struct CacheCatalog: Sendable {
                     }
                 }
                 if current == nil { current = try Item(rows) }
-                if let name = try rows.optionalText(15) {
+                if let name = try rows.optionalText(19) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(16)))
+                        EntryAttribute(storedName: name, value: try rows.blob(20)))
                 }
                 if let finished { return finished }
             }
@@ -256,10 +279,13 @@ extension CacheCatalog.Item {
         guard let image = try row.storedImage(from: 0) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(
-                id: try row.integer(5), key: try row.text(6), url: try row.text(7)),
+                id: try row.integer(5), key: try row.text(6), url: try row.text(7),
+                host: try row.text(15)),
             recipe: try row.text(8), image: image, fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
             cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
-            sourceFormat: try row.text(14))
+            sourceFormat: try row.text(14), finalURL: try row.optionalText(16),
+            contentType: try row.optionalText(17),
+            redirects: try row.optionalInteger(18).map(Int.init(truncatingIfNeeded:)))
     }
 }

@@ -158,7 +158,7 @@ extension FailedCommand {
 
 extension FailureRecord {
     /// When a run asks for its URL again; nil for the next run, whenever it comes.
-    fileprivate func nextTry(at now: Timestamp) -> Timestamp? {
+    func nextTry(at now: Timestamp) -> Timestamp? {
         isBlocking(at: now) ? blockedUntil : nil
     }
 }
