@@ -60,16 +60,8 @@ package struct CacheCatalog: Sendable {
         package let lastRun: Run?
     }
 
-    /// A row of the run log.
-    package struct Run: Sendable {
-        package let startedAt: Timestamp
-        package let endedAt: Timestamp?
-        package let exitStatus: Int?
-        package let manifest: String
-    }
-
     let database: CacheDatabase
-    private let directory: CacheDirectory
+    let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
@@ -85,15 +77,22 @@ package struct CacheCatalog: Sendable {
 
     /// The variants of one key, the newest first.
     package func variants(of key: String) throws(StorageError) -> [Item] {
+        try variants(ofKeys: [key])[0]
+    }
+
+    /// The variants of each key, the newest first; none for a key that is not there.
+    package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in
-            try PreparedStatement(
+            let rows = try PreparedStatement(
                 database,
                 sql: """
                     SELECT \(CacheCatalog.columns)
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     ORDER BY created_at DESC, recipe
-                    """
-            ).all(.text(key)) { try Item($0) }.compactMap(\.self)
+                    """)
+            return try keys.map { key in
+                try rows.all(.text(key)) { try Item($0) }.compactMap(\.self)
+            }
         }
     }
 
@@ -196,6 +195,7 @@ package struct CacheCatalog: Sendable {
         isFresh: (Timestamp, Timestamp) -> Bool, isBlocking: (FailureRecord) -> Bool
     ) throws(StorageError) -> Statistics {
         let path = database.path
+        let holder = CacheLock.holder(in: directory)
         return try database.read("counting") { database in
             func number(_ sql: String) throws -> Int {
                 try PreparedStatement(database, sql: sql).first { try $0.count(0) } ?? 0
@@ -207,18 +207,7 @@ package struct CacheCatalog: Sendable {
                     GROUP BY format ORDER BY format
                     """
             ).all { (format: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2)) }
-            let run = try PreparedStatement(
-                database,
-                sql: """
-                    SELECT started_at, ended_at, exit_status, manifest
-                    FROM run ORDER BY id DESC LIMIT 1
-                    """
-            ).first { row in
-                Run(
-                    startedAt: try row.time(0), endedAt: try row.optionalTime(1),
-                    exitStatus: try row.optionalInteger(2).map(Int.init(truncatingIfNeeded:)),
-                    manifest: try row.text(3))
-            }
+            let run = try CacheCatalog.runs(limit: 1, holder: holder, in: database).first
             let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
             let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
             var status = stat()
