@@ -29,7 +29,8 @@ extension CacheCatalog {
 
     /// The last runs, the latest first; all that are kept when `limit` is nil.
     package func runs(limit: Int? = nil) throws(StorageError) -> [Run] {
-        // Before the rows: a run that ends meanwhile has its end in them.
+        // Before the rows: a run that ends meanwhile has its end in them. The lock itself is not tried,
+        // since whoever tries holds it for a moment, and a run that starts then would be turned away.
         let holder = CacheLock.holder(in: directory)
         return try database.read("reading the run log") { database in
             try CacheCatalog.runs(limit: limit, holder: holder, in: database)
@@ -66,14 +67,14 @@ extension CacheCatalog {
         return runs
     }
 
-    /// The whole numbers of a row's JSON object; empty for a text that is none.
+    /// The counts in a row's JSON object, none of them negative; empty for a text that is none.
     private static func counters(of run: Int64, in database: Database) throws -> [String: Int] {
         let members = try PreparedStatement(
             database,
             sql: """
                 SELECT member.key, member.value FROM run,
                     json_each(iif(json_valid(counters), counters, '{}')) AS member
-                WHERE run.id = ? AND member.type = 'integer'
+                WHERE run.id = ? AND member.type = 'integer' AND member.value >= 0
                 """
         ).all(.integer(run)) { (try $0.text(0), Int(truncatingIfNeeded: try $0.integer(1))) }
         return Dictionary(members) { $1 }

@@ -72,8 +72,10 @@ extension GetCommand {
             var answer = Answer(key: text(record.key), shownURL: RedactedURL(url).description)
             if let item = chosen(of: variants) {
                 answer.item = item
+                let isAsked = json && item.standing(at: now) != .fresh
+                let failure = try isAsked ? catalog.failure(of: answer.key) : nil
                 do throws(Refusal) {
-                    try check(item, failure: nil, at: now)
+                    try check(item, failure: failure, at: now)
                     answer.path = try path(of: item, in: catalog)
                 } catch {
                     answer.message = error.message

@@ -122,13 +122,14 @@ struct HistoryTests {
             _ = try await workspace.run("manifest.txt")
             for (counters, outcomes, entries) in [
                 ("'{\"entries\":2,\"failed\":2}'", "2 failed", 2), ("'no JSON'", "-", nil),
-                ("NULL", "-", nil),
+                ("NULL", "-", nil), ("'{\"entries\":3,\"bytes_received\":-1}'", "-", 3),
             ] as [(String, String, Int?)] {
                 try await workspace.runSQL("UPDATE run SET counters = \(counters)")
                 #expect(try await history(workspace).first?[7] == outcomes)
                 let object = try #require(try await objects(workspace).first)
                 #expect(object["entries"] as? Int == entries, "\(object)")
                 #expect(object["new_failures"] is NSNull, "\(object)")
+                #expect(try await workspace.run("stats").status == 0, "\(counters)")
             }
             let wrong = try await workspace.run("history", "-n", "0")
             #expect(wrong.status == 64, "\(wrong)")
