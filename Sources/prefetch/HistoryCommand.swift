@@ -100,14 +100,9 @@ extension CacheCatalog.Run {
         case .killed: return "killed"
         case .ended(_, let status):
             guard let signal else { return "exit \(status)" }
-            return CacheCatalog.Run.signalNames[signal] ?? "signal \(signal)"
+            return SummaryText.signalName(Int32(truncatingIfNeeded: signal))
         }
     }
-
-    /// Those that stop a run in order.
-    private static let signalNames = [
-        Int(SIGHUP): "SIGHUP", Int(SIGINT): "SIGINT", Int(SIGTERM): "SIGTERM",
-    ]
 
     /// `12 downloaded, 2950 fresh, 38 failed (2 new)`; `-` without any entry.
     var outcomes: String {
