@@ -8,9 +8,11 @@ extension CacheCatalog {
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
             try PreparedStatement(
-                database, sql: "SELECT id, key, url FROM resource WHERE key = ?"
+                database, sql: "SELECT id, key, url, host FROM resource WHERE key = ?"
             ).first(.text(key)) {
-                Resource(id: try $0.integer(0), key: try $0.text(1), url: try $0.text(2))
+                Resource(
+                    id: try $0.integer(0), key: try $0.text(1), url: try $0.text(2),
+                    host: try $0.text(3))
             }
         }
     }
@@ -29,6 +31,19 @@ extension CacheCatalog {
         try database.read("reading an attribute") { database in
             try AttributeStore.value(name, resource: resource.id, in: database)
         }
+    }
+
+    /// The failure of a key, or nil when none is remembered.
+    package func failure(of key: String) throws(StorageError) -> FailureRecord? {
+        try database.read("looking up a failure") { database in
+            try CacheCatalog.failure(of: key, in: database)
+        }
+    }
+
+    static func failure(of key: String, in database: Database) throws -> FailureRecord? {
+        try PreparedStatement(
+            database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?"
+        ).first(.text(key)) { try FailureRecord($0) } ?? nil
     }
 
     /// Calls `body` for every failure, ordered by key.

@@ -20,6 +20,14 @@ package struct CacheCatalog: Sendable {
         package let sourceFormat: String
         /// Whether a later run used another variant of the resource.
         package let isSuperseded: Bool
+        /// Where redirects led, without user information; nil without any.
+        package let finalURL: String?
+        /// The response's field as it came; nil without one, and in rows of older versions.
+        package let contentType: String?
+        /// Redirects that were followed to the response; nil in rows of older versions.
+        package let redirects: Int?
+        /// How the last refresh of the URL failed, until it succeeds; nil unless it was asked for.
+        package fileprivate(set) var failure: FailureRecord?
         /// The resource's, ordered by name; empty unless they were asked for.
         package fileprivate(set) var attributes: [EntryAttribute] = []
     }
@@ -30,6 +38,8 @@ package struct CacheCatalog: Sendable {
         package let key: String
         /// Without user information.
         package let url: String
+        /// Scheme, host and port of ``url``.
+        package let host: String
     }
 
     /// Sums over the cache.
@@ -52,16 +62,8 @@ package struct CacheCatalog: Sendable {
         package let lastRun: Run?
     }
 
-    /// A row of the run log.
-    package struct Run: Sendable {
-        package let startedAt: Timestamp
-        package let endedAt: Timestamp?
-        package let exitStatus: Int?
-        package let manifest: String
-    }
-
     let database: CacheDatabase
-    private let directory: CacheDirectory
+    let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
         self.directory = directory
@@ -71,20 +73,28 @@ package struct CacheCatalog: Sendable {
     /// The columns that ``Item/init(_:)`` reads.
     private static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
-        expires_at, cache_control, source_bytes, source_format, superseded
+        expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
+        redirects, superseded
         """
 
     /// The variants of one key, the newest first.
     package func variants(of key: String) throws(StorageError) -> [Item] {
+        try variants(ofKeys: [key])[0]
+    }
+
+    /// The variants of each key, the newest first; none for a key that is not there.
+    package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in
-            try PreparedStatement(
+            let rows = try PreparedStatement(
                 database,
                 sql: """
                     SELECT \(CacheCatalog.columns)
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     ORDER BY created_at DESC, recipe
-                    """
-            ).all(.text(key)) { try Item($0) }.compactMap(\.self)
+                    """)
+            return try keys.map { key in
+                try rows.all(.text(key)) { try Item($0) }.compactMap(\.self)
+            }
         }
     }
 
@@ -105,13 +115,13 @@ package struct CacheCatalog: Sendable {
     /// Calls `body` for every variant, ordered by key and recipe.
     ///
     /// The rows are streamed: memory stays flat however large the cache is. With attributes, those
-    /// of one resource are held at a time.
+    /// of one resource are held at a time, and failures come with them.
     package func forEachVariant(
         withAttributes: Bool = false, _ body: (Item) throws -> Void
     ) throws {
         try stream("listing", to: body) { database in
             try withAttributes
-                ? CacheCatalog.itemsWithAttributes(database) : CacheCatalog.items(database)
+                ? CacheCatalog.itemsWithDetails(database) : CacheCatalog.items(database)
         }
     }
 
@@ -127,6 +137,18 @@ package struct CacheCatalog: Sendable {
                 if let item = try Item(rows) { return item }
             }
             return nil
+        }
+    }
+
+    private static func itemsWithDetails(_ database: Database) throws -> () throws -> Item? {
+        let next = try itemsWithAttributes(database)
+        guard try FailureLog.isAny(in: database) else { return next }
+        return {
+            guard var item = try next() else { return nil }
+            item.failure = try failure(of: item.resource.key, in: database)
+            // That of another URL, which the key stood for before or stands for now, says nothing.
+            if item.failure?.url != item.resource.url { item.failure = nil }
+            return item
         }
     }
 
@@ -156,9 +178,9 @@ package struct CacheCatalog: Sendable {
                     }
                 }
                 if current == nil { current = try Item(rows) }
-                if let name = try rows.optionalText(16) {
+                if let name = try rows.optionalText(20) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(17)))
+                        EntryAttribute(storedName: name, value: try rows.blob(21)))
                 }
                 if let finished { return finished }
             }
@@ -189,6 +211,7 @@ package struct CacheCatalog: Sendable {
         isFresh: (Timestamp, Timestamp) -> Bool, isBlocking: (FailureRecord) -> Bool
     ) throws(StorageError) -> Statistics {
         let path = database.path
+        let holder = CacheLock.holder(in: directory)
         return try database.read("counting") { database in
             func number(_ sql: String) throws -> Int {
                 try PreparedStatement(database, sql: sql).first { try $0.count(0) } ?? 0
@@ -200,18 +223,7 @@ package struct CacheCatalog: Sendable {
                     GROUP BY format ORDER BY format
                     """
             ).all { (format: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2)) }
-            let run = try PreparedStatement(
-                database,
-                sql: """
-                    SELECT started_at, ended_at, exit_status, manifest
-                    FROM run ORDER BY id DESC LIMIT 1
-                    """
-            ).first { row in
-                Run(
-                    startedAt: try row.time(0), endedAt: try row.optionalTime(1),
-                    exitStatus: try row.optionalInteger(2).map(Int.init(truncatingIfNeeded:)),
-                    manifest: try row.text(3))
-            }
+            let run = try CacheCatalog.runs(limit: 1, holder: holder, in: database).first
             let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
             let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
             var status = stat()
@@ -285,10 +297,14 @@ extension CacheCatalog.Item {
         guard let image = try row.storedImage(from: 0) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(
-                id: try row.integer(5), key: try row.text(6), url: try row.text(7)),
+                id: try row.integer(5), key: try row.text(6), url: try row.text(7),
+                host: try row.text(15)),
             recipe: try row.text(8), image: image, fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
             cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
-            sourceFormat: try row.text(14), isSuperseded: try row.integer(15) != 0)
+            sourceFormat: try row.text(14), isSuperseded: try row.integer(19) != 0,
+            finalURL: try row.optionalText(16),
+            contentType: try row.optionalText(17),
+            redirects: try row.optionalInteger(18).map(Int.init(truncatingIfNeeded:)))
     }
 }

@@ -271,7 +271,7 @@ package struct CachedCopy: Sendable {
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
                     fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
-                    source_format
+                    source_format, content_type
                 FROM resource WHERE id = ?
                 """
         ).first(.integer(resource)) { row in
@@ -281,7 +281,8 @@ package struct CachedCopy: Sendable {
                 response: StoredResponse(
                     entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),
                     cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
-                    vary: try row.optionalText(5), date: try row.optionalTime(6)),
+                    vary: try row.optionalText(5), date: try row.optionalTime(6),
+                    contentType: try row.optionalText(13)),
                 fetchedAt: try row.time(7), expiresAt: try row.time(8),
                 sourceDigest: try row.digest(0), sourceFormat: try row.text(12), images: images)
         }

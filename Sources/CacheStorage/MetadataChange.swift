@@ -43,6 +43,8 @@ package struct ImageRow: Sendable {
     package var finalURL: String?
     /// See ``ResourceLocation/permanentURL``.
     package var permanentURL: String?
+    /// See ``ResourceLocation/redirects``.
+    package var redirects: Int
     package var host: String
     package var response: StoredResponse
     package var fetchedAt: Timestamp
@@ -53,14 +55,16 @@ package struct ImageRow: Sendable {
     package var attributes: [EntryAttribute]
 
     package init(
-        key: String, url: String, finalURL: String?, permanentURL: String? = nil, host: String,
-        response: StoredResponse, fetchedAt: Timestamp, expiresAt: Timestamp, source: SourceImage,
-        recipe: Recipe, image: StoredImage, attributes: [EntryAttribute] = []
+        key: String, url: String, finalURL: String?, permanentURL: String? = nil,
+        redirects: Int = 0, host: String, response: StoredResponse, fetchedAt: Timestamp,
+        expiresAt: Timestamp, source: SourceImage, recipe: Recipe, image: StoredImage,
+        attributes: [EntryAttribute] = []
     ) {
         self.key = key
         self.url = url
         self.finalURL = finalURL
         self.permanentURL = permanentURL
+        self.redirects = redirects
         self.host = host
         self.response = response
         self.fetchedAt = fetchedAt
@@ -81,13 +85,20 @@ package struct ResourceLocation: Hashable, Sendable {
     /// Where the permanent redirects (301, 308) led that came first, from ``url`` on and before any
     /// other one; nil without such.
     package var permanentURL: String?
+    /// Redirects that were followed to the response: 0 also when the request went straight to where
+    /// earlier permanent ones led.
+    package var redirects: Int
     /// Scheme, host and port of ``url``.
     package var host: String
 
-    package init(url: String, finalURL: String?, permanentURL: String? = nil, host: String) {
+    package init(
+        url: String, finalURL: String?, permanentURL: String? = nil, redirects: Int = 0,
+        host: String
+    ) {
         self.url = url
         self.finalURL = finalURL
         self.permanentURL = permanentURL
+        self.redirects = redirects
         self.host = host
     }
 }

@@ -83,7 +83,8 @@ struct MetadataStatements: ~Copyable {
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
             .init(row.fetchedAt), .init(row.expiresAt), .init(source.size.bytes),
             .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
-            .init(source.heightInPixels), .init(row.permanentURL))
+            .init(source.heightInPixels), .init(row.permanentURL), .init(response.contentType),
+            .init(row.redirects))
         if let previous {
             resource = previous.id
             if previous.sourceDigest != source.digest {
@@ -115,16 +116,18 @@ struct MetadataStatements: ~Copyable {
     private static let resourceInsertion = """
         INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
             expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
-            source_format, source_sha256, source_width, source_height, permanent_url)
+            source_format, source_sha256, source_width, source_height, permanent_url, content_type,
+            redirects)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            ?18)
+            ?18, ?19, ?20)
         """
 
     private static let resourceUpdate = """
         UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
             cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
             validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
-            source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18
+            source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
+            content_type = ?19, redirects = ?20
         WHERE key = ?1
         """
 
@@ -204,7 +207,8 @@ struct MetadataStatements: ~Copyable {
                     UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
                         expires = ?5, vary = ?6, date = ?7, validated_at = ?8, expires_at = ?9,
                         url = ?10, final_url = ?11, host = ?12,
-                        fetched_at = coalesce(?13, fetched_at), permanent_url = ?14
+                        fetched_at = coalesce(?13, fetched_at), permanent_url = ?14,
+                        content_type = ?15, redirects = ?16
                     WHERE id = ?1
                     """
             ).execute(
@@ -215,7 +219,8 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.expiresAt), .text(validation.location.url),
                 .init(validation.location.finalURL), .text(validation.location.host),
                 .init(validation.fetchedAt?.milliseconds),
-                .init(validation.location.permanentURL))
+                .init(validation.location.permanentURL), .init(response.contentType),
+                .init(validation.location.redirects))
             try putFreshness(
                 key: change.key, resource: change.resourceID,
                 Freshness(

@@ -24,6 +24,7 @@ extension StoredResponse {
         expires = fields.onlyValue(of: "expires") ?? fields.combinedValue(of: "expires")
         vary = Vary.text(fields.values(of: "vary"), request: request)
         date = Freshness.date(of: fields, receivedAt: receivedAt)
+        contentType = fields.first("content-type")
     }
 
     /// The fields to send for validation (RFC 9111 §4.3.1); none without a usable validator.
@@ -96,7 +97,8 @@ extension StoredResponse {
         let response = StoredResponse(
             entityTag: new.entityTag ?? entityTag, lastModified: new.lastModified ?? lastModified,
             cacheControl: new.cacheControl ?? cacheControl, expires: new.expires ?? expires,
-            vary: Vary.text(varyValues, request: request), date: new.date)
+            vary: Vary.text(varyValues, request: request), date: new.date,
+            contentType: new.contentType ?? contentType)
         var merged = fields.filter { $0.isNamed("age") || $0.isNamed("date") }
         let stored = [
             ("Cache-Control", response.cacheControl), ("ETag", response.entityTag),

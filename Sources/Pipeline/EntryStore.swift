@@ -289,7 +289,9 @@ extension PendingEntry {
     fileprivate var textBytes: Int {
         var count = url.text.utf8.count + (key == url.text ? 0 : key.utf8.count)
         if let progress {
-            count += progress.target.text.utf8.count + (progress.permanentURL?.text.utf8.count ?? 0)
+            count +=
+                progress.target.text.utf8.count + (progress.permanentURL?.text.utf8.count ?? 0)
+                + (progress.contentType?.utf8.count ?? 0)
         }
         guard let extras else { return count }
         return count

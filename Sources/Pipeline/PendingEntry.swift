@@ -94,9 +94,13 @@ struct PendingEntry {
         /// The URLs asked so far, without credentials, the present one included, to see loops: their
         /// hashes, since a million entries may wait that a host of long names has redirected.
         var visited: [Int] = []
+        /// Redirects that were followed since the listed URL was asked.
+        var redirects = 0
         var stages = StageDurations()
         var bytesReceived = 0
         var httpStatus: Int?
+        /// The last response's field `Content-Type`.
+        var contentType: String?
         var curlCode: Int?
         /// For the report; nil for what has to be validated at every use.
         var expiresAt: Timestamp?
@@ -140,6 +144,7 @@ struct PendingEntry {
         func restart(at url: RequestURL) {
             target = url
             visited = []
+            redirects = 0
             permanentURL = nil
             isPermanentSoFar = true
             followsMemory = false
@@ -165,7 +170,17 @@ struct PendingEntry {
             bytesReceived: progress?.bytesReceived ?? 0,
             stored: isStored ? progress?.stored : nil,
             expiresAt: isStored ? progress?.expiresAt : nil,
+            exchange: exchange,
             stages: progress?.stages ?? StageDurations())
+    }
+
+    /// Nil when nothing was asked for.
+    private var exchange: EntryResult.Exchange? {
+        guard let progress, progress.start != nil else { return nil }
+        let target = progress.target.withoutCredentials
+        return EntryResult.Exchange(
+            finalURL: target == url.withoutCredentials ? nil : target.text,
+            contentType: progress.contentType, redirects: progress.redirects)
     }
 
     func result(of duplicate: Duplicate, _ outcome: Outcome, fate: Fate) -> EntryResult {

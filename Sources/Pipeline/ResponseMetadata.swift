@@ -25,8 +25,8 @@ struct ResponseMetadata: Sendable {
     func row(image: StoredImage, recipe: Recipe, source: SourceImage) -> ImageRow {
         ImageRow(
             key: key, url: location.url, finalURL: location.finalURL,
-            permanentURL: location.permanentURL, host: location.host, response: response,
-            fetchedAt: receivedAt, expiresAt: expiresAt, source: source,
+            permanentURL: location.permanentURL, redirects: location.redirects, host: location.host,
+            response: response, fetchedAt: receivedAt, expiresAt: expiresAt, source: source,
             recipe: recipe, image: image, attributes: attributes)
     }
 }
@@ -38,6 +38,7 @@ extension ResourceLocation {
         let target = finalURL.withoutCredentials
         self.init(
             url: url.text, finalURL: target == url ? nil : target.text,
-            permanentURL: entry.progress?.permanentURL?.text, host: url.origin)
+            permanentURL: entry.progress?.permanentURL?.text,
+            redirects: entry.progress?.redirects ?? 0, host: url.origin)
     }
 }

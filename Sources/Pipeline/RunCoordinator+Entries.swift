@@ -62,7 +62,7 @@ extension RunCoordinator {
         }
         switch state {
         case .blocked(let block, _):
-            leaveOut(entry, .blacklisted, message: blocks[block].blockMessage)
+            leaveOut(entry, .blacklisted, message: blocks[block].blockMessage, block: blocks[block])
         case .missing where configuration.isOffline:
             leaveOut(entry, .excluded, message: "not in the cache (--offline)")
         case .stale(_, let expiresAt) where configuration.isOffline:
@@ -85,12 +85,16 @@ extension RunCoordinator {
         }
     }
 
-    /// Ends an entry that is neither warm nor asked for.
-    private func leaveOut(_ entry: RawEntry, _ outcome: Outcome, message: String) {
+    /// Ends an entry that is neither warm nor asked for; `block` is the failure that forbids to ask.
+    private func leaveOut(
+        _ entry: RawEntry, _ outcome: Outcome, message: String, block: FailureRecord? = nil
+    ) {
         pending.noteEnd(identifier(for: entry), reason: nil)
         finish(outcome) {
             var result = entry.result(outcome)
             result.message = message
+            result.reason = block?.reason
+            result.blockedUntil = block?.blockedUntil
             return result
         }
     }

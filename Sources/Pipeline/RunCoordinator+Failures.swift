@@ -39,9 +39,12 @@ extension RunCoordinator {
     }
 
     /// Decides at the end of a run which of its failures block, and until when.
-    func settleFailures(of run: Int64, outage: Outage?) throws(StorageError) {
-        guard stages != nil else { return }
-        try cache.failures.settle(run: run) { record in
+    ///
+    /// - Returns: how many of them were known before the run. What is never remembered, such as a bad
+    ///   line, is not.
+    func settleFailures(of run: Int64, outage: Outage?) throws(StorageError) -> Int {
+        guard stages != nil else { return 0 }
+        return try cache.failures.settle(run: run) { record in
             let isExplained =
                 outage.map {
                     outageRule.explains(

@@ -134,7 +134,10 @@ extension RunCoordinator {
         let (reason, text) = explanation(
             cause, host: progress.target.origin, at: now)
         // That of a redirect, or of an earlier attempt.
-        if progress.failure == nil { progress.httpStatus = nil }
+        if progress.failure == nil {
+            progress.httpStatus = nil
+            progress.contentType = nil
+        }
         if progress.followsMemory, !isStopping {
             return restart(identifier, progress, at: entry)
         }

@@ -162,6 +162,7 @@ extension RunCoordinator {
             finish(completion.id, .cancelled)
         case .failure(let failure):
             progress.httpStatus = failure.httpStatus
+            progress.contentType = nil
             progress.curlCode = failure.curlCode.map(Int.init)
             let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
             let message = failure.message + code
@@ -171,6 +172,7 @@ extension RunCoordinator {
             failed(completion.id, failure.reason, message)
         case .response(let response, let body):
             progress.httpStatus = response.status
+            progress.contentType = response.fields.first("content-type")
             progress.curlCode = nil
             received(
                 response, body, from: completion.address, transferTime: completion.elapsed,
@@ -338,6 +340,7 @@ extension RunCoordinator {
         // Not what an unprotected answer says, for a run that asks for protection.
         let isDowngraded = entry.url.isEncrypted && !target.isEncrypted
         progress.target = target
+        progress.redirects += 1
         progress.isPermanentSoFar =
             progress.isPermanentSoFar && !isDowngraded
             && (response.status == 301 || response.status == 308)

@@ -154,10 +154,11 @@ package final class RunCoordinator {
         if let logged, fatal?.isDamage != true {
             do throws(StorageError) {
                 try cache.checkHold()
-                try settleFailures(of: logged, outage: outage)
+                let known = try settleFailures(of: logged, outage: outage)
                 try rememberHosts()
                 try cache.log.end(
-                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
+                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters,
+                    newFailures: max(0, counters[.failed] - known))
                 reader = nil
                 try cache.close()
             } catch {

@@ -130,12 +130,14 @@ extension SpillWriter {
         }
         put(progress.visited.count)
         for hash in progress.visited { put(hash) }
+        put(progress.redirects)
         put(progress.stages.queue)
         put(progress.stages.transfer)
         put(progress.stages.decode)
         put(progress.stages.encode)
         put(progress.bytesReceived)
         put(progress.httpStatus)
+        put(progress.contentType)
         put(progress.curlCode)
         put(progress.outcome.index)
     }
@@ -189,12 +191,14 @@ extension SpillReader {
         default: progress.addressRule = nil
         }
         for _ in 0..<number() { progress.visited.append(number()) }
+        progress.redirects = number()
         progress.stages.queue = optionalDuration()
         progress.stages.transfer = optionalDuration()
         progress.stages.decode = optionalDuration()
         progress.stages.encode = optionalDuration()
         progress.bytesReceived = number()
         progress.httpStatus = optionalNumber()
+        progress.contentType = optionalText()
         progress.curlCode = optionalNumber()
         progress.outcome = Outcome.allCases[number()]
         return progress

@@ -8,12 +8,17 @@ package struct EntryResult: Sendable {
     package var url: String
     package var key: String
     package var outcome: Outcome
-    /// Set exactly when the outcome is `failed`, or a `duplicate` of an entry that failed.
+    /// Set exactly when the outcome is `failed`, a `duplicate` of an entry that failed, or
+    /// `blacklisted`: then why it failed before.
     package var reason: FailureReason?
     /// Details for people, one line; nil where there is nothing to add.
     package var message: String?
+    /// Until when a `blacklisted` entry is not asked for; nil for every other.
+    package var blockedUntil: Timestamp?
     /// The last response's status; nil when none arrived.
     package var httpStatus: Int?
+    /// Nil where nothing was asked for.
+    package var exchange: Exchange?
     /// Transfers begun for the entry, redirects included in the attempt that they belong to; 0 without a request.
     package var attempts: Int
     /// The position in which the entry's transfer began, 1 for the run's first; nil when none did.
@@ -30,7 +35,8 @@ package struct EntryResult: Sendable {
         manifest: String, line: Int, url: String, key: String, outcome: Outcome,
         reason: FailureReason? = nil, message: String? = nil, httpStatus: Int? = nil,
         attempts: Int = 0, start: Int? = nil, bytesReceived: Int = 0, stored: StoredImage? = nil,
-        expiresAt: Timestamp? = nil, stages: StageDurations = StageDurations()
+        expiresAt: Timestamp? = nil, exchange: Exchange? = nil,
+        stages: StageDurations = StageDurations()
     ) {
         self.manifest = manifest
         self.line = line
@@ -45,7 +51,26 @@ package struct EntryResult: Sendable {
         self.bytesReceived = bytesReceived
         self.stored = stored
         self.expiresAt = expiresAt
+        self.exchange = exchange
         self.stages = stages
+    }
+
+    /// The requests that a run made for an entry, as its last response leaves them.
+    package struct Exchange: Hashable, Sendable {
+        /// Where redirects led, without user information; nil without any. Print it only through
+        /// ``RedactedURL``.
+        package var finalURL: String?
+        /// The last response's field as it came; nil without one, or without a whole response.
+        package var contentType: String?
+        /// Redirects that were followed; none when the request went straight to where the permanent
+        /// redirects of an earlier run led.
+        package var redirects: Int
+
+        package init(finalURL: String?, contentType: String?, redirects: Int) {
+            self.finalURL = finalURL
+            self.contentType = contentType
+            self.redirects = redirects
+        }
     }
 }
 

@@ -9,10 +9,13 @@ package struct StoredResponse: Hashable, Sendable {
     /// The request fields that the response varies on, with the values that were sent, as lines.
     package var vary: String?
     package var date: Timestamp?
+    /// Nothing depends on it: what an image is, its bytes say.
+    package var contentType: String?
 
     package init(
         entityTag: String? = nil, lastModified: String? = nil, cacheControl: String? = nil,
-        expires: String? = nil, vary: String? = nil, date: Timestamp? = nil
+        expires: String? = nil, vary: String? = nil, date: Timestamp? = nil,
+        contentType: String? = nil
     ) {
         self.entityTag = entityTag
         self.lastModified = lastModified
@@ -20,5 +23,6 @@ package struct StoredResponse: Hashable, Sendable {
         self.expires = expires
         self.vary = vary
         self.date = date
+        self.contentType = contentType
     }
 }

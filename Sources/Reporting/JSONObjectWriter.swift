@@ -8,7 +8,7 @@ import PrefetchModel
 /// as well as by programs, and a URL from a list must not be able to steer the terminal or to show
 /// a line in another order. A Swift string cannot hold invalid Unicode.
 struct JSONObjectWriter: Sendable {
-    /// A member's name. Literals are appended in one piece: a line of the report has 23.
+    /// A member's name. Literals are appended in one piece: a line of the report has 27.
     enum Name: ExpressibleByStringLiteral {
         /// Printable ASCII without quotation marks and backslashes.
         case literal(StaticString)

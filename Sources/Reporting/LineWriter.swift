@@ -30,7 +30,8 @@ package struct LineWriter: ~Copyable, Sendable {
         if buffer.count >= 64 << 10 { try flush() }
     }
 
-    private mutating func flush() throws(ReportingError) {
+    /// Writes what is buffered, for a reader that waits for it.
+    package mutating func flush() throws(ReportingError) {
         guard !buffer.isEmpty else { return }
         // The buffer is emptied even on failure: its bytes may have been written in part.
         defer { buffer.removeAll(keepingCapacity: true) }

@@ -10,15 +10,20 @@ package import PrefetchModel
 ///   parameters are masked, since reports are kept and passed on. A key that holds a signed
 ///   parameter therefore cannot be looked up from the report; every other one can.
 /// - `outcome`: a name of ``Outcome``.
-/// - `reason`: a name of ``FailureReason``, or null; `message`: text or null, URLs in it redacted.
+/// - `reason`: a name of ``FailureReason``, or null; of a `blacklisted` entry that of the failure
+///   that blocks it. `message`: text or null, URLs in it redacted.
 /// - `http_status`: number or null; `attempts`: number, 0 without a request; `start`: position of
 ///   the transfer's start in the run from 1, or null.
 /// - `bytes_received`: number; `bytes_stored`: number or null.
 /// - `format`, `width`, `height` (pixels), `sha256` (hexadecimal), `path` (relative to the cache
-///   directory): of the stored image, all null without one.
+///   directory, or absolute where that is asked for): of the stored image, all null without one.
 /// - `expires_at`: RFC 3339, UTC, or null, also for an image to be validated at every use.
 /// - `queue_ms`, `transfer_ms`, `decode_ms`, `encode_ms`: milliseconds with three decimals, null
 ///   for a stage that was not reached.
+/// - `final_url`: where redirects led, shown as `url` is; `content_type`: of the last response, as it
+///   came; `redirects`: number followed. All describe the requests of this run and are null without
+///   one; the first two also without redirects and without such a field.
+/// - `blocked_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
 ///
 /// The last line is the summary, see ``JSONObject/init(_:)``. All members are always present. A
 /// report without a summary is that of a run that was killed, or whose report could not be written.
@@ -28,15 +33,20 @@ package struct ReportWriter: ~Copyable, Sendable {
     private var file: OutputFile
     private var json = JSONObjectWriter()
     private var failure: ReportingError?
+    /// What `path` begins with; empty for paths relative to the cache directory.
+    private let pathPrefix: String
 
-    /// - Parameter path: created or emptied; `-` is standard output.
+    /// - Parameters:
+    ///   - path: created or emptied; `-` is standard output.
+    ///   - directory: the cache directory, to give every `path` as a path below it; nil for relative ones.
     /// - Throws: ``ReportingError`` when it cannot be opened.
-    package init(path: String) throws(ReportingError) {
-        self.init(try OutputFile(path: path))
+    package init(path: String, pathsIn directory: String? = nil) throws(ReportingError) {
+        self.init(try OutputFile(path: path), pathsIn: directory)
     }
 
-    package init(_ file: consuming OutputFile) {
+    package init(_ file: consuming OutputFile, pathsIn directory: String? = nil) {
         self.file = file
+        pathPrefix = directory.map { $0.hasSuffix("/") ? $0 : $0 + "/" } ?? ""
         json.reserveCapacity(ReportWriter.bufferBytes + 4096)
     }
 
@@ -50,7 +60,7 @@ package struct ReportWriter: ~Copyable, Sendable {
     /// Appends a line; it reaches the file when 64 KiB are together, or with ``finish(_:)``.
     package mutating func write(_ result: EntryResult) throws(ReportingError) {
         if let failure { throw failure }
-        json.append(result)
+        json.append(result, pathPrefix: pathPrefix)
         if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
     }
 
@@ -83,7 +93,7 @@ package struct ReportWriter: ~Copyable, Sendable {
 
 extension JSONObjectWriter {
     /// A whole line.
-    mutating func append(_ result: EntryResult) {
+    mutating func append(_ result: EntryResult, pathPrefix: String) {
         beginObject()
         string("type", "result")
         string("manifest", result.manifest)
@@ -103,7 +113,7 @@ extension JSONObjectWriter {
         integer("width", result.stored?.widthInPixels)
         integer("height", result.stored?.heightInPixels)
         string("sha256", result.stored?.digest.description)
-        string("path", result.stored?.relativePath)
+        string("path", result.stored.map { pathPrefix + $0.relativePath })
         // 0 is what the cache keeps for images to be validated at every use, not a day in 1970.
         string(
             "expires_at",
@@ -112,6 +122,10 @@ extension JSONObjectWriter {
         milliseconds("transfer_ms", result.stages.transfer)
         milliseconds("decode_ms", result.stages.decode)
         milliseconds("encode_ms", result.stages.encode)
+        string("final_url", result.exchange?.finalURL.map { RedactedURL($0).description })
+        string("content_type", result.exchange?.contentType)
+        integer("redirects", result.exchange?.redirects)
+        string("blocked_until", result.blockedUntil?.description)
         endObject()
         endLine()
     }

@@ -128,7 +128,7 @@ package struct SummaryText: Sendable {
     }
 
     /// `SIGTERM`, or `signal 44` for one without a common name (numbers of Linux).
-    private static func signalName(_ number: Int32) -> String {
+    package static func signalName(_ number: Int32) -> String {
         switch number {
         case 1: "SIGHUP"
         case 2: "SIGINT"

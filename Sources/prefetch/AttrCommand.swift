@@ -8,12 +8,16 @@ import Reporting
 struct AttrCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attr",
-        abstract: "Read and write the extended attributes of cached images.",
+        abstract: "Read and write extended attributes of cached images.",
         discussion: """
-            An attribute is a name of 1 to 255 bytes and a value of up to 64 KiB of any bytes. It \
-            stays when its image is refreshed and goes when the image leaves the cache. Manifests \
+            An attribute has a name of 1 to 255 bytes and a value of up to 64 KiB, of any bytes. It is \
+            kept when its image is refreshed and removed when the image leaves the cache. Manifests \
             set attributes with the field attr.NAME=VALUE. Names that begin with `prefetch.` are \
             reserved.
+
+            Examples:
+              prefetch attr set https://example.com/hero.jpg licence CC-BY-4.0
+              prefetch attr list https://example.com/hero.jpg
 
             Exit status: 0 done, 1 the image or the attribute is not in the cache, 2 the cache \
             cannot be used, 64 wrong usage, 75 another run holds the cache.
@@ -26,7 +30,11 @@ extension AttrCommand {
     struct Get: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "get",
-            abstract: "Write the value of an attribute to standard output, and nothing else.")
+            abstract: "Write an attribute's value to standard output, byte for byte.",
+            discussion: """
+                Example:
+                  prefetch attr get https://example.com/hero.jpg thumbhash > hash.bin
+                """)
 
         @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
         var url: String
@@ -58,8 +66,13 @@ extension AttrCommand {
             commandName: "set",
             abstract: "Set an attribute.",
             discussion: """
-                The value is the argument, or what --file reads. A value or a name that begins with \
-                a hyphen goes behind `--`, like `attr set URL NAME -- -5`.
+                The value is given as an argument or read with --file. Put `--` before a name or a \
+                value that begins with a hyphen.
+
+                Examples:
+                  prefetch attr set https://example.com/hero.jpg licence CC-BY-4.0
+                  prefetch attr set https://example.com/hero.jpg thumbhash --file hash.bin
+                  prefetch attr set https://example.com/hero.jpg offset -- -5
                 """)
 
         @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
@@ -73,7 +86,7 @@ extension AttrCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Read the value from this file, any bytes; `-` is standard input.",
+                "Read the value from a file, byte for byte; `-` is standard input.",
                 valueName: "file"))
         var file: String?
 
@@ -81,7 +94,7 @@ extension AttrCommand {
 
         func validate() throws {
             guard (value == nil) != (file == nil) else {
-                throw ValidationError("the value is given once: as an argument or with --file")
+                throw ValidationError("give the value once, as an argument or with --file")
             }
         }
 
@@ -112,9 +125,12 @@ extension AttrCommand {
             commandName: "list",
             abstract: "List the attributes of an image.",
             discussion: """
-                One line an attribute, ordered by name: the name, a tab, and the value, with control \
-                characters escaped, or its size as `<N bytes>` when it is not UTF-8. `attr get` \
-                writes a value as it is.
+                One line per attribute, sorted by name: the name, a tab, and the value with control \
+                characters escaped, or `<N bytes>` if it is not UTF-8. `attr get` writes a value as it \
+                is.
+
+                Example:
+                  prefetch attr list https://example.com/hero.jpg --json
                 """)
 
         @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
@@ -124,8 +140,8 @@ extension AttrCommand {
 
         @Flag(
             help: """
-                Print a JSON object; in it a value is a text, or an object with the member base64 when \
-                it is not UTF-8.
+                Print a JSON object. A value that is not UTF-8 becomes an object with the member \
+                base64.
                 """)
         var json = false
 
@@ -162,7 +178,10 @@ extension AttrCommand {
             commandName: "rm",
             abstract: "Remove attributes.",
             discussion: """
-                Exit status 1 when one of them was not there; the others are removed all the same.
+                Exit status 1 if the image does not have one of them; the others are removed anyway.
+
+                Example:
+                  prefetch attr rm https://example.com/hero.jpg licence
                 """)
 
         @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))

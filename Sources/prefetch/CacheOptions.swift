@@ -37,6 +37,19 @@ struct CacheOptions: ParsableArguments {
         return trimmed(home) + "/.cache/prefetch"
     }
 
+    /// The directory's path from the root on, symbolic links left as they are.
+    func absolutePath() throws -> String {
+        let path = try path()
+        guard !path.hasPrefix("/") else { return path }
+        guard let folder = getcwd(nil, 0) else {
+            throw CommandFailure.unusable(
+                "cannot tell the current directory: \(String(cString: strerror(errno)))",
+                hint: "give --cache-dir as an absolute path")
+        }
+        defer { free(folder) }
+        return trimmed(String(cString: folder)) + "/" + path
+    }
+
     /// What opening and reading a cache, or changing a few rows of it, takes: its folders, lock and
     /// database with log and index, and a file for moments.
     static let descriptors = 9

@@ -8,12 +8,13 @@ struct ChangeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "While a run holds the cache: fail, wait or wait=DURATION.", valueName: "what"))
+            "What to do while a run holds the cache: fail, wait or wait=DURATION.",
+            valueName: "what"))
     var lock: LockArgument = .fail
 
     func validate() throws {
         // A change that was left out would look like one that was made.
-        if lock == .skip { throw ValidationError("--lock is fail, wait or wait=DURATION here") }
+        if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
     }
 
     /// Locks the cache, changes it, and makes the change durable.

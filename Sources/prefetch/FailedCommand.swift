@@ -11,14 +11,18 @@ extension FailureReason: ExpressibleByArgument {}
 struct FailedCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "failed",
-        abstract: "Show and forget what could not be fetched.",
+        abstract: "Show and forget URLs that could not be fetched.",
         discussion: """
-            Every URL that failed is remembered until it succeeds. One whose failure will not mend \
-            by itself is blocked: a run does not ask for it until its next try is due. What is \
-            forgotten is asked for in the next run.
+            A URL that failed is remembered until it succeeds. One that is unlikely to recover by \
+            itself is blocked: runs leave it alone until its next try is due. A failure that is \
+            forgotten is retried by the next run.
 
             Exit status: 0 done, 1 a URL is not among the failures, 2 the cache is missing (1 when \
-            it would be changed) or cannot be used, 75 another run holds it, 64 wrong usage.
+            it would be changed) or cannot be used, 64 wrong usage, 75 another run holds the cache.
+
+            Examples:
+              prefetch failed list --blocked
+              prefetch failed clear --host example.com
             """,
         subcommands: [List.self, Remove.self, Clear.self])
 }
@@ -28,12 +32,18 @@ extension FailedCommand {
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "list",
-            abstract: "List the failures.",
+            abstract: "List the URLs that failed.",
             discussion: """
-                One line a failure, ordered by key, with tabs between the columns: blocked or \
-                retried, the next try (`now` or a time), reason with the HTTP status, runs in a row \
-                that failed, attempts, time of the last failure, URL, message. Secrets in URLs are \
-                masked.
+                One line per failure, sorted by cache key: blocked or retried, next try (`now` or a \
+                time), reason with the HTTP status, failed runs in a row, attempts, time of the last \
+                failure, URL, message. Secrets in URLs are masked, except with --urls.
+
+                On a terminal the columns are aligned under a header; elsewhere they are separated by \
+                tabs.
+
+                Examples:
+                  prefetch failed list --blocked --reason http-status
+                  prefetch failed list --urls --host example.com | prefetch run - --retry-failed
                 """)
 
         @OptionGroup var cache: CacheOptions
@@ -41,27 +51,51 @@ extension FailedCommand {
         @Flag(help: "Print JSON Lines.")
         var json = false
 
-        @Flag(help: "Only those that are blocked now.")
+        @Flag(help: "Only URLs that are blocked now.")
         var blocked = false
+
+        @Flag(
+            help: """
+                Print only the URLs, one per line, ready to be read by a run. Secrets in their query \
+                strings (signatures, tokens) are not masked.
+                """)
+        var urls = false
+
+        @OptionGroup var filter: FailureFilter
+
+        private static let columns: [ColumnWriter.Column] = [
+            .text("STATE"), .text("NEXT TRY"), .text("REASON"), .number("RUNS"),
+            .number("ATTEMPTS"), .text("LAST FAILURE"), .text("URL"), .text("MESSAGE"),
+        ]
+
+        func validate() throws {
+            if json, urls { throw ValidationError("--json and --urls exclude each other") }
+        }
 
         func run() throws {
             let catalog = try cache.catalog()
             let now = WallClock.now()
-            var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var table = ColumnWriter(List.columns)
             try writing {
                 try catalog.forEachFailure { record in
-                    guard !blocked || record.isBlocking(at: now) else { return }
+                    guard filter.includes(record), !blocked || record.isBlocking(at: now) else {
+                        return
+                    }
                     if json {
-                        try output.write(JSONObject(record, at: now))
+                        try lines.write(JSONObject(record, at: now))
+                    } else if urls {
+                        try lines.write(line: printable(record.url))
                     } else {
-                        try output.write(line: line(record, at: now))
+                        try table.write(row: cells(record, at: now))
                     }
                 }
-                try output.finish()
+                try lines.finish()
+                try table.finish()
             }
         }
 
-        private func line(_ record: FailureRecord, at now: Timestamp) -> String {
+        private func cells(_ record: FailureRecord, at now: Timestamp) -> [String] {
             let nextTry = record.nextTry(at: now)
             let status = record.httpStatus.map { " \($0)" } ?? ""
             return [
@@ -73,7 +107,7 @@ extension FailedCommand {
                 record.lastFailedAt.description,
                 RedactedURL(record.url).description,
                 printable(redacted(record.message)),
-            ].joined(separator: "\t")
+            ]
         }
     }
 
@@ -81,9 +115,12 @@ extension FailedCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm",
-            abstract: "Forget the failures of URLs.",
+            abstract: "Forget the failures of these URLs.",
             discussion: """
-                Exit status 1 when one of them was not there; the others are removed all the same.
+                Exit status 1 if one of them is not among the failures; the others are forgotten anyway.
+
+                Example:
+                  prefetch failed rm https://example.com/gone.png
                 """)
 
         @Argument(help: ArgumentHelp("URLs, or their cache keys.", valueName: "url"))
@@ -114,51 +151,52 @@ extension FailedCommand {
     struct Clear: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "clear",
-            abstract: "Forget all failures, or those of a reason or a host.",
-            discussion: "With both --reason and --host, those that match both.")
+            abstract: "Forget all failures, or those with a reason or of a host.",
+            discussion: """
+                With both --reason and --host, failures have to match both.
 
-        @Option(help: "Only failures of this reason.")
-        var reason: FailureReason?
+                Examples:
+                  prefetch failed clear --reason http-status --host example.com
+                  prefetch failed clear
+                """)
 
-        @Option(
-            help: ArgumentHelp(
-                """
-                Only failures of this host, like example.com (any port), example.com:8080 or \
-                https://example.com.
-                """, valueName: "host"))
-        var host: String?
+        @OptionGroup var filter: FailureFilter
 
         @OptionGroup var options: ChangeOptions
 
         func run() throws {
             let count = try options.change { cache in
-                guard reason != nil || host != nil else { return try cache.failures.removeAll() }
-                return try cache.failures.removeAll(where: isWanted)
+                guard !filter.includesAll else { return try cache.failures.removeAll() }
+                return try cache.failures.removeAll(where: filter.includes)
             }
             StandardError.write("prefetch: \(count) failure\(count == 1 ? "" : "s") removed")
-        }
-
-        private func isWanted(_ record: FailureRecord) -> Bool {
-            if let reason, record.reason != reason { return false }
-            guard let host = host?.lowercased() else { return true }
-            return names(of: record.host.lowercased()).contains { $0 == host }
-        }
-
-        /// What a user may call a host that is stored as scheme, name and port.
-        private func names(of origin: String) -> [Substring] {
-            guard let separator = origin.firstRange(of: "://") else { return [origin[...]] }
-            let authority = origin[separator.upperBound...]
-            guard let colon = authority.lastIndex(of: ":"),
-                authority[colon...].dropFirst().allSatisfy(\.isNumber)
-            else { return [origin[...], authority] }
-            return [origin[...], authority, authority[..<colon]]
         }
     }
 }
 
+/// Flags of `failed list` and `failed clear`.
+struct FailureFilter: ParsableArguments {
+    @Option(help: "Only failures with this reason.")
+    var reason: FailureReason?
+
+    @OptionGroup var hosts: HostFilter
+
+    var includesAll: Bool { reason == nil && hosts.host == nil }
+
+    func includes(_ record: FailureRecord) -> Bool {
+        (reason == nil || record.reason == reason) && hosts.includes(origin: record.host)
+    }
+}
+
 extension FailureRecord {
+    /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
+    var account: String {
+        let cause = reason == .httpStatus ? httpStatus.map { "HTTP \($0)" } : nil
+        return "failed with \(cause ?? reason.rawValue) at \(lastFailedAt)"
+    }
+
     /// When a run asks for its URL again; nil for the next run, whenever it comes.
-    fileprivate func nextTry(at now: Timestamp) -> Timestamp? {
+    func nextTry(at now: Timestamp) -> Timestamp? {
         isBlocking(at: now) ? blockedUntil : nil
     }
 }

@@ -1,9 +1,11 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
+import URLParsing
 
 /// `prefetch get URL`
 struct GetCommand: ParsableCommand {
@@ -11,44 +13,109 @@ struct GetCommand: ParsableCommand {
         commandName: "get",
         abstract: "Print the path of a cached image.",
         discussion: """
-            Exit status: 0 the path was printed, 1 the image is not in the cache or not fresh, 2 the \
-            cache cannot be read.
+            An image that is not in the cache, or no longer fresh, is an error that says why: when a \
+            URL failed, with what, and until when it is blocked.
+
+            With --batch, lines may come one by one, as a coprocess writes them: each is answered \
+            before the next one is waited for. Blank lines and comments get no answer. A line may also \
+            be a cache key.
+
+            Exit status: 0 every path was printed, 1 an image is not in the cache or not fresh, 2 the \
+            cache or the list cannot be read, 64 wrong usage.
+
+            Examples:
+              cp "$(prefetch get https://example.com/hero.jpg)" public/
+              prefetch get --stale --json https://example.com/hero.jpg
+              prefetch get --batch < images.txt | paste images.txt -
             """)
 
     @Argument(help: ArgumentHelp("The image's URL, or its cache key.", valueName: "url"))
-    var url: String
+    var url: String?
 
     @OptionGroup var cache: CacheOptions
 
     @Option(
         help: ArgumentHelp(
-            "Which variant; without it the one that the last run over this image used.",
+            """
+            The variant to get, as `list --json` names it (default: the one that the last run over \
+            the image used).
+            """,
             valueName: "recipe"))
     var recipe: String?
 
     @Flag(
-        help: "Accept an expired image, unless its origin forbids that (must-revalidate, no-cache)."
+        help:
+            "Accept an image that is no longer fresh, unless its origin forbids it (must-revalidate, no-cache)."
     )
     var stale = false
 
     @Flag(
         name: .customLong("no-check"),
-        help: "Do not read the file to compare it with its digest; its size has to be right."
-    )
+        help: "Do not read the file to compare it with its digest; only its size is checked.")
     var skipsCheck = false
 
-    @Flag(help: "Print a JSON object instead of the path.")
+    @Flag(help: "Print a JSON object per image instead of its path.")
     var json = false
 
+    @Flag(
+        help: """
+            Read URLs, or a whole manifest, from standard input and answer each entry with one line: \
+            the path, or `-` for an image that cannot be had.
+            """)
+    var batch = false
+
+    @Option(help: "The format of the list on standard input.")
+    var format: ManifestFormat?
+
+    @Option(
+        name: .customLong("base-url"),
+        help: ArgumentHelp("The URL that relative entries resolve against.", valueName: "url"))
+    var baseURL: String?
+
+    func validate() throws {
+        guard (url == nil) == batch else {
+            throw ValidationError(
+                batch
+                    ? "--batch reads standard input and takes no URL"
+                    : "name a URL, or read a list with --batch")
+        }
+        guard batch || format == nil && baseURL == nil else {
+            throw ValidationError("--format and --base-url are for --batch")
+        }
+        guard let baseURL else { return }
+        do throws(EntryBatch.Problem) {
+            _ = try URLParser(baseURL: baseURL)
+        } catch {
+            throw ValidationError(
+                "--base-url takes an absolute http or https URL, like https://example.com/a/")
+        }
+    }
+
     func run() throws {
+        guard let url else { return try answerBatch() }
         let now = WallClock.now()
         let image = ImageName(url)
         let catalog = try cache.catalogOfImages()
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
-            let item = try variant(of: image, in: catalog)
-            try check(item, shown: image.shown, at: now)
-            let path = try file(of: item, shown: image.shown, in: catalog)
+            let variants = try image.find(in: catalog) { key in
+                let variants = try catalog.variants(of: key)
+                return variants.isEmpty ? nil : variants
+            }
+            let failure = try image.find(catalog.failure)
+            let item: CacheCatalog.Item
+            let path: String
+            do throws(Refusal) {
+                guard let variant = try chosen(of: variants ?? []) else {
+                    throw Refusal(absenceAfter: failure, at: now)
+                }
+                item = variant
+                try check(item, failure: failure, at: now)
+                path = try self.path(of: item, in: catalog)
+            } catch {
+                throw CommandFailure(
+                    exitStatus: 1, message: "\(image.shown): \(error.message)", hint: error.hint)
+            }
             if json {
                 var object = JSONObject(
                     item, attributes: try catalog.attributes(of: item.resource), at: now)
@@ -62,69 +129,95 @@ struct GetCommand: ParsableCommand {
         }
     }
 
-    /// - Throws: with exit status 1 when there is none.
-    private func variant(
-        of image: ImageName, in catalog: CacheCatalog
-    ) throws -> CacheCatalog.Item {
-        let found = try image.find(in: catalog) { key in
-            let variants = try catalog.variants(of: key)
-            return variants.isEmpty ? nil : variants
-        }
-        guard let variants = found else { throw image.isNotInTheCache }
-        let item = variants.first { variant in
+    /// The variant that is asked for, of those of one image; nil when there are none.
+    ///
+    /// - Throws: when there are others only.
+    func chosen(
+        of variants: [CacheCatalog.Item]
+    ) throws(Refusal) -> CacheCatalog.Item? {
+        let chosen = variants.first { variant in
             recipe.map { variant.recipe == $0 } ?? !variant.isSuperseded
         }
-        if let item { return item }
-        let wanted = recipe.map { "not stored as \($0)" } ?? "the variant in use is not stored"
-        throw CommandFailure(
-            exitStatus: 1,
-            message: """
-                \(image.shown): \(wanted); there is \
-                \(variants.map(\.recipe).sorted().joined(separator: ", "))
-                """,
-            hint: "--recipe picks one of these")
+        guard chosen == nil, !variants.isEmpty else { return chosen }
+        let stored = variants.map(\.recipe).sorted().joined(separator: ", ")
+        throw Refusal(
+            message: recipe.map { "is not stored as \($0), but as \(stored)" }
+                ?? "the variant in use is no longer stored, but \(stored) is",
+            hint: "--recipe picks a variant")
     }
 
-    /// The path of a variant's file.
-    ///
-    /// - Throws: with exit status 1 when the file is missing or damaged.
-    private func file(
-        of item: CacheCatalog.Item, shown: String, in catalog: CacheCatalog
-    ) throws -> String {
-        let path =
-            skipsCheck
-            ? catalog.wholeFile(of: item.image)
-            : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
-        if let path { return path }
-        throw CommandFailure(
-            exitStatus: 1,
-            message: "\(shown): its content file \(item.image.relativePath) is missing or damaged",
-            hint: "`prefetch run --refresh force URL` downloads it again")
-    }
-
-    /// - Throws: with exit status 1 when the copy may not be used.
-    private func check(_ item: CacheCatalog.Item, shown: String, at now: Timestamp) throws {
+    /// Why an image is not handed out; its URL is said by the caller.
+    struct Refusal: Error {
         let message: String
+        var hint: String?
+    }
+
+    /// The path of an image's file, which is read and compared with its digest unless that is not
+    /// wanted.
+    ///
+    /// - Throws: when the file is missing or damaged, or cannot be read.
+    func path(
+        of item: CacheCatalog.Item, in catalog: CacheCatalog
+    ) throws(Refusal) -> String {
+        let path: String?
+        do throws(StorageError) {
+            path =
+                skipsCheck
+                ? catalog.wholeFile(of: item.image)
+                : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
+        } catch {
+            throw Refusal(message: error.description, hint: error.hint)
+        }
+        guard let path else {
+            throw Refusal(
+                message: "its content file \(item.image.relativePath) is missing or damaged",
+                hint: "`prefetch run --refresh force URL` downloads it again")
+        }
+        return path
+    }
+
+    /// `failure` is that of the last refresh, if it failed.
+    ///
+    /// - Throws: when the copy may not be used.
+    func check(
+        _ item: CacheCatalog.Item, failure: FailureRecord?, at now: Timestamp
+    ) throws(Refusal) {
+        var message: String
         switch item.standing(at: now) {
         case .fresh:
             return
         case .expired:
-            message = "\(shown): expired at \(item.expiresAt)"
+            message = "expired at \(item.expiresAt)"
         case .validatedAtEveryUse:
-            message = "\(shown): has to be validated at every use"
+            message = "has to be validated at every use"
         case .fromTheFuture:
-            message = "\(shown): was validated at \(item.validatedAt), which is in the future"
+            message = "was validated at \(item.validatedAt), which is in the future"
         }
+        if let failure { message += "; the last refresh \(failure.account)" }
         guard !item.forbidsStaleUse else {
-            throw CommandFailure(
-                exitStatus: 1,
-                message: "\(message), and its origin forbids to use it stale",
+            throw Refusal(
+                message: "\(message), and its origin forbids using it stale",
                 hint: "`prefetch run` validates it; its --ttl overrides what the origin says")
         }
         guard stale else {
-            throw CommandFailure(
-                exitStatus: 1, message: message, hint: "--stale accepts it all the same")
+            throw Refusal(message: message, hint: "--stale accepts it anyway")
         }
+    }
+}
+
+extension GetCommand.Refusal {
+    /// The image is not there, because of a failure if one is known.
+    init(absenceAfter failure: FailureRecord?, at now: Timestamp) {
+        guard let failure else {
+            self.init(message: "is not in the cache")
+            return
+        }
+        let block = failure.nextTry(at: now).map { ", and is blocked until \($0)" } ?? ""
+        self.init(
+            message: "is not in the cache: \(failure.account)\(block)",
+            hint: block.isEmpty
+                ? "the next run asks for it again"
+                : "`prefetch run --retry-failed` asks for it again now")
     }
 }
 
@@ -148,6 +241,9 @@ extension JSONObject {
         self.init()
         add("key", item.resource.key)
         add("url", item.resource.url)
+        add("final_url", item.finalURL.map { RedactedURL($0).description })
+        add("content_type", item.contentType)
+        add("redirects", item.redirects)
         add("recipe", item.recipe)
         add("format", item.image.format.rawValue)
         add("width", item.image.widthInPixels)

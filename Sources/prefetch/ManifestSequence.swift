@@ -48,7 +48,7 @@ struct ManifestSequence: EntryReading {
         return start.hasPrefix("http://") || start == "https://"
     }
 
-    private static func hint(for error: ManifestError) -> String? {
+    static func hint(for error: ManifestError) -> String? {
         if error.code == ENOENT, error.operation == .open,
             let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands)
         {

@@ -20,7 +20,7 @@ struct Prefetch: ParsableCommand {
         version: version,
         subcommands: [
             RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self, AttrCommand.self,
-            FailedCommand.self,
+            FailedCommand.self, HistoryCommand.self,
         ],
         defaultSubcommand: RunCommand.self)
 

@@ -48,7 +48,8 @@ struct RunCommand: ParsableCommand {
             return
         }
         report(opened.repair, in: path)
-        let reporter = try showing.reporter(manifests: manifests)
+        let reporter = try showing.reporter(
+            manifests: manifests, cacheDirectory: try cache.absolutePath())
         requests.warn()
         let control = RunControl()
         let coordinator = RunCoordinator(

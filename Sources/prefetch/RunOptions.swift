@@ -222,6 +222,11 @@ struct ShowingOptions: ParsableArguments {
             valueName: "file"))
     var report: String?
 
+    @Flag(
+        name: .customLong("absolute-paths"),
+        help: "Write absolute paths into the report, not paths relative to the cache directory.")
+    var reportsAbsolutePaths = false
+
     @Option(help: "The summary: text on standard error, json on standard output, or none.")
     var summary: RunReporter.SummaryStyle = .text
 
@@ -243,10 +248,13 @@ struct ShowingOptions: ParsableArguments {
 
     func validate() throws {
         if quiet, verbose { throw ValidationError("-q and -v exclude each other") }
+        if reportsAbsolutePaths, report == nil {
+            throw ValidationError("--absolute-paths is for --report")
+        }
     }
 
     /// - Throws: when the report cannot be opened, or would overwrite one of the manifests.
-    func reporter(manifests: [String]) throws -> RunReporter {
+    func reporter(manifests: [String], cacheDirectory: String) throws -> RunReporter {
         if let report, let manifest = manifests.first(where: { isSameFile($0, report) }) {
             throw CommandFailure(
                 exitStatus: EX_USAGE, message: "\(report): --report would overwrite this manifest",
@@ -262,7 +270,8 @@ struct ShowingOptions: ParsableArguments {
             return RunReporter(
                 configuration,
                 report: try report.map { path throws(ReportingError) in
-                    try ReportWriter(path: path)
+                    try ReportWriter(
+                        path: path, pathsIn: reportsAbsolutePaths ? cacheDirectory : nil)
                 })
         } catch {
             throw CommandFailure.unusable(error.description)

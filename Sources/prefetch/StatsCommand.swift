@@ -8,7 +8,13 @@ import Reporting
 /// `prefetch stats`
 struct StatsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stats", abstract: "Sum up what the cache holds.")
+        commandName: "stats",
+        abstract: "Sum up what the cache holds and what the last run did.",
+        discussion: """
+            Examples:
+              prefetch stats
+              prefetch stats --json | jq .last_run.exit_status
+            """)
 
     @OptionGroup var cache: CacheOptions
 
@@ -46,9 +52,17 @@ struct StatsCommand: ParsableCommand {
         lines.append(
             "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")
         if let run = statistics.lastRun {
-            let end = run.endedAt.map { "ended \($0)" } ?? "not ended"
-            let status = run.exitStatus.map { ", exit status \($0)" } ?? ""
-            lines.append("last run    started \(run.startedAt), \(end)\(status)")
+            let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
+            lines.append("last run    \(run.startedAt)\(duration), \(run.result)")
+            if let counters = run.counters {
+                lines.append("            \(run.outcomes)")
+                lines.append(
+                    """
+                                \(counters.requests) request\(counters.requests == 1 ? "" : "s"), \
+                    \(ByteCount(counters.bytesReceived)) received, \
+                    \(ByteCount(counters.bytesStored)) stored
+                    """)
+            }
         }
         return lines
     }
@@ -77,15 +91,10 @@ extension JSONObject {
         failures.add("total", statistics.failures)
         failures.add("blocked", statistics.blockedFailures)
         add("failures", failures)
-        guard let run = statistics.lastRun else {
+        if let run = statistics.lastRun {
+            add("last_run", JSONObject(run))
+        } else {
             addNull("last_run")
-            return
         }
-        var object = JSONObject()
-        object.add("started_at", run.startedAt)
-        object.add("ended_at", run.endedAt)
-        object.add("exit_status", run.exitStatus)
-        object.add("manifest", run.manifest)
-        add("last_run", object)
     }
 }

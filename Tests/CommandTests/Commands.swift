@@ -13,6 +13,18 @@ extension Command {
         command.executable = "/usr/bin/setpriv"
         return command
     }
+
+    /// The same with a terminal for its standard output; its lines end with CR LF then.
+    func onTerminal() -> Command {
+        let script = """
+            import os, pty, sys
+            sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))
+            """
+        var command = self
+        command.arguments = ["-I", "-c", script, executable] + arguments
+        command.executable = "/usr/bin/python3"
+        return command
+    }
 }
 
 extension CommandResult {

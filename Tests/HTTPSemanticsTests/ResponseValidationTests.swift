@@ -138,7 +138,8 @@ struct ResponseValidationTests {
     @Test func updatesTheFieldsThatA304Has() {
         let old = StoredResponse(
             entityTag: "\"a\"", lastModified: Self.date, cacheControl: "max-age=60, immutable",
-            expires: Self.date, vary: "foo: 1", date: Timestamp(seconds: 0))
+            expires: Self.date, vary: "foo: 1", date: Timestamp(seconds: 0),
+            contentType: "image/png")
         let later = Self.now.advanced(by: .seconds(5))
         let same = old.updated(by: [], varyingOn: fields(["Foo: 1"]), receivedAt: later)
         var expected = old
@@ -148,14 +149,14 @@ struct ResponseValidationTests {
             by: fields([
                 "ETag: W/\"a\"", "Last-Modified: \(Self.otherDate)", "cache-control: no-cache",
                 "cache-control: private", "Expires: \(Self.otherDate)", "Vary: Bar",
-                "Date: \(Self.otherDate)",
+                "Date: \(Self.otherDate)", "content-type: image/webp",
             ]), varyingOn: fields(["Foo: 1", "Bar: 2"]), receivedAt: later)
         #expect(
             new.response
                 == StoredResponse(
                     entityTag: "W/\"a\"", lastModified: Self.otherDate,
                     cacheControl: "no-cache, private", expires: Self.otherDate, vary: "bar: 2",
-                    date: Timestamp(seconds: 784_108_801)))
+                    date: Timestamp(seconds: 784_108_801), contentType: "image/webp"))
     }
 
     @Test func keepsAValidatorWhenA304HasOneThatCannotBeSent() {

@@ -23,7 +23,9 @@ struct ReportWriterTests {
                 "bytes_received":81234,"bytes_stored":70122,"format":"jpeg","width":640,\#
                 "height":427,"sha256":"\#(digest)","path":"content/01/\#(digest).jpg",\#
                 "expires_at":"2027-01-15T08:00:00Z","queue_ms":1.500,\#
-                "transfer_ms":20.000,"decode_ms":0.003,"encode_ms":1000.000}
+                "transfer_ms":20.000,"decode_ms":0.003,"encode_ms":1000.000,\#
+                "final_url":"https://cdn.example.org/a.jpg?sig=***","content_type":"image/jpeg",\#
+                "redirects":2,"blocked_until":null}
                 """#
             #expect(lines[0] == line0)
             let line1 = #"""
@@ -33,10 +35,25 @@ struct ReportWriterTests {
                 "http_status":404,"attempts":1,"start":null,"bytes_received":0,\#
                 "bytes_stored":null,"format":null,"width":null,"height":null,\#
                 "sha256":null,"path":null,"expires_at":null,"queue_ms":null,\#
-                "transfer_ms":null,"decode_ms":null,"encode_ms":null}
+                "transfer_ms":null,"decode_ms":null,"encode_ms":null,"final_url":null,\#
+                "content_type":null,"redirects":null,"blocked_until":null}
                 """#
             #expect(lines[1] == line1)
             #expect(lines.count == 3)
+        }
+    }
+
+    @Test func pathsAreAbsoluteOnDemand() throws {
+        try Samples.withTemporaryPath { path in
+            var writer = try ReportWriter(path: path, pathsIn: "/var/cache/images")
+            try writer.write(Samples.downloaded())
+            try writer.write(Samples.failed(line: 3))
+            try writer.finish(Samples.summary())
+            let objects = try Samples.objects(Samples.text(of: path))
+            #expect(
+                objects[0]["path"] as? String
+                    == "/var/cache/images/content/01/\(Samples.digestText).jpg")
+            #expect(objects[1]["path"] is NSNull)
         }
     }
 

@@ -19,6 +19,9 @@ enum Samples {
                 digest: digest, format: .jpeg, widthInPixels: 640, heightInPixels: 427,
                 size: ByteCount(70_122)),
             expiresAt: Timestamp(seconds: 1_800_000_000),
+            exchange: EntryResult.Exchange(
+                finalURL: "https://cdn.example.org/a.jpg?sig=HUSH", contentType: "image/jpeg",
+                redirects: 2),
             stages: StageDurations(
                 queue: .microseconds(1500), transfer: .milliseconds(20), decode: .microseconds(3),
                 encode: .seconds(1)))

@@ -23,13 +23,19 @@ package struct Report: Sendable {
         /// Relative to the cache directory.
         package let path: String?
         package let expiresAt: String?
+        package let finalURL: String?
+        package let contentType: String?
+        package let redirects: Int?
+        package let blockedUntil: String?
         /// Nil when nothing was decoded.
         package let decodeMilliseconds: Double?
         /// Nil when nothing was encoded.
         package let encodeMilliseconds: Double?
 
-        /// `failed/not-an-image`, `downloaded`.
-        package var verdict: String { reason.map { "\(outcome)/\($0)" } ?? outcome }
+        /// `failed/not-an-image`, `downloaded`, `blacklisted`.
+        package var verdict: String {
+            outcome == "blacklisted" ? outcome : reason.map { "\(outcome)/\($0)" } ?? outcome
+        }
     }
 
     package struct Summary: Sendable {
@@ -170,7 +176,9 @@ package struct Report: Sendable {
             switch (entry.outcome, entry.reason) {
             case ("failed", nil): problems.append("line \(entry.line): failed without a reason")
             case ("failed", let reason?): reasons[reason, default: 0] += 1
-            case ("duplicate", _), (_, nil): break
+            case ("blacklisted", nil):
+                problems.append("line \(entry.line): blacklisted without a reason")
+            case ("duplicate", _), ("blacklisted", _), (_, nil): break
             case (_, _?): problems.append("line \(entry.line): \(entry.outcome) with a reason")
             }
             if entry.outcome == "downloaded", entry.path == nil || entry.sha256 == nil {
@@ -224,6 +232,10 @@ extension Report.Entry {
         sha256 = object["sha256"] as? String
         path = object["path"] as? String
         expiresAt = object["expires_at"] as? String
+        finalURL = object["final_url"] as? String
+        contentType = object["content_type"] as? String
+        redirects = object["redirects"] as? Int
+        blockedUntil = object["blocked_until"] as? String
         decodeMilliseconds = object["decode_ms"] as? Double
         encodeMilliseconds = object["encode_ms"] as? Double
     }

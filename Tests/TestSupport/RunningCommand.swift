@@ -102,6 +102,11 @@ package final class RunningCommand: Sendable {
         if let descriptor { close(descriptor) }
     }
 
+    /// What the program has written to standard output so far.
+    package var outputSoFar: String {
+        String(decoding: state.withLock { $0.output }, as: UTF8.self)
+    }
+
     /// What the program has written to standard error so far.
     package var errorSoFar: String {
         String(decoding: state.withLock { $0.error }, as: UTF8.self)

@@ -1,0 +1,96 @@
+internal import GRDB
+package import PrefetchModel
+
+// What `history` and `stats` read.
+
+extension CacheCatalog {
+    /// A row of the run log.
+    package struct Run: Sendable {
+        /// What has become of a run.
+        package enum Ending: Hashable, Sendable {
+            /// `exitStatus` is 128 + the signal's number when a signal stopped it.
+            case ended(at: Timestamp, exitStatus: Int)
+            /// It still holds the cache.
+            case running
+            /// It was killed, or the machine went down.
+            case killed
+        }
+
+        package let startedAt: Timestamp
+        package let ending: Ending
+        /// The manifests' names, separated by newlines.
+        package let manifest: String
+        /// Nil for a run without an end. Reasons are not kept.
+        package let counters: RunCounters?
+        /// Failures that were not known before the run; nil for runs without an end, and of older
+        /// versions.
+        package let newFailures: Int?
+    }
+
+    /// The last runs, the latest first; all that are kept when `limit` is nil.
+    package func runs(limit: Int? = nil) throws(StorageError) -> [Run] {
+        // Before the rows: a run that ends meanwhile has its end in them. The lock itself is not tried,
+        // since whoever tries holds it for a moment, and a run that starts then would be turned away.
+        let holder = CacheLock.holder(in: directory)
+        return try database.read("reading the run log") { database in
+            try CacheCatalog.runs(limit: limit, holder: holder, in: database)
+        }
+    }
+
+    static func runs(limit: Int?, holder: LockHolder?, in database: Database) throws -> [Run] {
+        let rows = try PreparedStatement(
+            database,
+            sql: """
+                SELECT id, started_at, ended_at, exit_status, manifest FROM run
+                ORDER BY id DESC LIMIT ?
+                """)
+        defer { rows.reset() }
+        try rows.bind(.integer(limit.map(Int64.init) ?? -1), at: 1)
+        var runs: [Run] = []
+        while try rows.step() {
+            let startedAt = try rows.time(1)
+            // The lock is taken before a run is noted, and only the last one can hold it. Another
+            // command may, after a run that was killed.
+            let mayRun = runs.isEmpty && holder.map { $0.since <= startedAt } ?? false
+            let end = try rows.optionalTime(2)
+            let members = try end == nil ? [:] : counters(of: rows.integer(0), in: database)
+            runs.append(
+                Run(
+                    startedAt: startedAt,
+                    ending: try end.map {
+                        .ended(at: $0, exitStatus: Int(truncatingIfNeeded: try rows.integer(3)))
+                    } ?? (mayRun ? .running : .killed),
+                    manifest: try rows.text(4),
+                    counters: members.isEmpty ? nil : RunCounters(members),
+                    newFailures: members[RunLog.newFailuresName]))
+        }
+        return runs
+    }
+
+    /// The counts in a row's JSON object, none of them negative; empty for a text that is none.
+    private static func counters(of run: Int64, in database: Database) throws -> [String: Int] {
+        let members = try PreparedStatement(
+            database,
+            sql: """
+                SELECT member.key, member.value FROM run,
+                    json_each(iif(json_valid(counters), counters, '{}')) AS member
+                WHERE run.id = ? AND member.type = 'integer' AND member.value >= 0
+                """
+        ).all(.integer(run)) { (try $0.text(0), Int(truncatingIfNeeded: try $0.integer(1))) }
+        return Dictionary(members) { $1 }
+    }
+}
+
+extension RunCounters {
+    /// Takes what ``RunLog/end(_:at:exitStatus:counters:newFailures:)`` has written.
+    fileprivate init(_ members: [String: Int]) {
+        self.init()
+        entriesRead = members["entries", default: 0]
+        requests = members["requests", default: 0]
+        bytesReceived = members["bytes_received", default: 0]
+        bytesStored = members["bytes_stored", default: 0]
+        for outcome in Outcome.allCases {
+            count(outcome, times: members[outcome.rawValue, default: 0])
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import CacheStorage
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+import URLParsing
+
+// `prefetch get --batch`
+
+extension GetCommand {
+    /// Answers for every entry of the list on standard input, in its order, as its lines come.
+    ///
+    /// - Throws: with exit status 1 when an image was not there, 2 when the list cannot be read on.
+    func answerBatch() throws {
+        let catalog = try cache.catalogOfImages()
+        var entries = try ManifestSequence(
+            arguments: ["-"], options: ManifestOptions(format: format ?? .auto, baseURL: baseURL))
+        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        var counts = (all: 0, missing: 0)
+        try writing {
+            while let batch = try nextBatch(of: &entries) {
+                for answer in try answers(for: batch, from: catalog) {
+                    counts.all += 1
+                    if answer.path == nil { counts.missing += 1 }
+                    if json {
+                        try output.write(try object(answer, from: catalog))
+                    } else {
+                        try output.write(line: answer.path ?? "-")
+                    }
+                }
+                // Whoever writes the lines may wait for the answers.
+                try output.flush()
+            }
+            try output.finish()
+        }
+        guard counts.missing > 0 else { return }
+        throw CommandFailure(
+            exitStatus: 1,
+            message: "\(counts.missing) of \(counts.all) images: not in the cache or not fresh",
+            hint: json ? nil : "--json says why for each of them")
+    }
+
+    private func nextBatch(of entries: inout ManifestSequence) throws -> EntryBatch? {
+        do {
+            return try entries.nextBatch()
+        } catch let error as ManifestError {
+            throw CommandFailure.unusable(
+                error.description, hint: ManifestSequence.hint(for: error))
+        }
+    }
+
+    /// What is said of one entry.
+    private struct Answer {
+        let key: String
+        /// For people and reports, without secrets.
+        let shownURL: String
+        var item: CacheCatalog.Item?
+        /// Nil when the image is not there, or may not be used; then there is a message.
+        var path: String?
+        var message: String?
+    }
+
+    private func answers(for batch: EntryBatch, from catalog: CacheCatalog) throws -> [Answer] {
+        func text(_ range: Range<Int>) -> String {
+            String(decoding: batch.text[range], as: UTF8.self)
+        }
+        let found = try catalog.variants(ofKeys: batch.records.map { text($0.key) })
+        let now = WallClock.now()
+        return try zip(batch.records, found).map { record, variants in
+            var answer = Answer(
+                key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
+            var variants = variants
+            if variants.isEmpty, record.problem < 0,
+                let key = try catalog.key(ofURL: batch.url(of: record).withoutCredentials.text)
+            {
+                variants = try catalog.variants(of: key)
+            }
+            do throws(Refusal) {
+                answer.item = try chosen(of: variants)
+            } catch {
+                answer.message = error.message
+                return answer
+            }
+            if let item = answer.item {
+                let isAsked = json && item.standing(at: now) != .fresh
+                let failure = try isAsked ? catalog.failure(of: item.resource.key) : nil
+                do throws(Refusal) {
+                    try check(item, failure: failure, at: now)
+                    answer.path = try path(of: item, in: catalog)
+                } catch {
+                    answer.message = error.message
+                }
+            } else if record.problem >= 0 {
+                // A line that is no entry may still be a cache key, which was looked up.
+                let message = batch.problems[record.problem].message
+                answer.message = message
+                if !json { StandardError.write("prefetch: -:\(record.line): \(message)") }
+            } else if json {
+                answer.message =
+                    Refusal(absenceAfter: try catalog.failure(of: answer.key), at: now).message
+            }
+            return answer
+        }
+    }
+
+    private func object(
+        _ answer: Answer, from catalog: CacheCatalog
+    ) throws(StorageError) -> JSONObject {
+        var object: JSONObject
+        if let item = answer.item {
+            object = JSONObject(
+                item, attributes: try catalog.attributes(of: item.resource), at: WallClock.now())
+        } else {
+            object = JSONObject()
+            object.add("key", answer.key)
+            object.add("url", answer.shownURL)
+        }
+        object.add("path", answer.path)
+        object.add("checked", answer.path != nil && !skipsCheck)
+        object.add("message", answer.message)
+        return object
+    }
+}

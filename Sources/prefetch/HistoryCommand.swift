@@ -1,0 +1,149 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch history`
+struct HistoryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "history",
+        abstract: "Show what earlier runs did.",
+        discussion: """
+            One line per run, the latest first: start, duration, result, requests, bytes received, \
+            bytes stored, entries, and their outcomes. The result is the exit status, the signal that \
+            stopped the run, `running`, or `killed` if the run never came to an end. Failures are new \
+            if they were not remembered from an earlier run. The cache keeps the last 1000 runs.
+
+            On a terminal the columns are aligned under a header; elsewhere they are separated by tabs, \
+            with durations in seconds and sizes in bytes.
+
+            Examples:
+              prefetch history -n 5
+              prefetch history --json | jq 'select(.new_failures > 0)'
+            """)
+
+    @OptionGroup var cache: CacheOptions
+
+    @Option(
+        name: .customShort("n"),
+        help: ArgumentHelp("Show only the latest N runs.", valueName: "n"))
+    var count: Int?
+
+    @Flag(help: "Print JSON Lines.")
+    var json = false
+
+    private static let columns: [ColumnWriter.Column] = [
+        .text("STARTED"), .number("TOOK"), .text("RESULT"), .number("REQUESTS"),
+        .number("RECEIVED"), .number("STORED"), .number("ENTRIES"), .text("OUTCOMES"),
+    ]
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("-n is at least 1") }
+    }
+
+    func run() throws {
+        let catalog = try cache.catalog()
+        try writing {
+            let runs = try catalog.runs(limit: count)
+            if json {
+                var output = LineWriter(
+                    OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+                for run in runs { try output.write(JSONObject(run)) }
+                return try output.finish()
+            }
+            var output = ColumnWriter(HistoryCommand.columns)
+            for run in runs { try output.write(row: cells(run, isForPeople: output.isForPeople)) }
+            try output.finish()
+        }
+    }
+
+    private func cells(_ run: CacheCatalog.Run, isForPeople: Bool) -> [String] {
+        func size(_ bytes: Int) -> String { isForPeople ? "\(ByteCount(bytes))" : "\(bytes)" }
+        let duration = run.duration.map { isForPeople ? durationText($0) : secondsText($0) }
+        guard let counters = run.counters else {
+            return [run.startedAt.description, duration ?? "-", run.result]
+                + Array(repeating: "-", count: 5)
+        }
+        return [
+            run.startedAt.description, duration ?? "-", run.result, "\(counters.requests)",
+            size(counters.bytesReceived), size(counters.bytesStored), "\(counters.entriesRead)",
+            run.outcomes,
+        ]
+    }
+
+    /// With three decimals.
+    private func secondsText(_ duration: Duration) -> String {
+        let milliseconds = duration.wholeMilliseconds
+        let fraction = "\(1000 + milliseconds % 1000)".dropFirst()
+        return "\(milliseconds / 1000).\(fraction)"
+    }
+}
+
+extension CacheCatalog.Run {
+    /// By the wall clock, and so never less than zero for people; nil without an end.
+    var duration: Duration? {
+        guard case .ended(let time, _) = ending else { return nil }
+        return max(.zero, time.timeSince(startedAt))
+    }
+
+    /// The signal that stopped it.
+    var signal: Int? {
+        guard case .ended(_, let status) = ending, status > 128 else { return nil }
+        return status - 128
+    }
+
+    /// `exit 1`, `SIGTERM`, `running` or `killed`.
+    var result: String {
+        switch ending {
+        case .running: return "running"
+        case .killed: return "killed"
+        case .ended(_, let status):
+            guard let signal else { return "exit \(status)" }
+            return SummaryText.signalName(Int32(truncatingIfNeeded: signal))
+        }
+    }
+
+    /// `12 downloaded, 2950 fresh, 38 failed (2 new)`; `-` without any entry.
+    var outcomes: String {
+        guard let counters else { return "-" }
+        let parts = Outcome.allCases.filter { counters[$0] > 0 }.map { outcome in
+            let new = outcome == .failed ? newFailures.map { " (\($0) new)" } ?? "" : ""
+            return "\(counters[outcome]) \(outcome.rawValue)\(new)"
+        }
+        return parts.isEmpty ? "-" : parts.joined(separator: ", ")
+    }
+}
+
+extension JSONObject {
+    /// A run as `history` and `stats` print it. Without an end, all that is known at the end is null.
+    init(_ run: CacheCatalog.Run) {
+        self.init()
+        add("started_at", run.startedAt)
+        switch run.ending {
+        case .ended(let time, let status):
+            add("state", "ended")
+            add("ended_at", time)
+            add("exit_status", status)
+        case .running, .killed:
+            add("state", run.result)
+            addNull("ended_at")
+            addNull("exit_status")
+        }
+        add("signal", run.signal)
+        add("duration_ms", run.duration)
+        add("manifest", run.manifest)
+        add("entries", run.counters?.entriesRead)
+        if let counters = run.counters {
+            var outcomes = JSONObject()
+            for outcome in Outcome.allCases { outcomes.add(outcome.rawValue, counters[outcome]) }
+            add("outcomes", outcomes)
+        } else {
+            addNull("outcomes")
+        }
+        add("requests", run.counters?.requests)
+        add("bytes_received", run.counters?.bytesReceived)
+        add("bytes_stored", run.counters?.bytesStored)
+        add("new_failures", run.newFailures)
+    }
+}

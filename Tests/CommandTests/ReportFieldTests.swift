@@ -1,0 +1,143 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the report and `list --json` say of the exchange behind an image.
+@Suite(.timeLimit(.minutes(15)))
+struct ReportFieldTests {
+    private static let picture = Fixtures.png(seed: 1)
+
+    /// A picture at the end of two redirects, to be validated at every use.
+    private func serve(_ origin: Origin) -> String {
+        origin.serve("/start", .redirect(302, to: "/middle"))
+        origin.serve("/middle", .redirect(301, to: "/end.png?X-Amz-Signature=HUSH&size=3"))
+        let fields = [("Cache-Control", "no-cache"), ("ETag", "\"v1\"")]
+        origin.serve(
+            "/end.png",
+            Response(
+                headers: fields, body: ReportFieldTests.picture, type: "image/PNG; charset=binary"),
+            .notModified,
+            Response(headers: [("ETag", "\"v2\"")], body: ReportFieldTests.picture, type: "x/y"))
+        return origin.url("/start")
+    }
+
+    @Test func aReportSaysWhereTheResponseCameFromAndWhatItWas() async throws {
+        try await withOrigin { origin in
+            let urls = [serve(origin), origin.url("/gone"), origin.url("/plain.png")]
+            origin.serve("/gone", .notFound)
+            origin.serve("/plain.png", .image(Fixtures.png(seed: 2)))
+            let end = origin.url("/end.png?X-Amz-Signature=***&size=3")
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(urls)
+                let moved = try #require(first.report[line: 1], "\(first.result)")
+                #expect(moved.finalURL == end, "\(first.result)")
+                #expect(moved.contentType == "image/PNG; charset=binary")
+                #expect(moved.redirects == 2)
+                let gone = try #require(first.report[line: 2])
+                #expect(gone.finalURL == nil && gone.contentType == "text/plain")
+                #expect(gone.redirects == 0 && gone.blockedUntil == nil)
+
+                let second = try await workspace.prefetch(urls)
+                let confirmed = try #require(second.report[line: 1], "\(second.result)")
+                #expect(confirmed.verdict == "revalidated" && confirmed.finalURL == end)
+                // The 304 has no such field.
+                #expect(confirmed.contentType == nil && confirmed.redirects == 2)
+                // No request was made for these two.
+                let blocked = try #require(second.report[line: 2])
+                #expect(blocked.outcome == "blacklisted" && blocked.reason == "http-status")
+                let until = try await workspace.query(
+                    """
+                    SELECT strftime('%Y-%m-%dT%H:%M:%SZ', blocked_until / 1000, 'unixepoch')
+                    FROM failure
+                    """)
+                #expect(until == [[blocked.blockedUntil]], "\(second.result)")
+                let fresh = try #require(second.report[line: 3])
+                #expect(fresh.outcome == "fresh" && fresh.redirects == nil)
+                for entry in [blocked, fresh] {
+                    #expect(entry.finalURL == nil && entry.contentType == nil, "\(entry)")
+                    #expect(entry.redirects == nil, "\(entry)")
+                }
+            }
+        }
+    }
+
+    @Test func listSaysWhatIsStoredOfTheResponse() async throws {
+        try await withOrigin { origin in
+            let url = serve(origin)
+            try await withWorkspace { workspace in
+                func listed() async throws -> [String: Any] {
+                    let list = try await workspace.run("list", "--json")
+                    return try #require(try list.jsonLines().first, "\(list)")
+                }
+                _ = try await workspace.prefetch([url])
+                // As it came, and as an answer without the field and the same bytes again leave it.
+                for type in ["image/PNG; charset=binary", "image/PNG; charset=binary", "x/y"] {
+                    let object = try await listed()
+                    #expect(object["content_type"] as? String == type)
+                    #expect(object["redirects"] as? Int == 2)
+                    #expect(
+                        object["final_url"] as? String
+                            == origin.url("/end.png?X-Amz-Signature=***&size=3"))
+                    #expect(object["reason"] is NSNull && object["blocked_until"] is NSNull)
+                    if type == "x/y" { break }
+                    _ = try await workspace.prefetch([url])
+                }
+                // A refresh that fails for good leaves the image and blocks the URL.
+                origin.serve("/start", .notFound)
+                _ = try await workspace.prefetch([url], "--refresh", "all")
+                let object = try await listed()
+                #expect(object["reason"] as? String == "http-status", "\(object)")
+                #expect(object["blocked_until"] is String, "\(object)")
+                #expect(object["redirects"] as? Int == 2, "\(object)")
+                // In a row of an older version nothing of it is known.
+                try await workspace.runSQL(
+                    "UPDATE resource SET content_type = NULL, redirects = NULL; DELETE FROM failure"
+                )
+                let older = try await listed()
+                #expect(older["content_type"] is NSNull && older["redirects"] is NSNull)
+            }
+        }
+    }
+
+    /// An entry that waits for the host of a redirect goes to the temporary file and comes back whole.
+    @Test func redirectsAreCountedThroughTheTemporaryFile() async throws {
+        try await withOrigin { origin in
+            let count = 30
+            for number in 0..<count {
+                origin.serve("/r/\(number)", .redirect(302, to: "/s/\(number)"))
+                origin.serve("/s/\(number)", .redirect(307, to: "/i/\(number)"))
+                origin.serve("/i/\(number)", .image(Fixtures.png(seed: number)))
+            }
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(
+                    (0..<count).map { origin.url("/r/\($0)") }, "--queue-capacity", "1",
+                    "--host-concurrency", "1")
+                #expect(run.report.entries.map(\.redirects) == Array(repeating: 2, count: count))
+                for entry in run.report.entries {
+                    #expect(entry.finalURL == origin.url("/i/\(entry.line - 1)"), "\(run.result)")
+                }
+            }
+        }
+    }
+
+    @Test func pathsAreAbsoluteOnDemand() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace { workspace in
+                // Relative to the working directory, which is the workspace's folder.
+                let run = try await workspace.prefetch(
+                    [url], "--absolute-paths", "--cache-dir", "cache")
+                let path = try #require(run.report.entries.first?.path, "\(run.result)")
+                #expect(path.hasPrefix("\(workspace.cache)/content/"), "\(run.result)")
+                #expect(FileManager.default.fileExists(atPath: path))
+                let options = ["list", "--absolute-paths", "--cache-dir", "cache"]
+                let json = try await workspace.command(options + ["--json"]).run()
+                #expect(try json.jsonLines().first?["path"] as? String == path, "\(json)")
+                let text = try await workspace.command(options).run()
+                #expect(text.output.split(separator: "\t").contains(Substring(path)), "\(text)")
+                let useless = try await workspace.run("manifest-1.txt", "--absolute-paths")
+                #expect(useless.status == 64 && useless.error.contains("--report"), "\(useless)")
+            }
+        }
+    }
+}
