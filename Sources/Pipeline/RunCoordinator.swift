@@ -20,6 +20,7 @@ package final class RunCoordinator {
     /// The fields of every request that a response may vary on.
     let requestFields: [HeaderField]
     let transferSettings: TransferConfiguration
+    let bodyJudges: BodyJudges
     /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
     private let wantedOutcomes: [Bool]
 
@@ -83,6 +84,7 @@ package final class RunCoordinator {
         mailbox = control.mailbox
         transferSettings = configuration.transfers
         requestFields = transferSettings.requestFields
+        bodyJudges = BodyJudges(configuration.headerRules)
         pending = EntryStore(
             capacity: configuration.queueCapacity,
             folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder,
