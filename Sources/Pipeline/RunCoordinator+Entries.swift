@@ -25,12 +25,14 @@ extension RunCoordinator {
                     manifest: batch.manifest, record: record,
                     fingerprint: looked.fingerprints[number], extras: batch.extras(of: record),
                     image: looked.images.isEmpty ? nil : looked.images[number], text: text)
-                read(entry, looked.states[number], blocks: looked.blocks)
+                read(entry, number, of: looked)
             }
         }
+        reportWarmLines()
     }
 
-    private func read(_ entry: RawEntry, _ state: EntryState, blocks: [FailureRecord]) {
+    private func read(_ entry: RawEntry, _ number: Int, of looked: LookedUpBatch) {
+        let state = looked.states[number]
         // A run over a warm list has seen no other entries, and need not hash for them.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
             // What was cancelled has no fate to share.
@@ -40,6 +42,7 @@ extension RunCoordinator {
         }
         if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
             let isFirst = warm.insert(resource)
+            if isFirst, let lines = looked.lines { return finishFresh(number, lines) }
             finish(isFirst ? .fresh : .duplicate) {
                 entry.result(isFirst ? .fresh : .duplicate, expiresAt: expiresAt)
             }
@@ -52,7 +55,7 @@ extension RunCoordinator {
         }
         switch state {
         case .blocked(let block, _):
-            leaveOut(entry, .blacklisted, message: blocks[block].blockMessage)
+            leaveOut(entry, .blacklisted, message: looked.blocks[block].blockMessage)
         case .missing where configuration.isOffline:
             leaveOut(entry, .excluded, message: "not in the cache (--offline)")
         case .stale(_, let expiresAt) where configuration.isOffline:

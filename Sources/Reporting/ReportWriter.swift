@@ -54,6 +54,23 @@ package struct ReportWriter: ~Copyable, Sendable {
         if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
     }
 
+    /// Appends whole lines that ``WarmLineWriter`` has written; many go to the file at once.
+    package mutating func write(lines: ArraySlice<UInt8>) throws(ReportingError) {
+        if let failure { throw failure }
+        guard lines.count >= ReportWriter.bufferBytes else {
+            json.append(lines: lines)
+            if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
+            return
+        }
+        try flush()
+        do {
+            try file.write(lines)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
     /// Writes the summary as the last line and all that is buffered, and closes the file.
     package mutating func finish(_ summary: RunSummary) throws(ReportingError) {
         if let failure { throw failure }
@@ -82,7 +99,8 @@ package struct ReportWriter: ~Copyable, Sendable {
 }
 
 extension JSONObjectWriter {
-    /// A whole line.
+    /// A whole line. Those of warm entries are written by ``WarmLineWriter`` for the most part, which
+    /// knows the members that differ from one of them to the next.
     mutating func append(_ result: EntryResult) {
         beginObject()
         string("type", "result")
