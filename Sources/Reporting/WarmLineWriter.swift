@@ -17,9 +17,12 @@ struct WarmLineWriter: WarmLineWriting {
             return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
                 guard let start = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
                 var pen = Pen(position: start)
+                var time = TimeText()
                 for (entry, texts) in zip(entries, texts) {
                     while ends.count < entry.number { ends.append(pen.position - start) }
-                    form.write(entry, texts, line: batch.records[entry.number].line, with: &pen)
+                    time.show(entry.expiresAt)
+                    form.write(
+                        entry, texts, time, line: batch.records[entry.number].line, with: &pen)
                     ends.append(pen.position - start)
                 }
                 count = pen.position - start
@@ -27,6 +30,20 @@ struct WarmLineWriter: WarmLineWriting {
         }
         while ends.count < batch.records.count { ends.append(bytes.count) }
         return WarmLines(bytes: bytes, ends: ends)
+    }
+}
+
+/// When an image expires, as a report shows it; many expire together.
+private struct TimeText {
+    private var time = Timestamp(milliseconds: 0)
+    private(set) var bytes = TimeText.null
+
+    private static let null = Array("null".utf8)
+
+    mutating func show(_ time: Timestamp) {
+        guard time != self.time else { return }
+        self.time = time
+        bytes = time.milliseconds == 0 ? TimeText.null : Array("\"\(time)\"".utf8)
     }
 }
 
@@ -148,30 +165,28 @@ private struct LineForm {
         return start..<end
     }
 
-    func write(_ entry: WarmEntry, _ texts: EntryTexts, line: Int, with pen: inout Pen) {
+    func write(
+        _ entry: WarmEntry, _ texts: EntryTexts, _ time: TimeText, line: Int, with pen: inout Pen
+    ) {
         bytes.withUnsafeBytes { bytes in
             var start = 0
             for (range, member) in values {
                 pen.write(UnsafeRawBufferPointer(rebasing: bytes[start..<range.lowerBound]))
-                write(member, entry, texts, line: line, with: &pen)
+                switch member {
+                case .line: pen.write(line)
+                case .url: pen.write(texts.url)
+                case .key: pen.write(texts.key)
+                case .expiresAt: pen.write(time.bytes)
+                default:
+                    if let image = entry.image {
+                        write(member, of: image, with: &pen)
+                    } else {
+                        pen.write(LineForm.null)
+                    }
+                }
                 start = range.upperBound
             }
             pen.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-        }
-    }
-
-    private func write(
-        _ member: Member, _ entry: WarmEntry, _ texts: EntryTexts, line: Int, with pen: inout Pen
-    ) {
-        switch member {
-        case .line: pen.write(line)
-        case .url: pen.write(texts.url)
-        case .key: pen.write(texts.key)
-        case .expiresAt where entry.expiresAt.milliseconds == 0: pen.write(LineForm.null)
-        case .expiresAt: pen.writeQuoted(entry.expiresAt.description)
-        default:
-            guard let image = entry.image else { return pen.write(LineForm.null) }
-            write(member, of: image, with: &pen)
         }
     }
 
@@ -180,7 +195,10 @@ private struct LineForm {
         case .storedBytes: pen.write(image.size.bytes)
         case .width: pen.write(image.widthInPixels)
         case .height: pen.write(image.heightInPixels)
-        case .format: pen.writeQuoted(image.format.rawValue)
+        case .format:
+            pen.write(UInt8(ascii: "\""))
+            pen.write(text: image.format.rawValue)
+            pen.write(UInt8(ascii: "\""))
         case .sha256:
             pen.write(UInt8(ascii: "\""))
             image.digest.withBytes { pen.writeHexadecimal($0) }
@@ -219,13 +237,11 @@ private struct Pen {
 
     mutating func write(_ bytes: [UInt8]) { bytes.withUnsafeBytes { write($0) } }
 
-    mutating func write(text: String) { text.withBytes { write(UnsafeRawBufferPointer($0)) } }
-
     /// The text needs no escapes.
-    mutating func writeQuoted(_ text: String) {
-        write(UInt8(ascii: "\""))
-        write(text: text)
-        write(UInt8(ascii: "\""))
+    mutating func write(text: String) {
+        // As the standard library has it, which is inlined: the function is called for each line.
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
     }
 
     mutating func write(_ text: EntryTexts.Text) {
