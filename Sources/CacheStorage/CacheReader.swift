@@ -132,6 +132,31 @@ package final class CacheReader {
         }
     }
 
+    /// Reads the images of one recipe for a range of resources.
+    func imageTable(
+        of resources: Range<Int64>, recipe: Recipe
+    ) throws(StorageError) -> ImageTable {
+        try database.read("reading the images") { database in
+            var table = ImageTable(of: resources)
+            let statement = try PreparedStatement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes, resource_id FROM variant
+                    WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
+                    ORDER BY resource_id
+                    """)
+            defer { statement.reset() }
+            try statement.bind(.integer(resources.lowerBound), at: 1)
+            try statement.bind(.integer(resources.upperBound), at: 2)
+            try statement.bind(.text(recipe.canonicalText), at: 3)
+            while try statement.step() {
+                guard let image = try statement.storedImage(from: 0) else { continue }
+                table.append(image, of: try statement.integer(5))
+            }
+            return table
+        }
+    }
+
     /// The stored variant of a key and when it expires, or nil when there is none: for entries whose
     /// image another one has brought since they were looked up.
     package func stored(

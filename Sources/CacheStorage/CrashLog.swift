@@ -76,6 +76,9 @@ package final class CrashLog: Sendable {
         }
     }
 
+    /// Whether decoding has not ended any run; once true, it stays so.
+    package var isEmpty: Bool { state.withLock { $0.crashes.isEmpty } }
+
     /// The last time that decoding the bytes of this digest ended a run; nil when it did not.
     package func crash(of digest: ContentDigest) -> Crash? {
         state.withLock { $0.crashes[digest] }

@@ -13,33 +13,8 @@ import PrefetchModel
 ///
 /// Every thread that looks up has a ``CacheReader`` of its own; what they share is here.
 package final class FreshnessIndex: Sendable {
-    private enum State {
-        /// With the number of look-ups so far.
-        case looking(Int)
-        /// Every thread that comes along takes a piece of the table, until none is left.
-        case reading(Pieces)
-        case read([FreshnessTable])
-        /// The table is too large for memory.
-        case tooLarge
-    }
-
-    private struct Pieces {
-        /// The next one that nobody has taken yet.
-        var next = 0
-        var tables = [FreshnessTable?](repeating: nil, count: FreshnessTable.pieces)
-
-        var areComplete: Bool { !tables.contains { $0 == nil } }
-    }
-
-    private enum Step {
-        case look
-        case readPiece(Int)
-        case use([FreshnessTable])
-    }
-
-    private let state: Monitor<State>
+    private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
-    private let lookupsBeforeScan: Int
 
     /// How many look-ups cost as much as the scan of a row, and the least that are made: below
     /// them neither way is worth a thought.
@@ -56,11 +31,12 @@ package final class FreshnessIndex: Sendable {
             try PreparedStatement(database, sql: "SELECT max(id) FROM resource")
                 .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
         }
-        lookupsBeforeScan =
-            expectedRows > FreshnessTable.largestCount
-            ? .max
-            : max(FreshnessIndex.leastLookups, expectedRows / FreshnessIndex.rowsPerLookup)
-        state = Monitor(.looking(expectedLookups >= lookupsBeforeScan ? lookupsBeforeScan : 0))
+        scan = SharedScan(
+            pieces: FreshnessTable.pieces,
+            lookupsBefore: expectedRows > FreshnessTable.largestCount
+                ? .max
+                : max(FreshnessIndex.leastLookups, expectedRows / FreshnessIndex.rowsPerLookup),
+            expectedLookups: expectedLookups)
     }
 
     /// Whether nothing was stored when it was made.
@@ -73,12 +49,12 @@ package final class FreshnessIndex: Sendable {
         of fingerprints: [VariantFingerprint], with reader: CacheReader
     ) throws(StorageError) -> [FreshnessRecord?] {
         while true {
-            switch nextStep(lookups: fingerprints.count) {
+            switch scan.nextStep(lookups: fingerprints.count) {
             case .look:
                 return try reader.freshnessRecords(of: fingerprints)
             case .readPiece(let piece):
                 let table = try reader.freshnessTable(piece: piece, expectedRows: expectedRows)
-                keep(table, piece)
+                scan.keep(table, piece)
             case .use(let tables):
                 return FreshnessIndex.records(of: fingerprints, in: tables)
             }
@@ -97,44 +73,6 @@ package final class FreshnessIndex: Sendable {
                 return tables[FreshnessTable.piece(of: fingerprint)]
                     .record(of: fingerprint, from: starts[index])
             }
-        }
-    }
-
-    private func nextStep(lookups: Int) -> Step {
-        state.withLock { state in
-            switch state {
-            case .looking(let count) where count >= lookupsBeforeScan:
-                state = .reading(Pieces(next: 1))
-                return .readPiece(0)
-            case .looking(let count):
-                state = .looking(count + lookups)
-                return .look
-            case .reading(var pieces) where pieces.next < FreshnessTable.pieces:
-                defer {
-                    pieces.next += 1
-                    state = .reading(pieces)
-                }
-                return .readPiece(pieces.next)
-            case .reading, .tooLarge:
-                // Another thread has its piece still to finish.
-                return .look
-            case .read(let tables):
-                return .use(tables)
-            }
-        }
-    }
-
-    /// Keeps a piece of the table, or gives up where it is too large.
-    private func keep(_ table: FreshnessTable?, _ piece: Int) {
-        state.withLock { state in
-            guard case .reading(var pieces) = state else { return }
-            guard let table else {
-                state = .tooLarge
-                return
-            }
-            pieces.tables[piece] = table
-            let tables = pieces.tables.compactMap(\.self)
-            state = pieces.areComplete ? .read(tables) : .reading(pieces)
         }
     }
 }

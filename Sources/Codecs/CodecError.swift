@@ -1,3 +1,5 @@
+package import PrefetchModel
+
 /// Why an image is not stored. The text says what was found, on one line, without the subject.
 package enum CodecError: Error, Hashable, Sendable {
     /// No known signature: a web page, text, nothing at all.
@@ -15,6 +17,18 @@ package enum CodecError: Error, Hashable, Sendable {
     case encodingFailed(String)
     /// By ``Cancellation``; it says nothing of the image.
     case cancelled
+}
+
+extension CodecError {
+    /// The error of an image whose decoding takes more memory than there will ever be; not `isExact`
+    /// where more may turn out to be needed.
+    package static func tooMuchMemory(
+        _ need: Int, of budget: ByteCount, isExact: Bool = true
+    ) -> CodecError {
+        .tooManyPixels(
+            "decoding takes \(isExact ? "" : "at least ")\(ByteCount(need)), of which --memory leaves "
+                + "\(budget)")
+    }
 }
 
 extension CodecError: CustomStringConvertible {

@@ -17,7 +17,7 @@ package struct ImageHeader: Hashable, Sendable {
     /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
     let coefficientBytes: Int
     /// Length of the whole file.
-    let sourceBytes: Int
+    var sourceBytes: Int
     /// More than one picture, of which the size is that of all.
     var isAnimated = false
     /// A PNG's profile is unpacked to know what it says.
@@ -50,6 +50,15 @@ package struct ImageHeader: Hashable, Sendable {
         guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return least.count }
         let most = least + rows + ByteEstimate(sourceBytes)
         return most.count <= budget ? most.count : least.count
+    }
+
+    /// What the work on this image allocates at most, out of a budget of so many bytes: decoding it by
+    /// the recipe, or the check of its structure.
+    package func memoryBytes(for recipe: Recipe, check: SourceCheck, within budget: Int) -> Int {
+        switch check {
+        case .decode: decodeMemoryBytes(for: recipe)
+        case .structure: structureMemoryBytes(within: budget)
+        }
     }
 
     /// Of a row with its filter type.
@@ -155,13 +164,10 @@ private struct ByteEstimate: Comparable, ExpressibleByIntegerLiteral {
 package func header(
     of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits()
 ) throws(CodecError) -> ImageHeader {
-    guard !source.isEmpty else { throw .notAnImage("no bytes") }
     let result: ImageHeader
-    switch sniffed(source) {
+    switch try decodableFormat(of: source) {
     case .jpeg: result = try JPEGFile(headerOf: source).imageHeader(of: source)
     case .png: result = try PNGFile(source).imageHeader(of: source)
-    case let format?: throw .unsupported("\(format.rawValue) is not decoded")
-    case nil: throw .notAnImage("no image's signature")
     }
     // Neither factor has more than 31 bits.
     if result.pixels > limits.maximumPixels {
@@ -170,4 +176,23 @@ package func header(
                 + "\(limits.maximumPixels)")
     }
     return result
+}
+
+/// A format that is decoded.
+enum DecodableFormat {
+    case jpeg
+    case png
+}
+
+/// The format that the first bytes announce, as far as it is decoded.
+///
+/// - Throws: `notAnImage`, `unsupported`.
+func decodableFormat(of source: UnsafeRawBufferPointer) throws(CodecError) -> DecodableFormat {
+    guard !source.isEmpty else { throw .notAnImage("no bytes") }
+    switch sniffed(source) {
+    case .jpeg: return .jpeg
+    case .png: return .png
+    case let format?: throw .unsupported("\(format.rawValue) is not decoded")
+    case nil: throw .notAnImage("no image's signature")
+    }
 }

@@ -14,8 +14,10 @@ struct PNGFile {
     /// Length of the end chunk.
     static let endBytes = 12
 
-    /// In file order, up to and with the end chunk; shorter when the data ends before.
+    /// In file order, up to and with the end chunk; shorter when the data ends before, and where
+    /// ``checkPieces()`` throws.
     private(set) var chunks: [Chunk] = []
+    private var hasTooManyChunks = false
     let width: Int
     let height: Int
     let bitDepth: Int
@@ -56,7 +58,8 @@ struct PNGFile {
             let type = UInt32(source.bigEndian32(at: offset + 4))
             let chunk = Chunk(type: type, range: offset..<offset + 12 + length)
             guard chunks.count < CodecLimits.maximumPieces else {
-                throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
+                hasTooManyChunks = true
+                break
             }
             chunks.append(chunk)
             offset = chunk.range.upperBound
@@ -67,6 +70,16 @@ struct PNGFile {
             if type == .IEND { break }
         }
         animation = PNGAnimation(in: self, source: source)
+    }
+
+    /// Comes after the limits that the header chunk decides, since a body is judged by those before
+    /// the rest of its chunks is there.
+    ///
+    /// - Throws: `limitExceeded` for more chunks than are noted.
+    func checkPieces() throws(CodecError) {
+        guard !hasTooManyChunks else {
+            throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
+        }
     }
 
     private static func orientation(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Int {

@@ -12,7 +12,8 @@ struct PNGProcessing {
     private let file: PNGFile
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
-    ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
+    ///   leave out silently; `tooManyPixels` for an animation beyond its limit; `limitExceeded` for too
+    ///   many chunks.
     init(
         source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits,
         interruption: Interruption
@@ -23,6 +24,7 @@ struct PNGProcessing {
         self.limits = limits
         self.interruption = interruption
         file = try PNGFile(source)
+        try file.checkPieces()
         try file.checkSilentDamage(in: source)
         try file.checkFrames(limits)
     }

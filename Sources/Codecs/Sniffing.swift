@@ -2,7 +2,8 @@ package import PrefetchModel
 
 /// The format that the first bytes announce, whatever a header or a name says; nil for none known.
 ///
-/// Looks at 32 bytes at most (more for the brands of an ISO base media file). A signature that is cut short is none.
+/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file). A signature that is cut
+/// short is none.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
     if starts([0xFF, 0xD8, 0xFF]) { return .jpeg }
@@ -26,6 +27,9 @@ package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     return nil
 }
 
+/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing.
+let signatureBytes = 256
+
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
 private func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
@@ -35,7 +39,7 @@ private func boxed(_ type: StaticString) -> [UInt8] {
 /// have the general `mif1` first.
 private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
-    let end = min(bytes.bigEndian32(at: 0), bytes.count, 256)
+    let end = min(bytes.bigEndian32(at: 0), bytes.count, signatureBytes)
     var isImage = false
     for offset in [8] + Array(stride(from: 16, to: max(end - 3, 16), by: 4)) {
         if bytes.holds("avif", at: offset) || bytes.holds("avis", at: offset) { return .avif }

@@ -26,6 +26,7 @@ package func checkedStructure(
         try JPEGFile(headerOf: source).checkScans(in: source, limits: limits)
     } else {
         let file = try PNGFile(source)
+        try file.checkPieces()
         try file.checkChunks(in: source)
         try file.checkFrames(limits)
         // What is not made in the usual way is left to the decoder, which takes some of it: image data

@@ -11,6 +11,9 @@ struct CodecJob: Sendable {
         case original(StoredImage, originURL: String)
         /// A body that broke off, which is kept as it is.
         case broken(BrokenDownload)
+        /// A body that was refused by its beginning: of the part that there may be of another one is no
+        /// use either.
+        case refused(BodyRefusal, part: PartKey)
     }
 
     /// A body that arrived.
@@ -58,6 +61,7 @@ struct CodecJob: Sendable {
         switch input {
         case .body(let download): download.body.count > 64 << 10
         case .original, .broken: true
+        case .refused: false
         }
     }
 }
@@ -106,9 +110,10 @@ final class CodecStage: Sendable {
     }
 
     private let state = Monitor(State())
-    private let recipe: Recipe
-    private let check: SourceCheck
-    private let limits: CodecLimits
+    private let rules: HeaderRules
+    private var recipe: Recipe { rules.recipe }
+    private var check: SourceCheck { rules.check }
+    private var limits: CodecLimits { rules.limits }
     private let cancellation = Cancellation()
     private let pixels: MemoryBudget
     /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
@@ -125,12 +130,8 @@ final class CodecStage: Sendable {
     ) {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
-        recipe = configuration.recipe
-        check = configuration.check
-        limits = CodecLimits(
-            maximumPixels: configuration.maximumPixels,
-            maximumTime: configuration.maximumDecodeTime)
-        pixels = MemoryBudget(total: configuration.pixelBudget)
+        rules = configuration.headerRules
+        pixels = MemoryBudget(total: rules.memory)
         originals = MemoryBudget(total: configuration.bodyBudget)
         content = cache.content
         partials = cache.partials
@@ -250,6 +251,14 @@ final class CodecStage: Sendable {
                     ))
         case .broken(let broken):
             return CodecCompletion(id: job.id, result: keep(broken))
+        case .refused(let refusal, let part):
+            do throws(StorageError) {
+                try partials.discard(key: part.key)
+            } catch {
+                return CodecCompletion(id: job.id, result: .fatal(FatalError(error)))
+            }
+            return CodecCompletion(
+                id: job.id, result: .failed(refusal.reason, message: refusal.message))
         }
     }
 
@@ -379,11 +388,7 @@ final class CodecStage: Sendable {
     private func decoded(
         _ source: UnsafeRawBufferPointer, _ header: ImageHeader
     ) throws(CodecError) -> ProcessedImage {
-        let need =
-            switch check {
-            case .decode: header.decodeMemoryBytes(for: recipe)
-            case .structure: header.structureMemoryBytes(within: pixels.total.bytes)
-            }
+        let need = rules.memoryBytes(of: header)
         let result = pixels.withReservation(of: need) {
             Result { () throws(CodecError) in
                 switch check {
@@ -398,10 +403,7 @@ final class CodecStage: Sendable {
                 }
             }
         }
-        guard let result else {
-            throw .tooManyPixels(
-                "decoding takes \(ByteCount(need)), of which --memory leaves \(pixels.total)")
-        }
+        guard let result else { throw .tooMuchMemory(need, of: pixels.total) }
         return try result.get()
     }
 
@@ -423,7 +425,7 @@ extension CodecError {
     ///
     /// Where the transport could not see where the body ends, data that simply ends is a cut of
     /// the connection and not the origin's fault.
-    fileprivate func failure(
+    func failure(
         sourceBytes: Int, hasFramedBody: Bool
     ) -> (FailureReason, String) {
         switch self {

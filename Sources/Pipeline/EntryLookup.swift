@@ -37,6 +37,8 @@ struct LookedUpBatch: Sendable {
     var states: [EntryState]
     /// The images of fresh entries; empty when nobody wants to hear of them.
     var images: [StoredImage?] = []
+    /// What the report says of fresh entries; nil when it is not written here.
+    var lines: WarmLines?
     var blocks: [FailureRecord] = []
     /// Resources of fresh entries of which an earlier run used another variant.
     var returning: [Int64] = []
@@ -65,22 +67,29 @@ final class EntryLookup: Sendable {
     private let threads = Monitor([OwnedThread]())
     private let cache: OpenCache
     private let index: FreshnessIndex
+    /// Nil when nobody wants to hear of the images of fresh entries.
+    private let images: ImageIndex?
+    private let lineWriter: (any WarmLineWriting)?
     private let configuration: RunConfiguration
-    private let wantsFreshImages: Bool
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
 
     init(
         _ entries: any EntryReading, cache: OpenCache, configuration: RunConfiguration,
-        wantsFreshImages: Bool, mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
+        wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?, mailbox: Mailbox,
+        wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         source = Monitor(Source(entries: entries))
         self.cache = cache
-        index = try FreshnessIndex(
-            cache.database,
-            expectedLookups: (entries.sizeInBytes ?? 0) / EntryLookup.usualLineBytes)
+        let expectedLookups = (entries.sizeInBytes ?? 0) / EntryLookup.usualLineBytes
+        index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
+        images =
+            wantsFreshImages
+            ? try ImageIndex(
+                cache.database, recipe: configuration.recipe, expectedLookups: expectedLookups)
+            : nil
+        self.lineWriter = lineWriter
         self.configuration = configuration
-        self.wantsFreshImages = wantsFreshImages
         self.mailbox = mailbox
         self.wallClock = wallClock
     }
@@ -164,12 +173,23 @@ final class EntryLookup: Sendable {
         let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
-            configuration: configuration, facts: RunFacts(configuration),
-            wantsFreshImages: wantsFreshImages, wallClock: wallClock)
+            images: images, lineWriter: lineWriter, configuration: configuration,
+            facts: RunFacts(configuration), wallClock: wallClock)
     }
 }
 
 extension LookedUpBatch {
+    /// The entries that are fresh and ask for nothing else.
+    fileprivate var warm: [WarmEntry] {
+        states.indices.compactMap { number in
+            guard case .fresh(_, let expiresAt, lacksAttributes: false) = states[number] else {
+                return nil
+            }
+            return WarmEntry(
+                number: number, image: images.isEmpty ? nil : images[number], expiresAt: expiresAt)
+        }
+    }
+
     init(_ batch: EntryBatch) {
         self.batch = batch
         fingerprints = []
@@ -184,9 +204,10 @@ private struct Worker {
     /// that were seen.
     let hasFailures: Bool
     let index: FreshnessIndex
+    let images: ImageIndex?
+    let lineWriter: (any WarmLineWriting)?
     let configuration: RunConfiguration
     let facts: RunFacts
-    let wantsFreshImages: Bool
     let wallClock: @Sendable () -> Timestamp
 
     func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
@@ -221,7 +242,8 @@ private struct Worker {
         try findMissingAttributes(in: &result)
         try findSources(of: missing, in: &result, at: now)
         try findBlocks(in: &result, at: now)
-        if wantsFreshImages { try findImages(in: &result) }
+        if let images { try findImages(in: &result, images) }
+        if let lineWriter { result.lines = lineWriter.lines(of: result.warm, in: batch) }
         return result
     }
 
@@ -335,7 +357,9 @@ private struct Worker {
         }
     }
 
-    private func findImages(in result: inout LookedUpBatch) throws(StorageError) {
+    private func findImages(
+        in result: inout LookedUpBatch, _ index: ImageIndex
+    ) throws(StorageError) {
         var numbers: [Int] = []
         var resources: [Int64] = []
         for (number, state) in result.states.enumerated() {
@@ -344,7 +368,7 @@ private struct Worker {
             resources.append(resource)
         }
         result.images = [StoredImage?](repeating: nil, count: result.states.count)
-        let images = try reader.images(of: resources, recipe: configuration.recipe)
+        let images = try index.images(of: resources, with: reader)
         for (number, image) in zip(numbers, images) { result.images[number] = image }
     }
 }

@@ -29,12 +29,14 @@ extension RunCoordinator {
                     manifest: batch.manifest, record: record,
                     fingerprint: looked.fingerprints[number], extras: batch.extras(of: record),
                     image: looked.images.isEmpty ? nil : looked.images[number], text: text)
-                read(entry, looked.states[number], blocks: looked.blocks)
+                read(entry, number, of: looked)
             }
         }
+        reportWarmLines()
     }
 
-    private func read(_ entry: RawEntry, _ state: EntryState, blocks: [FailureRecord]) {
+    private func read(_ entry: RawEntry, _ number: Int, of looked: LookedUpBatch) {
+        let state = looked.states[number]
         // A run over a warm list has seen no other entries, and need not hash for them.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
             // What was cancelled has no fate to share.
@@ -47,13 +49,12 @@ extension RunCoordinator {
             return
         }
         if case .fresh(let resource, let expiresAt, lacksAttributes: false) = state {
-            if warm.insert(resource) {
-                if !entry.isUsual { unusualWarm.note(entry, of: resource) }
-                finish(.fresh) { entry.result(.fresh, expiresAt: expiresAt) }
-            } else {
-                readWarmDuplicate(entry, of: resource, expiresAt: expiresAt)
+            guard warm.insert(resource) else {
+                return readWarmDuplicate(entry, of: resource, expiresAt: expiresAt)
             }
-            return
+            if !entry.isUsual { unusualWarm.note(entry, of: resource) }
+            if let lines = looked.lines { return finishFresh(number, lines) }
+            return finish(.fresh) { entry.result(.fresh, expiresAt: expiresAt) }
         }
         // What was fresh may be stale by the lifetime that another line gives it.
         if let resource = state.resource, warm.contains(resource) {
@@ -62,7 +63,8 @@ extension RunCoordinator {
         }
         switch state {
         case .blocked(let block, _):
-            leaveOut(entry, .blacklisted, message: blocks[block].blockMessage, block: blocks[block])
+            let failure = looked.blocks[block]
+            leaveOut(entry, .blacklisted, message: failure.blockMessage, block: failure)
         case .missing where configuration.isOffline:
             leaveOut(entry, .excluded, message: "not in the cache (--offline)")
         case .stale(_, let expiresAt) where configuration.isOffline:

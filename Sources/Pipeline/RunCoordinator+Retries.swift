@@ -85,6 +85,8 @@ extension RunCoordinator {
         switch result {
         case .cancelled:
             return .nothing
+        case .refused:
+            return .answered
         case .response(let response, _):
             guard response.status == 429 || response.status == 503 else { return .answered }
             return .overloaded(

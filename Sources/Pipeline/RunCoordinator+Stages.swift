@@ -170,6 +170,10 @@ extension RunCoordinator {
             // The next attempt comes when it can go on from there.
             if keepsPart(of: completion, progress) { return }
             failed(completion.id, failure.reason, message)
+        case .refused(let response, let refusal):
+            progress.httpStatus = response.status
+            progress.curlCode = nil
+            refuse(refusal, response, completion.elapsed, for: completion.id, progress)
         case .response(let response, let body):
             progress.httpStatus = response.status
             progress.contentType = response.fields.first("content-type")
@@ -200,7 +204,7 @@ extension RunCoordinator {
 
     /// Until when a response may be used; nil, and the entry has failed, when it must not be
     /// stored.
-    private func expiry(
+    func expiry(
         of fields: [HeaderField], _ response: Response, _ transferTime: Duration,
         for identifier: Int
     ) -> Timestamp? {
@@ -257,7 +261,7 @@ extension RunCoordinator {
     }
 
     /// The bytes that need not be decoded when they come again.
-    private func known(
+    func known(
         _ progress: PendingEntry.Progress
     ) -> (source: ContentDigest, image: StoredImage)? {
         guard configuration.refresh != .force, let image = progress.kept, let copy = progress.copy

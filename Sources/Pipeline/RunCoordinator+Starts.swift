@@ -98,7 +98,8 @@ extension RunCoordinator {
             fields: progress.conditions + (progress.part?.rangeFields ?? []),
             userFields: entry.extras?.headers ?? [],
             isForeign: isForeign, addressRule: progress.addressRule,
-            continuation: progress.part?.continuation, isLastOfHost: progress.isAlone)
+            continuation: progress.part?.continuation, judge: bodyJudge(for: progress),
+            isLastOfHost: progress.isAlone)
     }
 
     /// Whether a redirect has led to another origin, for which nothing that the user gave is meant.

@@ -21,6 +21,7 @@ package final class RunCoordinator {
     let requestFields: [HeaderField]
     let transferSettings: TransferConfiguration
     let facts: RunFacts
+    let bodyJudges: BodyJudges
     /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
     private let wantedOutcomes: [Bool]
 
@@ -68,6 +69,8 @@ package final class RunCoordinator {
     /// Whether that time has come: nothing more is decoded.
     var isCancelling = false
     private var nextProgress: ContinuousClock.Instant
+    /// Lines of warm entries that are still to be reported: a part of those of the batch in work.
+    private var warmLines: (lines: WarmLines, range: Range<Int>)?
 
     /// Of the ten seconds that a stop may take, those for finishing what runs.
     static let finishingTime = Duration.seconds(5)
@@ -86,6 +89,7 @@ package final class RunCoordinator {
         transferSettings = configuration.transfers
         requestFields = transferSettings.requestFields
         facts = RunFacts(configuration)
+        bodyJudges = BodyJudges(configuration.headerRules)
         pending = EntryStore(
             capacity: configuration.queueCapacity,
             folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder)
@@ -238,8 +242,8 @@ package final class RunCoordinator {
     private func startReading(_ entries: some EntryReading) throws(StorageError) {
         let lookup = try EntryLookup(
             entries, cache: cache, configuration: configuration,
-            wantsFreshImages: wantsResults(of: .fresh), mailbox: mailbox,
-            wallClock: wallClock)
+            wantsFreshImages: wantsResults(of: .fresh), lineWriter: observer.warmLineWriter,
+            mailbox: mailbox, wallClock: wallClock)
         do throws(ThreadError) {
             try lookup.start()
             self.lookup = lookup
@@ -340,9 +344,34 @@ package final class RunCoordinator {
         }
     }
 
+    /// Reports an entry of the batch that is being read, which is fresh, by the line that a reader has
+    /// written; it goes out with those of its neighbours.
+    func finishFresh(_ number: Int, _ lines: WarmLines) {
+        counters.count(.fresh, reason: nil)
+        let line = lines[record: number]
+        if let waiting = warmLines, waiting.range.upperBound == line.lowerBound {
+            warmLines = (lines, waiting.range.lowerBound..<line.upperBound)
+        } else {
+            reportWarmLines()
+            warmLines = (lines, line)
+        }
+    }
+
+    /// Reports the lines that wait, before anything else is reported and at the end of each batch.
+    func reportWarmLines() {
+        guard let waiting = warmLines else { return }
+        warmLines = nil
+        report { try observer.warmEntriesFinished(waiting.lines.bytes[waiting.range]) }
+    }
+
     private func report(_ result: EntryResult) {
+        reportWarmLines()
+        report { try observer.entryFinished(result) }
+    }
+
+    private func report(_ work: () throws -> Void) {
         do {
-            try observer.entryFinished(result)
+            try work()
         } catch {
             fail(FatalError(message: "\(error)", hint: nil, reason: .disk))
         }

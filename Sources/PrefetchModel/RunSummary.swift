@@ -86,6 +86,16 @@ package protocol RunObserving: AnyObject {
     /// - Throws: when the report cannot be written, which ends the run with status 2.
     func entryFinished(_ result: EntryResult) throws
 
+    /// What writes the lines of warm entries on the threads that read; nil when those are wanted by
+    /// ``entryFinished(_:)``, or not at all. Asked once, at the start.
+    var warmLineWriter: (any WarmLineWriting)? { get }
+
+    /// For entries that ended as ``Outcome/fresh``, one or many, in place of ``entryFinished(_:)``: the
+    /// lines that ``warmLineWriter`` has written of them.
+    ///
+    /// - Throws: as that does.
+    func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws
+
     /// At most about ten times a second.
     func progressed(_ progress: RunProgress)
 }

@@ -54,6 +54,12 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
+    /// Appends whole lines as they are.
+    mutating func append(lines: ArraySlice<UInt8>) {
+        bytes.append(contentsOf: lines)
+        needsComma = false
+    }
+
     mutating func null(_ name: Name) {
         appendName(name)
         bytes.append(contentsOf: Constant.null)
@@ -159,6 +165,13 @@ extension JSONObjectWriter {
             appendQuoted(name)
         }
         bytes.append(UInt8(ascii: ":"))
+    }
+
+    /// A text as a JSON string, quotation marks included.
+    static func quoted(_ text: String) -> [UInt8] {
+        var json = JSONObjectWriter()
+        json.appendQuoted(text)
+        return json.bytes
     }
 
     private mutating func appendQuoted(_ text: String) {

@@ -58,6 +58,11 @@ package struct OutputFile: ~Copyable, Sendable {
     ///
     /// - Throws: ``ReportingError``; then a part of the bytes may have been written.
     package borrowing func write(_ bytes: [UInt8]) throws(ReportingError) {
+        try write(bytes[...])
+    }
+
+    /// The same of a part of an array.
+    package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(ReportingError) {
         let failure = bytes.withUnsafeBytes { buffer -> (operation: String, code: Int32)? in
             var offset = 0
             while offset < buffer.count {

@@ -34,7 +34,7 @@ package struct ReportWriter: ~Copyable, Sendable {
     private var json = JSONObjectWriter()
     private var failure: ReportingError?
     /// What `path` begins with; empty for paths relative to the cache directory.
-    private let pathPrefix: String
+    let pathPrefix: String
 
     /// - Parameters:
     ///   - path: created or emptied; `-` is standard output.
@@ -62,6 +62,23 @@ package struct ReportWriter: ~Copyable, Sendable {
         if let failure { throw failure }
         json.append(result, pathPrefix: pathPrefix)
         if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
+    }
+
+    /// Appends whole lines that ``WarmLineWriter`` has written; many go to the file at once.
+    package mutating func write(lines: ArraySlice<UInt8>) throws(ReportingError) {
+        if let failure { throw failure }
+        guard lines.count >= ReportWriter.bufferBytes else {
+            json.append(lines: lines)
+            if json.bytes.count >= ReportWriter.bufferBytes { try flush() }
+            return
+        }
+        try flush()
+        do {
+            try file.write(lines)
+        } catch {
+            failure = error
+            throw error
+        }
     }
 
     /// Writes the summary as the last line and all that is buffered, and closes the file.
@@ -92,7 +109,8 @@ package struct ReportWriter: ~Copyable, Sendable {
 }
 
 extension JSONObjectWriter {
-    /// A whole line.
+    /// A whole line. Those of warm entries are written by ``WarmLineWriter`` for the most part, which
+    /// knows the members that differ from one of them to the next.
     mutating func append(_ result: EntryResult, pathPrefix: String) {
         beginObject()
         string("type", "result")

@@ -106,6 +106,24 @@ package final class RunReporter: RunObserving, Sendable {
         }
     }
 
+    /// Only a report wants no more of warm entries than its lines.
+    package var warmLineWriter: (any WarmLineWriting)? {
+        guard configuration.verbosity != .verbose,
+            let pathPrefix = state.withLock({ $0.report?.pathPrefix })
+        else { return nil }
+        return WarmLineWriter(pathPrefix: pathPrefix)
+    }
+
+    package func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws {
+        try state.withLock { state in
+            do throws(ReportingError) {
+                try state.report?.write(lines: lines)
+            } catch .closedPipe {
+                endReport(&state)
+            }
+        }
+    }
+
     /// Goes on without the report, whose reader has gone.
     private func endReport(_ state: inout State) {
         guard let name = state.report?.name else { return }

@@ -36,6 +36,9 @@ final class ActiveTransfer {
     private var continuedTotal: Int?
     /// Why ``receive(_:)`` ended the transfer itself.
     private var refusal: (reason: FailureReason, message: String)?
+    private var inspection = BodyInspection(by: nil, totalBytes: nil)
+    /// What it ended the transfer for when the response is fine, and its body of no use.
+    private var bodyRefusal: BodyRefusal?
     /// What the addresses that libcurl chose made of the transfer.
     var addresses = AddressChecks(rule: .publicOnly)
     /// Whether libcurl was told to wait because the budget is used up.
@@ -51,7 +54,7 @@ final class ActiveTransfer {
     private var overdraws = false
 
     /// The most of an unwanted body (of a 404, say) that is read to keep its connection.
-    private static let drainedBytes = 64 << 10
+    static let drainedBytes = 64 << 10
 
     /// - Throws: when libcurl has no memory or does not know an option.
     init(
@@ -88,6 +91,8 @@ final class ActiveTransfer {
         wantsBody = false
         continuedTotal = nil
         refusal = nil
+        inspection = BodyInspection(by: nil, totalBytes: nil)
+        bodyRefusal = nil
         pausedAt = nil
         pausedTime = .zero
         let url = request.isForeign ? request.url.withoutCredentials : request.url
@@ -128,7 +133,7 @@ final class ActiveTransfer {
         pausedAt = nil
         lastByteAt = .now
         let code = handle.resume()
-        if code != CURLE_OK, refusal == nil {
+        if code != CURLE_OK, !isRefused {
             // libcurl has dropped the bytes that it kept: what came after them would leave a hole.
             refusal = (.internal, "resuming failed: \(String(cString: curl_easy_strerror(code)))")
         }
@@ -144,7 +149,7 @@ final class ActiveTransfer {
     ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         lastByteAt = .now
-        guard refusal == nil else { return 0 }
+        guard !isRefused else { return 0 }
         if bodyStatus == nil {
             readHead()
             // At once: a length that libcurl cannot read makes it wait for the connection's end.
@@ -180,7 +185,10 @@ final class ActiveTransfer {
         case .granted:
             body.append(bytes)
             bytesReceived += bytes.count
-            return bytes.count
+            bodyRefusal = inspection.refusal(of: body)
+            // What is left of it is not worth waiting for: this ends the transfer, with HTTP/2 its
+            // stream and else its connection.
+            return bodyRefusal == nil ? bytes.count : 0
         case .overBudget(let missing):
             missingBytes = missing
             if !isPaused {
@@ -199,6 +207,10 @@ final class ActiveTransfer {
         bodyStatus = status
         announcedBodyBytes = handle.announcedLength
         wantsBody = status == 200
+        if wantsBody, let judge = request.judge {
+            inspection = BodyInspection(
+                by: judge, totalBytes: isEncoded ? nil : announcedBodyBytes)
+        }
         guard status == 206, let continuation = request.continuation,
             case .continues(let total) = continuation.judge(handle.fields)
         else { return }
@@ -206,6 +218,8 @@ final class ActiveTransfer {
         continuedTotal = total
         body.leaveGap(continuation.offset)
     }
+
+    private var isRefused: Bool { refusal != nil || bodyRefusal != nil }
 
     private var isEncoded: Bool {
         // `none` is what libcurl takes for `identity`, too.
@@ -228,7 +242,9 @@ final class ActiveTransfer {
         let head = responseHead(at: time)
         let result: TransferCompletion.Result
         var broken: BrokenBody?
-        if refusal != nil {
+        if let bodyRefusal, let head {
+            result = .refused(head, bodyRefusal)
+        } else if refusal != nil {
             result = .failure(failure(code, status: head?.status))
         } else if let refused = refusedResponse(head) {
             result = .response(refused, nil)
@@ -261,7 +277,7 @@ final class ActiveTransfer {
 
     /// What there is of a body of which no more comes.
     private func brokenBody(_ head: Response?) -> BrokenBody? {
-        guard let head, isHeadComplete, wantsBody, refusal == nil, handle.framingProblem == nil,
+        guard let head, isHeadComplete, wantsBody, !isRefused, handle.framingProblem == nil,
             body.count > body.gap
         else { return nil }
         return BrokenBody(body: body, head: head)
@@ -275,8 +291,11 @@ final class ActiveTransfer {
         at now: ContinuousClock.Instant, wallClock: () -> Timestamp
     ) -> TransferCompletion? {
         guard !isPaused else { return nil }
-        if refusal != nil {
+        if isRefused {
             // Raised while resuming; no further byte may come that libcurl would be told with.
+            if let bodyRefusal, let head = responseHead(at: wallClock()) {
+                return completion(.refused(head, bodyRefusal))
+            }
             return completion(.failure(failure(CURLE_WRITE_ERROR, status: nil)))
         }
         let reason: FailureReason

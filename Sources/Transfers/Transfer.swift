@@ -20,13 +20,16 @@ package struct TransferRequest: Sendable {
     package let addressRule: AddressRule?
     /// Set when ``fields`` ask for the rest of a body only.
     package let continuation: BodyContinuation?
+    /// Judges the body of a 200 while it arrives; nil to take any.
+    package let judge: BodyJudge?
     /// Whether the caller has nothing else for the host now, so that its connection need not stay.
     package let isLastOfHost: Bool
 
     package init(
         id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
         isForeign: Bool = false, addressRule: AddressRule? = nil,
-        continuation: BodyContinuation? = nil, isLastOfHost: Bool = false
+        continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
+        isLastOfHost: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -35,6 +38,7 @@ package struct TransferRequest: Sendable {
         self.isForeign = isForeign
         self.addressRule = addressRule
         self.continuation = continuation
+        self.judge = judge
         self.isLastOfHost = isLastOfHost
     }
 }
@@ -61,6 +65,36 @@ package struct BodyContinuation: Sendable {
     }
 }
 
+/// Judges a body by its beginning, so that one that is of no use need not arrive whole.
+package struct BodyJudge: Sendable {
+    package enum Verdict: Sendable {
+        /// Worth another look when more has come.
+        case undecided
+        /// Not to be asked again.
+        case accepted
+        case refused(BodyRefusal)
+    }
+
+    /// Called on the loop's thread with what there is of the body, decoded, and the count of all its
+    /// bytes, if that is known.
+    package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict
+
+    package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict) {
+        self.judge = judge
+    }
+}
+
+/// Why a body is of no use, whatever the rest of it is.
+package struct BodyRefusal: Hashable, Sendable {
+    package let reason: FailureReason
+    package let message: String
+
+    package init(reason: FailureReason, message: String) {
+        self.reason = reason
+        self.message = message
+    }
+}
+
 /// The end of one transfer.
 package struct TransferCompletion: Sendable {
     package enum Result: Sendable {
@@ -69,6 +103,8 @@ package struct TransferCompletion: Sendable {
         /// The body is present for status 200, and for a 206 that continues a part that was there:
         /// then the body begins with a gap. Every other body is read past and dropped.
         case response(Response, Body?)
+        /// A response whose body was refused by its beginning: the rest was not waited for.
+        case refused(Response, BodyRefusal)
         case failure(TransferFailure)
         /// ``TransferLoop/cancelAll()`` ended it.
         case cancelled

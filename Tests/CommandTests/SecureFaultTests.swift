@@ -126,7 +126,7 @@ struct SecureFaultTests {
         }
         var trickle = Response.image(picture)
         trickle.drip = (bytes: 2, interval: .milliseconds(300))
-        let large = [UInt8](repeating: 0, count: 200_000)
+        let large = Fixtures.png(width: 260, height: 260, isNoise: true)
         return [
             ("/good", .image(picture), ["downloaded"]),
             ("/reset", streaming(.reset(bodyBytes: 1000)), ["failed/interrupted"]),

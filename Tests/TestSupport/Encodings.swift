@@ -35,11 +35,15 @@ package enum Encodings {
         return Array(output.prefix(count))
     }
 
-    /// 50 MB of nothing in about 48 kB.
-    package static let bomb = encoded([UInt8](repeating: 0, count: 50_000_000), .gzip)
+    /// What begins like a picture, so that no client stops at its beginning: 50 MB of nothing.
+    private static let emptiness: [UInt8] =
+        Fixtures.pngDeclaring(width: 100, height: 100).prefix(33)
+        + [UInt8](repeating: 0, count: 50_000_000)
+
+    /// The 50 MB in about 48 kB.
+    package static let bomb = encoded(emptiness, .gzip)
     /// The same under the other name.
-    package static let deflateBomb = encoded(
-        [UInt8](repeating: 0, count: 50_000_000), .deflate)
+    package static let deflateBomb = encoded(emptiness, .deflate)
     /// The same encoded once more, in less than a kilobyte.
     package static let stackedBomb = encoded(bomb, .gzip)
 

@@ -1,0 +1,130 @@
+package import PrefetchModel
+
+/// What a run demands of images, as far as their headers tell whether it is met.
+package struct HeaderRules: Hashable, Sendable {
+    package var limits: CodecLimits
+    package var recipe: Recipe
+    package var check: SourceCheck
+    /// What the work on one image may take.
+    package var memory: ByteCount
+
+    package init(
+        limits: CodecLimits = CodecLimits(), recipe: Recipe = Recipe(),
+        check: SourceCheck = .decode, memory: ByteCount
+    ) {
+        self.limits = limits
+        self.recipe = recipe
+        self.check = check
+        self.memory = memory
+    }
+
+    /// What the work on an image takes; above ``memory`` it is refused with
+    /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
+    package func memoryBytes(of header: ImageHeader) -> Int {
+        header.memoryBytes(for: recipe, check: check, within: memory.bytes)
+    }
+}
+
+/// What the beginning of a body says of the verdict on the whole.
+package enum HeaderVerdict: Hashable, Sendable {
+    /// More of it may say something.
+    case undecided
+    /// Nothing is said before the whole is there.
+    case passed
+    /// Whatever follows, the whole would be refused with this error. Its text is the same, too, but for
+    /// the memory that decoding takes, which may grow with what follows.
+    case refused(CodecError)
+
+    /// Judges the beginning of a body.
+    ///
+    /// It refuses by ``header(of:limits:)`` and ``HeaderRules/memoryBytes(of:)`` alone, which judge the
+    /// whole, too, and only for what does not change any more: both formats are read from front to
+    /// back, and each error but that of data that ends comes with the byte that causes it.
+    ///
+    /// - Parameters:
+    ///   - beginning: the first bytes of the body, as many as there are.
+    ///   - totalBytes: of the whole body; nil where that is not known.
+    ///   - rules: of the run.
+    package init(
+        onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
+        under rules: HeaderRules
+    ) {
+        // Of fewer bytes another format may come.
+        guard beginning.count >= signatureBytes else {
+            self = .undecided
+            return
+        }
+        do throws(CodecError) {
+            var image = try header(of: beginning, limits: rules.limits)
+            image.sourceBytes = max(totalBytes ?? 0, beginning.count)
+            self = try HeaderVerdict.onMemory(
+                image, of: beginning, isLengthKnown: totalBytes != nil, under: rules)
+        } catch {
+            self.init(error)
+        }
+    }
+
+    /// The same by the format alone: for a body that may be one that was taken before, whatever the
+    /// rules say of it now.
+    package init(onFormatOf beginning: UnsafeRawBufferPointer) {
+        guard beginning.count >= signatureBytes else {
+            self = .undecided
+            return
+        }
+        do throws(CodecError) {
+            _ = try decodableFormat(of: beginning)
+            self = .passed
+        } catch {
+            self.init(error)
+        }
+    }
+
+    private init(_ error: CodecError) {
+        switch error {
+        case .notAnImage, .unsupported, .tooManyPixels, .limitExceeded: self = .refused(error)
+        case .corrupt(_, isTruncated: true): self = .undecided
+        // Whether a damaged image is one that broke off is known at its end.
+        case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
+        }
+    }
+
+    private static func onMemory(
+        _ header: ImageHeader, of beginning: UnsafeRawBufferPointer, isLengthKnown: Bool,
+        under rules: HeaderRules
+    ) throws(CodecError) -> HeaderVerdict {
+        // A JPEG's header is there up to its first scan, so nothing of it is open.
+        guard header.format == .png else {
+            let need = rules.memoryBytes(of: header)
+            guard need <= rules.memory.bytes else {
+                throw .tooMuchMemory(need, of: rules.memory, isExact: isLengthKnown)
+            }
+            return .passed
+        }
+        // Most of what may follow only adds to the need. But an animation may take less than a still
+        // image, since it is not encoded, and whether it is one is known at its end.
+        let file = try PNGFile(beginning)
+        let isStill = file.isImageDataReached(in: beginning) && !file.announcesAnimation
+        var animated = header
+        animated.isAnimated = true
+        var still = header
+        still.isAnimated = false
+        let need =
+            isStill
+            ? rules.memoryBytes(of: still)
+            : min(rules.memoryBytes(of: still), rules.memoryBytes(of: animated))
+        guard need <= rules.memory.bytes else {
+            throw .tooMuchMemory(need, of: rules.memory, isExact: isStill && isLengthKnown)
+        }
+        return isStill ? .passed : .undecided
+    }
+}
+
+extension PNGFile {
+    /// Whether the image data has begun: its first chunk may have come in part.
+    fileprivate func isImageDataReached(in source: UnsafeRawBufferPointer) -> Bool {
+        let next = chunks.last?.range.upperBound ?? 8
+        return source.holds("IDAT", at: next + 4) || chunks.contains { $0.type == .IDAT }
+    }
+
+    fileprivate var announcesAnimation: Bool { chunks.contains { $0.type == .acTL } }
+}

@@ -1,0 +1,292 @@
+internal import Glibc
+internal import PrefetchModel
+
+/// Writes the lines of warm entries as ``JSONObjectWriter/append(_:)`` does, byte for byte.
+///
+/// All of them are one line with ten values changed. So the ordinary writer writes that line once a
+/// batch, and it is copied with the values of each entry in their places; a member that is the same in
+/// all of them needs nothing here.
+struct WarmLineWriter: WarmLineWriting {
+    /// As the ordinary writer has it.
+    let pathPrefix: String
+
+    func lines(of entries: [WarmEntry], in batch: EntryBatch) -> WarmLines {
+        let form = LineForm(manifest: batch.manifest, pathPrefix: pathPrefix)
+        var ends: [Int] = []
+        ends.reserveCapacity(batch.records.count)
+        let bytes = batch.text.withUnsafeBytes { text in
+            let texts = entries.map { EntryTexts(batch.records[$0.number], in: text) }
+            let most = texts.reduce(0) { $0 + $1.url.count + $1.key.count + form.mostOtherBytes }
+            return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in
+                guard let start = UnsafeMutableRawPointer(buffer.baseAddress) else { return }
+                var pen = Pen(position: start)
+                var time = TimeText()
+                for (entry, texts) in zip(entries, texts) {
+                    while ends.count < entry.number { ends.append(pen.position - start) }
+                    time.show(entry.expiresAt)
+                    form.write(
+                        entry, texts, time, line: batch.records[entry.number].line, with: &pen)
+                    ends.append(pen.position - start)
+                }
+                count = pen.position - start
+            }
+        }
+        while ends.count < batch.records.count { ends.append(bytes.count) }
+        return WarmLines(bytes: bytes, ends: ends)
+    }
+}
+
+/// When an image expires, as a report shows it; many expire together.
+private struct TimeText {
+    private var time = Timestamp(milliseconds: 0)
+    private(set) var bytes = TimeText.null
+
+    private static let null = Array("null".utf8)
+
+    mutating func show(_ time: Timestamp) {
+        guard time != self.time else { return }
+        self.time = time
+        bytes = time.milliseconds == 0 ? TimeText.null : Array("\"\(time)\"".utf8)
+    }
+}
+
+/// The URL and the key of an entry, as a report shows them.
+private struct EntryTexts {
+    enum Text {
+        /// In the batch's text, to be shown as it is.
+        case plain(UnsafeRawBufferPointer)
+        /// Redacted and escaped, with its quotation marks.
+        case quoted([UInt8])
+
+        /// With quotation marks.
+        var count: Int {
+            switch self {
+            case .plain(let bytes): bytes.count + 2
+            case .quoted(let bytes): bytes.count
+            }
+        }
+    }
+
+    let url: Text
+    let key: Text
+
+    init(_ record: EntryBatch.Record, in text: UnsafeRawBufferPointer) {
+        url = Text(UnsafeRawBufferPointer(rebasing: text[record.url]))
+        key =
+            record.key == record.url
+            ? url : Text(UnsafeRawBufferPointer(rebasing: text[record.key]))
+    }
+}
+
+extension EntryTexts.Text {
+    init(_ bytes: UnsafeRawBufferPointer) {
+        guard !EntryTexts.Text.isPlain(bytes) else {
+            self = .plain(bytes)
+            return
+        }
+        let url = RedactedURL(String(decoding: bytes, as: UTF8.self))
+        self = .quoted(JSONObjectWriter.quoted(url.description))
+    }
+
+    /// Whether neither ``RedactedURL`` nor JSON changes anything, as far as single bytes tell.
+    private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // No branches, so that many bytes are looked at together.
+        var special: UInt8 = 0
+        for byte in bytes {
+            special |= byte &- 0x21 > 0x7E - 0x21 ? 1 : 0
+            special |= byte == UInt8(ascii: "\"") ? 1 : 0
+            special |= byte == UInt8(ascii: "\\") ? 1 : 0
+            // What may come with secrets: of user information, of parameters.
+            special |= byte == UInt8(ascii: "@") ? 1 : 0
+            special |= byte == UInt8(ascii: "=") ? 1 : 0
+        }
+        return special == 0
+    }
+}
+
+/// The line of a warm entry, and where in it the values stand that differ from entry to entry.
+private struct LineForm {
+    private enum Member: String, CaseIterable {
+        case line, url, key
+        case storedBytes = "bytes_stored"
+        case format, width, height, sha256, path
+        case expiresAt = "expires_at"
+    }
+
+    /// Of an entry of the same manifest.
+    private let bytes: [UInt8]
+    /// In the order of the line.
+    private let values: [(range: Range<Int>, member: Member)]
+    /// What every path begins with, up to the folder of two digits, with the quotation mark.
+    private let pathStart: [UInt8]
+
+    private static let null = Array("null".utf8)
+    /// By how much a value may be longer than that of the line: most are as long, numbers have 19 digits.
+    private static let mostValueBytes = 20
+
+    /// Of a line without its URL and its key.
+    var mostOtherBytes: Int { bytes.count + values.count * LineForm.mostValueBytes }
+
+    init(manifest: String, pathPrefix: String) {
+        let digest = [UInt8](repeating: 0, count: ContentDigest.byteCount).withUnsafeBytes {
+            ContentDigest(bytes: $0)
+        }
+        guard let digest else { preconditionFailure("a digest has so many bytes") }
+        let image = StoredImage(
+            digest: digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
+        var json = JSONObjectWriter()
+        json.append(
+            EntryResult(
+                manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh, stored: image,
+                expiresAt: Timestamp(seconds: 1)), pathPrefix: pathPrefix)
+        let line = json.bytes
+        bytes = line
+        values = Member.allCases.map { (LineForm.value(of: $0.rawValue, in: line), $0) }
+            .sorted { $0.0.lowerBound < $1.0.lowerBound }
+        let path = line[LineForm.value(of: Member.path.rawValue, in: line)]
+        // Two digits and `/`, the digest, `.jpg` and a quotation mark.
+        pathStart = Array(path.dropLast(3 + 2 * ContentDigest.byteCount + 5))
+    }
+
+    /// Where the value of a member stands, quotation marks included.
+    ///
+    /// A comma before a quotation mark is never part of a text, since marks in texts are escaped.
+    private static func value(of name: String, in line: [UInt8]) -> Range<Int> {
+        let label = Array(",\"\(name)\":".utf8)
+        let found = line.indices.first { index in
+            line[index] == label[0] && line[index...].starts(with: label)
+        }
+        guard let found else { preconditionFailure("a line has all members") }
+        let start = found + label.count
+        var end = start
+        if line[start] == UInt8(ascii: "\"") {
+            repeat { end += line[end] == UInt8(ascii: "\\") ? 2 : 1 } while line[end] != line[start]
+            end += 1
+        } else {
+            while line[end] != UInt8(ascii: ","), line[end] != UInt8(ascii: "}") { end += 1 }
+        }
+        return start..<end
+    }
+
+    func write(
+        _ entry: WarmEntry, _ texts: EntryTexts, _ time: TimeText, line: Int, with pen: inout Pen
+    ) {
+        bytes.withUnsafeBytes { bytes in
+            var start = 0
+            for (range, member) in values {
+                pen.write(UnsafeRawBufferPointer(rebasing: bytes[start..<range.lowerBound]))
+                switch member {
+                case .line: pen.write(line)
+                case .url: pen.write(texts.url)
+                case .key: pen.write(texts.key)
+                case .expiresAt: pen.write(time.bytes)
+                default:
+                    if let image = entry.image {
+                        write(member, of: image, with: &pen)
+                    } else {
+                        pen.write(LineForm.null)
+                    }
+                }
+                start = range.upperBound
+            }
+            pen.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+        }
+    }
+
+    private func write(_ member: Member, of image: StoredImage, with pen: inout Pen) {
+        switch member {
+        case .storedBytes: pen.write(image.size.bytes)
+        case .width: pen.write(image.widthInPixels)
+        case .height: pen.write(image.heightInPixels)
+        case .format:
+            pen.write(UInt8(ascii: "\""))
+            pen.write(text: image.format.rawValue)
+            pen.write(UInt8(ascii: "\""))
+        case .sha256:
+            pen.write(UInt8(ascii: "\""))
+            image.digest.withBytes { pen.writeHexadecimal($0) }
+            pen.write(UInt8(ascii: "\""))
+        case .path:
+            pen.write(pathStart)
+            image.digest.withBytes { digest in
+                pen.writeHexadecimal(UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
+                pen.write(UInt8(ascii: "/"))
+                pen.writeHexadecimal(digest)
+            }
+            pen.write(UInt8(ascii: "."))
+            pen.write(text: image.format.fileExtension)
+            pen.write(UInt8(ascii: "\""))
+        case .line, .url, .key, .expiresAt: preconditionFailure("no value of an image")
+        }
+    }
+}
+
+/// Writes into memory that has room for all that is written.
+private struct Pen {
+    private(set) var position: UnsafeMutableRawPointer
+
+    private static let hexadecimalDigits: StaticString = "0123456789abcdef"
+
+    mutating func write(_ byte: UInt8) {
+        position.storeBytes(of: byte, as: UInt8.self)
+        position += 1
+    }
+
+    mutating func write(_ bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        memcpy(position, start, bytes.count)
+        position += bytes.count
+    }
+
+    mutating func write(_ bytes: [UInt8]) { bytes.withUnsafeBytes { write($0) } }
+
+    /// The text needs no escapes.
+    mutating func write(text: String) {
+        // As the standard library has it, which is inlined: the function is called for each line.
+        var text = text
+        text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+    }
+
+    mutating func write(_ text: EntryTexts.Text) {
+        switch text {
+        case .plain(let bytes):
+            write(UInt8(ascii: "\""))
+            write(bytes)
+            write(UInt8(ascii: "\""))
+        case .quoted(let bytes):
+            write(bytes)
+        }
+    }
+
+    /// - Precondition: the number is not negative.
+    mutating func write(_ number: Int) {
+        var count = 1
+        var rest = number
+        while rest > 9 {
+            rest /= 10
+            count += 1
+        }
+        rest = number
+        for offset in stride(from: count - 1, through: 0, by: -1) {
+            position.storeBytes(
+                of: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10),
+                toByteOffset: offset, as: UInt8.self)
+            rest /= 10
+        }
+        position += count
+    }
+
+    /// Two digits a byte, in lower case.
+    mutating func writeHexadecimal(_ bytes: UnsafeRawBufferPointer) {
+        let digits = Pen.hexadecimalDigits.utf8Start
+        for byte in bytes {
+            position.storeBytes(of: digits[Int(byte >> 4)], as: UInt8.self)
+            position.storeBytes(of: digits[Int(byte & 15)], toByteOffset: 1, as: UInt8.self)
+            position += 2
+        }
+    }
+
+    init(position: UnsafeMutableRawPointer) {
+        self.position = position
+    }
+}
