@@ -185,6 +185,7 @@ package struct RunLog: Sendable {
             [
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
+                ("known_failures", counters.knownFailures),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
             // What could not be tidied up now may be next time.
             + (content.untidy == nil ? [] : [("strays", 1)])

@@ -25,14 +25,14 @@ extension RunCoordinator {
         guard let kind = FailureRecord.Kind(rawValue: failureClass.rawValue), fatal == nil,
             let stages = runningStages()
         else { return }
-        stages.writer.enqueue(
-            .failure(
-                FailureRecord(
-                    key: entry.key, url: entry.url.withoutCredentials.text,
-                    host: host, reason: reason, httpStatus: progress.httpStatus,
-                    curlCode: progress.curlCode, message: result.message ?? "",
-                    attempts: result.attempts, kind: kind, failedAt: wallClock())),
-            token: nil)
+        let record = FailureRecord(
+            key: entry.key, url: entry.url.withoutCredentials.text,
+            host: host, reason: reason, httpStatus: progress.httpStatus,
+            curlCode: progress.curlCode, message: result.message ?? "",
+            attempts: result.attempts, kind: kind, failedAt: wallClock())
+        // Before the row says what this run has found.
+        result.isKnown = isKnown(record)
+        stages.writer.enqueue(.failure(record), token: nil)
     }
 
     /// Decides at the end of a run which of its failures block, and until when.

@@ -54,6 +54,7 @@ package final class RunCoordinator {
     /// Why the run's start could not be noted, when it went on without.
     private(set) var lackOfRoom: FatalError?
     var outageRule = OutageRule()
+    var knownFailures = KnownFailures()
     var hasReadAll = false
     var fatal: FatalError?
     /// Whether some entries could not be read back from the temporary file.
@@ -221,9 +222,13 @@ package final class RunCoordinator {
         if fatal != nil { return 2 }
         if let stopSignal { return 128 + stopSignal }
         // What is left out is not warm either.
+        var failures = counters[.failed] + counters[.excluded]
+        switch configuration.countedFailures {
+        case .any: failures += counters[.blacklisted]
+        case .new: failures -= counters.knownFailures
+        }
         let isAccepted = configuration.tolerance.accepts(
-            failures: counters[.failed] + counters[.blacklisted] + counters[.excluded],
-            of: counters.entriesRead)
+            failures: failures, of: counters.entriesRead)
         return isAccepted ? 0 : 1
     }
 
@@ -308,13 +313,15 @@ package final class RunCoordinator {
     /// Gives a pending entry, and those that wait for it, their outcome.
     func finish(
         _ identifier: Int, _ outcome: Outcome, reason: FailureReason? = nil,
-        message: String? = nil
+        message: String? = nil, isKnown: Bool = false
     ) {
         guard let entry = pending.end(identifier, reason: reason) else {
             preconditionFailure("an entry has one outcome")
         }
         var result = entry.result(outcome, reason: reason, message: message)
+        result.isKnown = isKnown
         if outcome == .failed, let reason { remember(entry, reason, &result) }
+        if result.isKnown { counters.knownFailures += 1 }
         let fate = Fate(
             reason: reason, stored: result.stored, expiresAt: result.expiresAt,
             manifest: entry.manifest, line: entry.line)

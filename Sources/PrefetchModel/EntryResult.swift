@@ -10,6 +10,8 @@ package struct EntryResult: Sendable {
     package var outcome: Outcome
     /// Set exactly when the outcome is `failed`, or a `duplicate` of an entry that failed.
     package var reason: FailureReason?
+    /// Whether it failed in an earlier run, too, for the same reason and with the same status.
+    package var isKnown = false
     /// Details for people, one line; nil where there is nothing to add.
     package var message: String?
     /// The last response's status; nil when none arrived.

@@ -4,6 +4,8 @@ package struct RunCounters: Hashable, Sendable {
     /// By ``Outcome/index``.
     private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
     private var reasons: [FailureReason: Int] = [:]
+    /// Of those that failed, how many did so in an earlier run for the same reason.
+    package var knownFailures = 0
     /// Body bytes received, failed transfers included.
     package var bytesReceived = 0
     /// Bytes of the variants that this run stored, before equal content is shared.

@@ -35,6 +35,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "What is asked for again") var freshness: FreshnessOptions
     @OptionGroup(title: "What is stored") var storing: StoringOptions
     @OptionGroup(title: "What is shown") var showing: ShowingOptions
+    @OptionGroup(title: "Result") var result: ResultOptions
 
     func run() throws {
         let signals = try watchSignals()
@@ -58,7 +59,7 @@ struct RunCommand: ParsableCommand {
         signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
             reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
-        if summary.counters.entriesRead == 0, summary.exitStatus == 0 {
+        if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
             reporter.message("\(reader.names.joined(separator: ", ")): no entries")
         }
         var status = summary.exitStatus
@@ -86,7 +87,7 @@ struct RunCommand: ParsableCommand {
     }
 
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
-        let held = HeldCache(path: path, lock: limits.lock, isQuiet: showing.quiet)
+        let held = HeldCache(path: path, lock: result.lock, isQuiet: showing.quiet)
         do {
             return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
                 try OpenCache.openForRun(
@@ -140,6 +141,7 @@ struct RunCommand: ParsableCommand {
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         storing.apply(to: &configuration)
+        result.apply(to: &configuration)
         return configuration
     }
 }

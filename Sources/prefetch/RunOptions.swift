@@ -71,18 +71,6 @@ struct LimitOptions: ParsableArguments {
             "The budget for bodies and pixels over all stages.", valueName: "size"))
     var memory = SizeArgument(.mebibytes(256))
 
-    @Option(
-        name: .customLong("max-failures"),
-        help: ArgumentHelp(
-            "Failures, or their share of the entries, that still exit 0.", valueName: "n|p%"))
-    var tolerance = ToleranceArgument(.count(0))
-
-    @Option(
-        help: ArgumentHelp(
-            "While another run holds the cache: fail, skip, wait or wait=DURATION.",
-            valueName: "what"))
-    var lock: LockArgument = .fail
-
     func validate() throws {
         let positive = [
             ("--queue-capacity", queueCapacity), ("--jobs", jobs),
@@ -123,7 +111,6 @@ struct LimitOptions: ParsableArguments {
         configuration.maximumPixels = maximumPixels
         configuration.maximumDecodeTime = maximumDecodeTime.duration
         configuration.memory = memory.size
-        configuration.tolerance = tolerance.tolerance
     }
 }
 
