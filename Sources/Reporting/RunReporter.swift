@@ -76,6 +76,7 @@ package final class RunReporter: RunObserving, Sendable {
         reportsToStandardOutput = isStandardOutput ?? false
         var summary = SummaryText()
         summary.usesColor = configuration.usesColor
+        summary.isQuiet = configuration.verbosity == .quiet
         summary.hasReport = isStandardOutput != nil
         state = Monitor(
             State(
@@ -87,9 +88,13 @@ package final class RunReporter: RunObserving, Sendable {
     /// The first error of standard error, which hides everything after it.
     package var diagnosticsError: ReportingError? { state.withLock { $0.diagnosticsError } }
 
-    /// Everything when a report is written or with `-v`, else what failed, for the summary.
+    /// Everything when a report is written or with `-v`, else what the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
-        writesReport || configuration.verbosity == .verbose || outcome == .failed
+        switch outcome {
+        case .failed: true
+        case .blacklisted where configuration.verbosity != .quiet: true
+        default: writesReport || configuration.verbosity == .verbose
+        }
     }
 
     package func entryFinished(_ result: EntryResult) throws {

@@ -17,7 +17,10 @@ struct RunReporterTests {
     @Test func wantsOnlyWhatItShows() throws {
         var configuration = RunReporter.Configuration()
         let normal = RunReporter(configuration)
-        #expect(Outcome.allCases.filter(normal.wantsResults) == [.failed])
+        #expect(Outcome.allCases.filter(normal.wantsResults) == [.blacklisted, .failed])
+        configuration.verbosity = .quiet
+        #expect(Outcome.allCases.filter(RunReporter(configuration).wantsResults) == [.failed])
+        configuration.verbosity = .normal
         try Samples.withTemporaryPath { path in
             let reporting = RunReporter(configuration, report: try ReportWriter(path: path))
             #expect(Outcome.allCases.filter(reporting.wantsResults) == Outcome.allCases)
