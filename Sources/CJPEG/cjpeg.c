@@ -157,3 +157,11 @@ cjpeg_status cjpeg_encode(
     cjpeg_end(&s);
     return status;
 }
+
+// MARK: - Version
+
+// A bare number with two dots: nothing that C could take for a value.
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
+const char *cjpeg_library_version(void) { return TEXT(LIBJPEG_TURBO_VERSION); }

@@ -51,7 +51,10 @@ struct Prefetch: ParsableCommand {
 
     /// Help, the version, or what is wrong with the arguments.
     private static func say(_ error: any Error) {
-        let text = Array((fullMessage(for: error) + "\n").utf8)
+        var message = fullMessage(for: error)
+        // The parser takes its text at every start; the libraries are asked only when it is wanted.
+        if message == version, exitCode(for: error).isSuccess { message = VersionText.make() }
+        let text = Array((message + "\n").utf8)
         let output =
             exitCode(for: error).isSuccess
             ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")

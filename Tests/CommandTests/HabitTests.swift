@@ -40,6 +40,65 @@ struct HabitTests {
         }
     }
 
+    /// As they are loaded: what this process has loaded of them is the same.
+    @Test func theVersionNamesCommitSchemaAndLibraries() async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("--version")
+            let lines = result.output.split(separator: "\n").map(String.init)
+            let names = [
+                "prefetch", "commit", "cache schema", "libcurl", "SQLite", "libpng",
+                "libjpeg-turbo", "libdeflate", "zlib",
+            ]
+            try #require(lines.count == names.count, "\(result)")
+            for (line, name) in zip(lines, names) {
+                #expect(line.hasPrefix(name + " "), "\(line)")
+                #expect(line.count > name.count + 1)
+            }
+            let curl = try await Command(
+                executable: "/usr/bin/curl", arguments: ["-V"], environment: [:], folder: "/tmp"
+            ).run()
+            let version = try #require(curl.output.split(separator: " ").dropFirst().first)
+            #expect(lines[3].hasPrefix("libcurl \(version) ("), "\(lines[3])")
+            #expect(lines[3].contains("OpenSSL/") && lines[3].contains("nghttp2/"))
+            let schema = try await workspace.schemaVersion()
+            #expect(lines[2] == "cache schema \(schema)")
+            for arguments in [["stats", "--version"], ["run", "--version"]] {
+                let other = try await workspace.command(arguments).run()
+                #expect(other.output == result.output, "\(other)")
+            }
+        }
+    }
+
+    /// Told by the build, which asks git each time.
+    @Test func theVersionNamesTheCommitThatWasBuilt() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().path
+        func git(_ arguments: String...) async throws -> CommandResult {
+            try await Command(
+                executable: "/usr/bin/git", arguments: arguments,
+                environment: ["PATH": "/usr/bin:/bin", "HOME": "/"], folder: root
+            ).run()
+        }
+        try await withWorkspace { workspace in
+            let folder = workspace.folder + "/recorded"
+            let script = Command(
+                executable: root + "/Scripts/record-commit", arguments: [folder],
+                environment: ["PATH": "/usr/bin:/bin", "HOME": "/"], folder: workspace.folder)
+            #expect(try await script.run().status == 0)
+            let path = folder + "/Recorded.swift"
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            let head = try await git("rev-parse", "HEAD")
+            let hash = head.status == 0 ? "\"\(head.output.dropLast())\"" : "nil"
+            #expect(text.hasPrefix("let recordedHash: String? = \(hash)\nlet recordedChanges = "))
+            let written = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+            let time = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate]
+            #expect(try await script.run().status == 0)
+            let again = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(again[.modificationDate] as? Date == time as? Date)
+            #expect(again[.systemFileNumber] as? Int == written as? Int)
+        }
+    }
+
     @Test func theCacheMayBeNamedInFrontOfTheSubcommand() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
@@ -141,5 +200,14 @@ struct HabitTests {
                 #expect(!result.error.contains("\u{1B}"), "\(result)")
             }
         }
+    }
+}
+
+extension Workspace {
+    /// That of a cache made by the program itself.
+    fileprivate func schemaVersion() async throws -> String {
+        _ = try await prefetch([])
+        let rows = try await query("SELECT count(*) FROM grdb_migrations")
+        return try #require(rows.first?.first ?? nil)
     }
 }

@@ -14,6 +14,9 @@
 
 #pragma clang assume_nonnull begin
 
+/// The version of libjpeg-turbo that this was compiled with; the library has no function for it.
+const char *cjpeg_library_version(void);
+
 typedef enum {
     CJPEG_OK = 0,
     /// The data is damaged: an error, or a warning that means lost data.

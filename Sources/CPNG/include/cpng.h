@@ -243,6 +243,12 @@ uint8_t *_Nullable cpng_deflate(
 uint8_t *_Nullable cpng_inflate(
     const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length);
 
+/// The version of the libpng that is loaded.
+const char *cpng_library_version(void);
+
+/// The version of the libdeflate that this was compiled with.
+const char *cpng_deflate_version(void);
+
 /// CRC-32 of PNG section 5.4.
 uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 
