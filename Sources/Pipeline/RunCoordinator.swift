@@ -67,6 +67,7 @@ package final class RunCoordinator {
     /// Whether that time has come: nothing more is decoded.
     var isCancelling = false
     private var nextProgress: ContinuousClock.Instant
+    var holdUpWatch = HoldUpWatch()
 
     /// Of the ten seconds that a stop may take, those for finishing what runs.
     static let finishingTime = Duration.seconds(5)
@@ -273,10 +274,11 @@ package final class RunCoordinator {
         }
         if nextProgress <= now {
             nextProgress = now + RunCoordinator.progressInterval
-            observer.progressed(
-                RunProgress(
-                    counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
-                    elapsed: now - clockStart))
+            var progress = RunProgress(
+                counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
+                elapsed: now - clockStart)
+            progress.holdUp = holdUp(at: now)
+            observer.progressed(progress)
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
         if hasReadAll || isStopping, scheduler.isEmpty, derivations.isEmpty, inFlight == 0,

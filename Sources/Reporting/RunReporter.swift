@@ -124,6 +124,8 @@ package final class RunReporter: RunObserving, Sendable {
     package func progressed(_ progress: RunProgress) {
         let instant = configuration.now()
         state.withLock { state in
+            // Also while nothing is shown: the rates are those of the last seconds.
+            state.progressLine.observe(progress)
             if state.isStatusWanted {
                 state.isStatusWanted = false
                 state.show(line: state.progressLine.line(progress))

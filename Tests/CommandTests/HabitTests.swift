@@ -172,12 +172,58 @@ struct HabitTests {
                 running.signal(SIGUSR1)
                 try await eventually("the line") {
                     running.errorSoFar.hasPrefix("prefetch: 0/3 0%")
-                        && running.errorSoFar.hasSuffix("3 in flight\n")
+                        && running.errorSoFar.contains(", 3 in flight")
+                        && running.errorSoFar.hasSuffix("\n")
                 }
                 gate.open()
                 let result = await running.wait()
                 #expect(result.status == 0, "\(result)")
                 #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+            }
+        }
+    }
+
+    /// Two transfers at a time of the six that one of two hosts has.
+    @Test func theLineNamesTheHostThatHoldsTheRunUp() async throws {
+        try await withOrigin { quick in
+            try await withOrigin { slow in
+                let gate = Gate()
+                let urls = quick.serveImages(3) + slow.serveImages(6, gate: gate)
+                let host = String(slow.url("/").dropLast())
+                try await withWorkspace { workspace in
+                    let running = try workspace.prefetchCommand(
+                        urls, ["-q", "--host-concurrency", "2"]
+                    ).start()
+                    try await slow.wait(for: "two held") { $0.inFlight == 2 }
+                    let wanted = ", held up by \(host) (2 in flight, 4 waiting)\n"
+                    try await eventually("the line") {
+                        running.signal(SIGUSR1)
+                        return running.errorSoFar.contains(wanted)
+                    }
+                    gate.open()
+                    let result = await running.wait()
+                    #expect(result.status == 0, "\(result)")
+                }
+            }
+        }
+    }
+
+    @Test func aHostThatWantsToBeLeftAloneIsNamedWithItsTime() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in .unavailable(retryAfter: "100") }
+            let host = String(origin.url("/").dropLast())
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(
+                    [origin.url("/a.png"), origin.url("/b.png")], ["-q", "--retry", "1", "-j", "1"]
+                ).start()
+                try await origin.wait(for: "the first answer") { $0.answered == 1 }
+                try await eventually("the line") {
+                    running.signal(SIGUSR1)
+                    return running.errorSoFar.contains(
+                        "held up by \(host) (2 waiting, next request in 1 min ")
+                }
+                running.signal(SIGTERM)
+                #expect(await running.wait().signal == SIGTERM)
             }
         }
     }

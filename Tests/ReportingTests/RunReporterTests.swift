@@ -96,6 +96,31 @@ struct RunReporterTests {
                 """)
     }
 
+    /// Lines each half minute, and the one that SIGUSR1 asks for.
+    @Test func ratesAreThoseOfTheLastSecondsHoweverSeldomTheyAreShown() throws {
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.progress = .lines(from: .seconds(60))
+            let reporter = RunReporter(configuration)
+            for tenth in 1...600 {
+                var counters = RunCounters()
+                counters.entriesRead = 10_000
+                // A hundred a second for half a minute, and then ten.
+                counters.count(.fresh, times: min(tenth, 300) * 10 + max(0, tenth - 300))
+                if tenth == 450 { reporter.showStatus() }
+                reporter.progressed(
+                    RunProgress(
+                        counters: counters, inFlight: 1, isTotalKnown: true,
+                        elapsed: .milliseconds(100 * tenth)))
+            }
+        }
+        let rates = captured.error.split(separator: "\n").map { line in
+            line.split(separator: ", ").first { $0.hasSuffix("/s") }
+        }
+        #expect(rates.count == 2)
+        #expect(rates.allSatisfy { $0?.hasPrefix("10.") == true }, "\(captured.error)")
+    }
+
     @Test func messagesStandAboveTheProgressLine() throws {
         let clock = Monitor(ContinuousClock.now)
         let captured = try Samples.captured { output, error in
