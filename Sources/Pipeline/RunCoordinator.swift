@@ -204,11 +204,11 @@ package final class RunCoordinator {
     private func setDatabaseAside() {
         do throws(StorageError) {
             guard let name = try cache.setDatabaseAside(at: wallClock()) else {
-                fatal?.hint = "run again: a check finds no damage, so it may be the disk"
+                fatal?.hint = "run again: a check found no damage, so the disk may be at fault"
                 return
             }
             fatal?.hint =
-                "it is now \(name); run again: images come anew, and files that are the same stay"
+                "it is now \(name); run again: images are fetched again, files that are the same are kept"
         } catch {
             // The next run finds the damage, too.
         }

@@ -34,10 +34,13 @@ struct Prefetch: ParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         ccrash_install()
         OpenFiles.raiseLimit()
+        let arguments = CommandArguments.normalized(
+            Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
         do {
-            var command = try parseAsRoot(
-                CommandArguments.normalized(
-                    Array(CommandLine.arguments.dropFirst()), subcommands: subcommands))
+            if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
+                throw CleanExit.message(ShortHelp.text)
+            }
+            var command = try parseAsRoot(arguments)
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()

@@ -9,8 +9,8 @@ struct ResultOptions: ParsableArguments {
         name: .customLong("fail-on"),
         help: ArgumentHelp(
             """
-            Failures that make the exit status 1: any, or only new ones. With new, blacklisted URLs \
-            do not count, and neither do those that fail again for the reason they failed for before.
+            Which failures make the exit status 1. With new, blacklisted URLs do not count, and \
+            neither do entries that fail again for the same reason.
             """, valueName: "which"))
     var countedFailures: CountedFailures = .any
 
@@ -18,8 +18,8 @@ struct ResultOptions: ParsableArguments {
         name: .customLong("max-failures"),
         help: ArgumentHelp(
             """
-            How many of the failures that --fail-on counts, or what share of all entries, still \
-            exit with 0.
+            How many of the failures that --fail-on counts, or what share of all entries, are \
+            tolerated with exit status 0.
             """, valueName: "n|p%"))
     var tolerance = ToleranceArgument(.count(0))
 
