@@ -175,7 +175,7 @@ package enum RefreshMode: String, CaseIterable, Sendable {
 package enum CountedFailures: String, CaseIterable, Sendable {
     /// All of them, and what is blacklisted.
     case any
-    /// Those that the run before did not have: neither what is blacklisted nor what failed again for the
+    /// Those that earlier runs did not have: neither what is blacklisted nor what failed again for the
     /// same reason.
     case new
 }

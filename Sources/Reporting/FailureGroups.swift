@@ -52,7 +52,11 @@ struct FailureGroups: Sendable {
             || sampleBytes >= FailureGroups.mostSampleBytes
         {
             // As many of these as there are reasons.
-            cause.place = .elsewhere
+            if case .host = cause.place {
+                cause.place = .elsewhere
+            } else {
+                cause.place = .here(problem: "")
+            }
             cause.httpStatus = nil
             if count(cause) { return }
         }

@@ -11,7 +11,8 @@ package import PrefetchModel
 /// that has gone (`--report - | head`): one line says so, and the run goes on without a report.
 package final class RunReporter: RunObserving, Sendable {
     package enum Verbosity: Sendable {
-        /// No progress line; the summary's text only when the exit status is not 0.
+        /// No progress line; the summary's text only when the exit status is not 0, and then without
+        /// what earlier runs have told of.
         case quiet
         case normal
         /// A line for each entry, too.

@@ -198,6 +198,11 @@ struct SummaryTextTests {
         #expect(
             ordered.first?.line == "500 at other hosts: connect, first m.txt:257: "
                 + "https://h257/257.jpg: 404 Not Found")
+        groups.note(Samples.failed(line: 1, reason: .invalidEntry, message: "m.txt:1: odd"))
+        groups.note(Samples.failed(line: 2, reason: .invalidEntry, message: "m.txt:2: odder"))
+        let lines = groups.ordered(outage: nil) { $0.reason == .invalidEntry }.map(\.line)
+        #expect(
+            lines == ["2 entries: invalid-entry, first m.txt:1: https://example.org/1.jpg: odd"])
         var large = FailureGroups()
         let name = String(repeating: "a", count: 60_000)
         for line in 1...100 { large.note(Samples.failed(line: line, host: "\(name)\(line)")) }
