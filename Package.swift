@@ -35,8 +35,8 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "CCrash", "CLinux", "CacheStorage", "Manifests", "Pipeline", "PrefetchModel",
-                "Reporting", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Manifests", "Pipeline",
+                "PrefetchModel", "Reporting", "URLParsing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -83,6 +83,9 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "Reporting", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
+        // The commit, which `prefetch --version` tells.
+        .target(name: "BuildRecord", swiftSettings: strict, plugins: ["CommitRecorder"]),
+        .plugin(name: "CommitRecorder", capability: .buildTool()),
 
         .testTarget(
             name: "CacheStorageTests", dependencies: ["CacheStorage", "PrefetchModel"],

@@ -305,7 +305,7 @@ def versions(names):
         "Python": lambda: f"Python {platform.python_version()}",
         "SQLite": lambda: f"SQLite {sqlite3.sqlite_version} (in Python)",
         "Swift": lambda: first_line("swift", "--version"),
-        "prefetch": lambda: f"prefetch {first_line(program(), '--version')}",
+        "prefetch": lambda: first_line(program(), "--version"),
     }
     return ", ".join(known[name]() for name in names)
 

@@ -160,7 +160,8 @@ cjpeg_status cjpeg_encode(
 
 // MARK: - Version
 
-#define TEXT_OF(tokens) #tokens
-#define EXPANDED_TEXT_OF(macro) TEXT_OF(macro)
+// A bare number with two dots: nothing that C could take for a value.
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
 
-const char *cjpeg_library_version(void) { return EXPANDED_TEXT_OF(LIBJPEG_TURBO_VERSION); }
+const char *cjpeg_library_version(void) { return TEXT(LIBJPEG_TURBO_VERSION); }

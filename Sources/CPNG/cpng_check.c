@@ -171,3 +171,7 @@ cpng_status cpng_check_rows(
     free(buffer);
     return status;
 }
+
+const char *cpng_library_version(void) { return png_get_libpng_ver(NULL); }
+
+const char *cpng_deflate_version(void) { return LIBDEFLATE_VERSION_STRING; }

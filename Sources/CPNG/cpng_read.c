@@ -282,5 +282,3 @@ void cpng_image_free(cpng_image *image) {
     free(image->rows);
     image->rows = NULL;
 }
-
-const char *cpng_library_version(void) { return png_get_libpng_ver(NULL); }

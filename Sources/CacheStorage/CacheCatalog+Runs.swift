@@ -22,8 +22,8 @@ extension CacheCatalog {
         package let manifest: String
         /// Nil for a run without an end. Reasons are not kept.
         package let counters: RunCounters?
-        /// Failures that were not known before the run; nil for runs without an end, and of older
-        /// versions.
+        /// Failures that no earlier run had for the same reason; nil for runs without an end, and of
+        /// older versions.
         package let newFailures: Int?
     }
 
@@ -62,7 +62,9 @@ extension CacheCatalog {
                     } ?? (mayRun ? .running : .killed),
                     manifest: try rows.text(4),
                     counters: members.isEmpty ? nil : RunCounters(members),
-                    newFailures: members[RunLog.newFailuresName]))
+                    newFailures: members[RunLog.knownFailuresName].map {
+                        max(0, members[Outcome.failed.rawValue, default: 0] - $0)
+                    }))
         }
         return runs
     }
@@ -82,7 +84,7 @@ extension CacheCatalog {
 }
 
 extension RunCounters {
-    /// Takes what ``RunLog/end(_:at:exitStatus:counters:newFailures:)`` has written.
+    /// Takes what ``RunLog/end(_:at:exitStatus:counters:)`` has written.
     fileprivate init(_ members: [String: Int]) {
         self.init()
         entriesRead = members["entries", default: 0]

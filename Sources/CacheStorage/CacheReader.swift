@@ -247,6 +247,15 @@ package final class CacheReader {
             }
         }
     }
+
+    /// What the row of a host says, whatever its time; nil where there is none.
+    package func hostState(of host: String) throws(StorageError) -> HostState? {
+        try database.read("looking up a host") { database in
+            try PreparedStatement(
+                database, sql: "SELECT \(HostState.columns) FROM host WHERE host = ?"
+            ).first(.text(host)) { try HostState($0) } ?? nil
+        }
+    }
 }
 
 /// Valid on the thread that made it; GRDB would allow more, the memo would not.

@@ -71,10 +71,6 @@ package struct FailureRecord: Sendable {
         conditions = try row.optionalText(13)
     }
 
-    /// Whether it had failed before the run of the last failure. A run notes a failure once, and a new
-    /// row gets one time for both.
-    fileprivate var isKnownBefore: Bool { firstFailedAt != lastFailedAt }
-
     /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
     /// run blocks nothing. What was known of another URL under the same key is forgotten.
     func note(in database: Database, run: Int64) throws {
@@ -127,14 +123,11 @@ package struct FailureLog: Sendable {
     /// the run. It gives both anew, and until when the URL is blocked; nil leaves them as they were,
     /// which is for failures that say nothing about their URL.
     ///
-    /// - Returns: how many of them were known before the run.
     /// - Throws: when the database cannot be written; nothing is settled then.
-    @discardableResult
     package func settle(
         run: Int64, _ decide: (FailureRecord) -> Settlement?
-    ) throws(StorageError) -> Int {
+    ) throws(StorageError) {
         try database.write("settling failures") { database in
-            var known = 0
             let update = try database.makeStatement(
                 sql: """
                     UPDATE failure SET class = ?2, runs_in_a_row = ?3, blocked_until = ?4
@@ -142,7 +135,6 @@ package struct FailureLog: Sendable {
                     """)
             try FailureLog.forEachPiece(in: database, run: run) { records in
                 for record in records {
-                    if record.isKnownBefore { known += 1 }
                     guard let decision = decide(record) else { continue }
                     try update.execute(arguments: [
                         record.key, decision.kind.rawValue, decision.runsInARow,
@@ -152,7 +144,6 @@ package struct FailureLog: Sendable {
             }
             try database.execute(
                 sql: "UPDATE failure SET run_id = NULL WHERE run_id = ?", arguments: [run])
-            return known
         }
     }
 

@@ -30,7 +30,7 @@ package struct HostState: Hashable, Sendable {
     }
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    fileprivate init?(_ row: PreparedStatement) throws {
+    init?(_ row: PreparedStatement) throws {
         guard let concurrency = Int(exactly: try row.optionalInteger(1) ?? 1),
             let failures = Int(exactly: try row.integer(2))
         else { return nil }
@@ -41,7 +41,7 @@ package struct HostState: Hashable, Sendable {
         guard !host.isEmpty, concurrency >= 1, failuresInARow >= 0 else { return nil }
     }
 
-    fileprivate static let columns = """
+    static let columns = """
         host, concurrency, failures_in_a_row, cooling_until, updated_at
         """
 }

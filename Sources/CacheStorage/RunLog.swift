@@ -157,7 +157,7 @@ package struct RunLog: Sendable {
     /// Notes that a run begins, in the machine's present boot if that is known, and whether each of
     /// its files is on the disk before its row is committed.
     ///
-    /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:newFailures:)``.
+    /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
     /// - Throws: when the database cannot be written.
     package func begin(
         manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true
@@ -176,21 +176,20 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// The member of `counters` for failures that were not known before the run.
-    static let newFailuresName = "new_failures"
+    /// The member of `counters` for failures that an earlier run had, too.
+    static let knownFailuresName = "known_failures"
 
-    /// Notes that a run has ended. `newFailures` counts the failures that were not known before it.
+    /// Notes that a run has ended.
     package func end(
-        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters,
-        newFailures: Int? = nil
+        _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
     ) throws(StorageError) {
         // Names of ours and whole numbers: nothing in this JSON needs escaping.
         let members =
             [
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
+                (RunLog.knownFailuresName, counters.knownFailures),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
-            + (newFailures.map { [(RunLog.newFailuresName, $0)] } ?? [])
             // What could not be tidied up now may be next time.
             + (content.untidy == nil ? [] : [("strays", 1)])
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"

@@ -103,8 +103,8 @@ import PrefetchModel
 //   manifest       TEXT     the manifests' names, separated by newlines
 //   exit_status    INTEGER  NULL like ended_at
 //   counters       TEXT     JSON object: entries, requests, bytes_received, bytes_stored, one member
-//                           per outcome, and new_failures: those that were not known before the run,
-//                           missing in rows of older versions
+//                           per outcome, and known_failures: those of `failed` that an earlier run had
+//                           for the same reason; missing in rows of older versions
 //   boot_id        TEXT     the machine's boot that it ran in (/proc/sys/kernel/random/boot_id);
 //                           NULL where the system does not say, and in rows of older versions
 //   files_synced   INTEGER  1 when its files are on the disk if their rows are: they were before

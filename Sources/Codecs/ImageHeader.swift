@@ -172,8 +172,8 @@ package func header(
     // Neither factor has more than 31 bits.
     if result.pixels > limits.maximumPixels {
         throw .tooManyPixels(
-            "\(result.widthInPixels)×\(result.heightInPixels) pixels, more than "
-                + "\(limits.maximumPixels)")
+            "\(result.widthInPixels)×\(result.heightInPixels) pixels, more than --max-pixels "
+                + "(\(limits.maximumPixels))")
     }
     return result
 }

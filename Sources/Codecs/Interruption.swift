@@ -42,7 +42,7 @@ final class Interruption {
     /// What an interrupted call of C ends with.
     var error: CodecError {
         pointer.pointee.cause == CINTERRUPTION_CANCELLED
-            ? .cancelled : .limitExceeded("more processor time than allowed")
+            ? .cancelled : .limitExceeded("more processor time than --max-decode-time allows")
     }
 
     /// Ends the work if it was interrupted: to be called before going by what C has found or made

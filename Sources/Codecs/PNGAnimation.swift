@@ -156,7 +156,8 @@ extension PNGFile {
             let (bytes, overflows) = stride.multipliedReportingOverflow(by: frame.height)
             guard !overflows, bytes <= rest else {
                 throw .tooManyPixels(
-                    "an animation of more than \(most) bytes unpacked, in all its frames")
+                    "an animation whose frames unpack to more than \(most) bytes, "
+                        + "\(PNGAnimation.maximumBytesPerPixel) for each of --max-pixels")
             }
             rest -= bytes
         }

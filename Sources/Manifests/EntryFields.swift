@@ -60,19 +60,19 @@ struct EntryFields {
         _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>
     ) throws(EntryBatch.Problem) {
         guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
-            throw EntryFields.problem("text without '=' behind the URL")
+            throw EntryFields.problem("text without '=' after the URL")
         }
         let name = line[range.lowerBound..<equals]
         let value = (equals + 1)..<range.upperBound
         if name.elementsEqual("priority".utf8) {
-            guard priority == nil else { throw EntryFields.problem("the field 'priority' twice") }
+            guard priority == nil else { throw EntryFields.problem("duplicate field 'priority'") }
             priority = try EntryFields.priority(line[value])
         } else if name.elementsEqual("key".utf8) {
-            guard key == nil else { throw EntryFields.problem("the field 'key' twice") }
+            guard key == nil else { throw EntryFields.problem("duplicate field 'key'") }
             try EntryFields.checkKey(UnsafeBufferPointer(rebasing: line[value]))
             key = value
         } else if name.elementsEqual("ttl".utf8) {
-            guard timeToLive == nil else { throw EntryFields.problem("the field 'ttl' twice") }
+            guard timeToLive == nil else { throw EntryFields.problem("duplicate field 'ttl'") }
             timeToLive = try EntryFields.timeToLive(line[value])
         } else if name.elementsEqual("header".utf8) {
             try addHeader(line[value])
@@ -97,8 +97,8 @@ struct EntryFields {
             throw EntryFields.problem(error.message)
         }
         guard !attributes.contains(where: { $0.name.utf8.elementsEqual(name.utf8) }) else {
-            let shown = EntryFields.shown(field).map { "the field '\($0)'" }
-            throw EntryFields.problem("\(shown ?? "an attribute") twice")
+            let shown = EntryFields.shown(field).map { "field '\($0)'" }
+            throw EntryFields.problem("duplicate \(shown ?? "attribute")")
         }
         guard attributes.count < EntryExtras.maximumAttributes else {
             throw EntryFields.problem("more than \(EntryExtras.maximumAttributes) attributes")
@@ -166,7 +166,7 @@ struct EntryFields {
         }
         // The ASCII ones are refused in every line.
         guard !text.unicodeScalars.contains(where: { (0x80...0x9F).contains($0.value) }) else {
-            throw problem("the key has a control character")
+            throw problem("the key contains a control character")
         }
     }
 
@@ -174,7 +174,7 @@ struct EntryFields {
         _ name: Slice<UnsafeBufferPointer<UInt8>>
     ) -> EntryBatch.Problem {
         guard let text = shown(name) else {
-            return problem("an unknown field behind the URL")
+            return problem("an unknown field after the URL")
         }
         if laterFields.contains(text) { return problem("field '\(text)' is not supported yet") }
         return problem("unknown field '\(text)'")

@@ -208,7 +208,7 @@ final class LineReading: @unchecked Sendable {
         }
         guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw EntryBatch.Problem(
-                reason: .invalidEntry, message: "a control character in the line")
+                reason: .invalidEntry, message: "the line contains a control character")
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
         let fields = try EntryFields(bytes, from: end)
@@ -238,7 +238,7 @@ final class LineReading: @unchecked Sendable {
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             throw ManifestError(
                 path: source.name, operation: .decode,
-                message: "is UTF-16, and has to be UTF-8")
+                message: "is UTF-16, but manifests must be UTF-8")
         }
         guard bytes.starts(with: [0xEF, 0xBB, 0xBF]) else { return bytes }
         return UnsafeBufferPointer(rebasing: bytes.dropFirst(3))

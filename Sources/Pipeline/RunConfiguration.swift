@@ -62,6 +62,7 @@ package struct RunConfiguration: Sendable {
     package var durability: MetadataWriter.Durability = .normal
     /// Failures that still count as success.
     package var tolerance: FailureTolerance = .count(0)
+    package var countedFailures = CountedFailures.any
     package var userAgent: String
     /// What requests carry, and the way that they take.
     package var requests = RequestSettings()
@@ -168,6 +169,15 @@ package enum RefreshMode: String, CaseIterable, Sendable {
 
     /// Whether also what is fresh is asked for.
     var asksForFresh: Bool { self == .all || self == .force }
+}
+
+/// Which failures decide the exit status.
+package enum CountedFailures: String, CaseIterable, Sendable {
+    /// All of them, and what is blacklisted.
+    case any
+    /// Those that earlier runs did not have: neither what is blacklisted nor what failed again for the
+    /// same reason.
+    case new
 }
 
 /// How many failures a run may have and still exit with 0.

@@ -301,13 +301,13 @@ extension EntryState {
 }
 
 extension FailureRecord {
-    /// Why an entry is not asked for, in one line.
+    /// Why an entry is not asked for, and when it is again, in one line.
     fileprivate var blockMessage: String {
         let status = httpStatus.map { " \($0)" } ?? ""
         let kind = reason == .httpStatus ? "HTTP\(status)" : reason.rawValue
-        let until = blockedUntil.map { ", not asked again before \($0)" } ?? ""
-        return "failed in \(runsInARow) \(runsInARow == 1 ? "run" : "runs in a row") with \(kind)"
-            + "\(until)"
+        let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
+        let until = blockedUntil.map { "; next try after \($0)" } ?? ""
+        return "failed with \(kind)\(runs)\(until)"
     }
 }
 

@@ -25,26 +25,23 @@ extension RunCoordinator {
         guard let kind = FailureRecord.Kind(rawValue: failureClass.rawValue), fatal == nil,
             let stages = runningStages()
         else { return }
-        stages.writer.enqueue(
-            .failure(
-                FailureRecord(
-                    key: entry.key, url: entry.url.withoutCredentials.text,
-                    host: host, reason: reason, httpStatus: progress.httpStatus,
-                    curlCode: progress.curlCode, message: result.message ?? "",
-                    attempts: result.attempts, kind: kind, failedAt: wallClock(),
-                    conditions: FailureConditions(of: reason) {
-                        facts.value(of: $0, url: entry.url, extras: entry.extras)
-                    }.text)),
-            token: nil)
+        let record = FailureRecord(
+            key: entry.key, url: entry.url.withoutCredentials.text,
+            host: host, reason: reason, httpStatus: progress.httpStatus,
+            curlCode: progress.curlCode, message: result.message ?? "",
+            attempts: result.attempts, kind: kind, failedAt: wallClock(),
+            conditions: FailureConditions(of: reason) {
+                facts.value(of: $0, url: entry.url, extras: entry.extras)
+            }.text)
+        // Before the row says what this run has found.
+        result.isKnown = isKnown(record)
+        stages.writer.enqueue(.failure(record), token: nil)
     }
 
     /// Decides at the end of a run which of its failures block, and until when.
-    ///
-    /// - Returns: how many of them were known before the run. What is never remembered, such as a bad
-    ///   line, is not.
-    func settleFailures(of run: Int64, outage: Outage?) throws(StorageError) -> Int {
-        guard stages != nil else { return 0 }
-        return try cache.failures.settle(run: run) { record in
+    func settleFailures(of run: Int64, outage: Outage?) throws(StorageError) {
+        guard stages != nil else { return }
+        try cache.failures.settle(run: run) { record in
             let isExplained =
                 outage.map {
                     outageRule.explains(

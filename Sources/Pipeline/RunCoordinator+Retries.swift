@@ -147,7 +147,7 @@ extension RunCoordinator {
             retries.withdraw()
             return finish(
                 identifier, .failed, reason: failure.reason,
-                message: "\(failure.message); not tried again: \(text)")
+                message: "\(failure.message); not retried: \(text)")
         }
         if progress.start == nil {
             // It would have failed like the others of its host.
@@ -155,7 +155,9 @@ extension RunCoordinator {
                 host: entry.url.origin, reason: reason,
                 httpStatus: reason == .httpStatus ? 503 : nil)
         }
-        finish(identifier, .failed, reason: reason, message: "not asked for: \(text)")
+        finish(
+            identifier, .failed, reason: reason, message: "not requested: \(text)",
+            isKnown: progress.start == nil && wasGivenUpBefore(progress.target.origin, cause))
     }
 
     private func explanation(
@@ -168,7 +170,7 @@ extension RunCoordinator {
         case .overloaded(answers: let count):
             return (
                 .httpStatus,
-                "\(host) said \(count) times in a row that it has too much to do"
+                "\(host) answered 429 or 503 \(count) times in a row"
             )
         case .unreachable(let reason, failures: let count):
             return (reason, "\(host) gave no answer \(count) times in a row (\(reason.rawValue))")

@@ -198,8 +198,21 @@ extension RunCoordinator {
         case (301, _), (302, _), (303, _), (307, _), (308, _):
             follow(response, from: address, for: identifier, progress)
         default:
-            failed(identifier, .httpStatus, "HTTP \(response.status)")
+            failed(identifier, .httpStatus, RunCoordinator.message(ofStatus: response.status))
         }
+    }
+
+    /// The status, and the flags that may mend it.
+    private static func message(ofStatus status: Int) -> String {
+        let remedy =
+            switch status {
+            case 401: ": credentials are wanted, see --user, --netrc and --header"
+            case 403: ": access is denied; see --user, --netrc, --header and --user-agent"
+            case 407: ": the proxy wants credentials, see --proxy"
+            case 429: ": too many requests; see --host-concurrency and --host-interval"
+            default: ""
+            }
+        return "HTTP \(status)\(remedy)"
     }
 
     /// Until when a response may be used; nil, and the entry has failed, when it must not be
@@ -217,7 +230,8 @@ extension RunCoordinator {
         case .uncacheable:
             finish(
                 identifier, .failed, reason: .uncacheable,
-                message: "the origin forbids storing it (Cache-Control: no-store)")
+                message:
+                    "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that")
             return nil
         }
     }
@@ -330,13 +344,14 @@ extension RunCoordinator {
         }
         guard mayLead(from: progress.target, to: target) else {
             return refuse(
-                "a redirect from https to \(target), which is followed with --allow-downgrade only")
+                "a redirect from https to \(target), which takes --allow-downgrade")
         }
         guard !progress.hasVisited(target) else {
             return refuse("a redirect loop, back to \(target)")
         }
         guard progress.visited.count <= configuration.maximumRedirects else {
-            return refuse("more than \(configuration.maximumRedirects) redirects")
+            return refuse(
+                "more redirects than --max-redirects (\(configuration.maximumRedirects))")
         }
         guard !isStopping, let entry = pending[identifier] else {
             return finish(identifier, .cancelled)

@@ -57,6 +57,7 @@ package final class RunCoordinator {
     /// Why the run's start could not be noted, when it went on without.
     private(set) var lackOfRoom: FatalError?
     var outageRule = OutageRule()
+    var knownFailures = KnownFailures()
     var hasReadAll = false
     var fatal: FatalError?
     /// Whether some entries could not be read back from the temporary file.
@@ -71,6 +72,7 @@ package final class RunCoordinator {
     private var nextProgress: ContinuousClock.Instant
     /// Lines of warm entries that are still to be reported: a part of those of the batch in work.
     private var warmLines: (lines: WarmLines, range: Range<Int>)?
+    var holdUpWatch = HoldUpWatch()
 
     /// Of the ten seconds that a stop may take, those for finishing what runs.
     static let finishingTime = Duration.seconds(5)
@@ -158,11 +160,10 @@ package final class RunCoordinator {
         if let logged, fatal?.isDamage != true {
             do throws(StorageError) {
                 try cache.checkHold()
-                let known = try settleFailures(of: logged, outage: outage)
+                try settleFailures(of: logged, outage: outage)
                 try rememberHosts()
                 try cache.log.end(
-                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters,
-                    newFailures: max(0, counters[.failed] - known))
+                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
                 reader = nil
                 try cache.close()
             } catch {
@@ -209,11 +210,11 @@ package final class RunCoordinator {
     private func setDatabaseAside() {
         do throws(StorageError) {
             guard let name = try cache.setDatabaseAside(at: wallClock()) else {
-                fatal?.hint = "run again: a check finds no damage, so it may be the disk"
+                fatal?.hint = "run again: a check found no damage, so the disk may be at fault"
                 return
             }
             fatal?.hint =
-                "it is now \(name); run again: images come anew, and files that are the same stay"
+                "it is now \(name); run again: images are fetched again, files that are the same are kept"
         } catch {
             // The next run finds the damage, too.
         }
@@ -233,9 +234,13 @@ package final class RunCoordinator {
         if fatal != nil { return 2 }
         if let stopSignal { return 128 + stopSignal }
         // What is left out is not warm either.
+        var failures = counters[.failed] + counters[.excluded]
+        switch configuration.countedFailures {
+        case .any: failures += counters[.blacklisted]
+        case .new: failures -= counters.knownFailures
+        }
         let isAccepted = configuration.tolerance.accepts(
-            failures: counters[.failed] + counters[.blacklisted] + counters[.excluded],
-            of: counters.entriesRead)
+            failures: failures, of: counters.entriesRead)
         return isAccepted ? 0 : 1
     }
 
@@ -280,10 +285,11 @@ package final class RunCoordinator {
         }
         if nextProgress <= now {
             nextProgress = now + RunCoordinator.progressInterval
-            observer.progressed(
-                RunProgress(
-                    counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
-                    elapsed: now - clockStart))
+            var progress = RunProgress(
+                counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
+                elapsed: now - clockStart)
+            progress.holdUp = holdUp(at: now)
+            observer.progressed(progress)
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
         if hasReadAll || isStopping, isQueueEmpty, derivations.isEmpty, inFlight == 0,
@@ -320,13 +326,15 @@ package final class RunCoordinator {
     /// Gives a pending entry, and those that wait for it, their outcome.
     func finish(
         _ identifier: Int, _ outcome: Outcome, reason: FailureReason? = nil,
-        message: String? = nil
+        message: String? = nil, isKnown: Bool = false
     ) {
         guard let entry = pending.end(identifier, reason: reason) else {
             preconditionFailure("an entry has one outcome")
         }
         var result = entry.result(outcome, reason: reason, message: message)
+        result.isKnown = isKnown
         if outcome == .failed, let reason { remember(entry, reason, &result) }
+        if result.isKnown { counters.knownFailures += 1 }
         let fate = Fate(
             reason: reason, stored: result.stored, expiresAt: result.expiresAt,
             manifest: entry.manifest, line: entry.line)

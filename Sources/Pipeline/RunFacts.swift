@@ -48,7 +48,7 @@ struct RunFacts: Sendable {
         case .checksStructure:
             RunFacts.text(
                 configuration.recipe.encoding == .original && configuration.check == .structure)
-        case .codecs: decoderVersions
+        case .codecs: CodecLibraries.decoders
         }
     }
 

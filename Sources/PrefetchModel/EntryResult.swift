@@ -11,6 +11,8 @@ package struct EntryResult: Sendable {
     /// Set exactly when the outcome is `failed`, a `duplicate` of an entry that failed, or
     /// `blacklisted`: then why it failed before.
     package var reason: FailureReason?
+    /// Whether it failed in an earlier run, too, for the same reason and with the same status.
+    package var isKnown = false
     /// Details for people, one line; nil where there is nothing to add.
     package var message: String?
     /// Until when a `blacklisted` entry is not asked for; nil for every other.

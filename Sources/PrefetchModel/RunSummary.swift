@@ -4,6 +4,8 @@ package struct RunCounters: Hashable, Sendable {
     /// By ``Outcome/index``.
     private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
     private var reasons: [FailureReason: Int] = [:]
+    /// Of those that failed, how many did so in an earlier run for the same reason.
+    package var knownFailures = 0
     /// Body bytes received, failed transfers included.
     package var bytesReceived = 0
     /// Bytes of the variants that this run stored, before equal content is shared.
@@ -58,6 +60,25 @@ package struct RunSummary: Sendable {
     }
 }
 
+/// A host that keeps a run from going faster.
+package struct HoldUp: Hashable, Sendable {
+    /// Scheme, host and port.
+    package var host: String
+    /// Its transfers on the wire.
+    package var inFlight: Int
+    /// Entries that wait for it, retries included.
+    package var waiting: Int
+    /// How long it is left alone from now on; nil when it is being asked.
+    package var pause: Duration?
+
+    package init(host: String, inFlight: Int, waiting: Int, pause: Duration? = nil) {
+        self.host = host
+        self.inFlight = inFlight
+        self.waiting = waiting
+        self.pause = pause
+    }
+}
+
 /// A moment of a run, for the progress line.
 package struct RunProgress: Sendable {
     package var counters: RunCounters
@@ -66,6 +87,8 @@ package struct RunProgress: Sendable {
     /// Whether every manifest has been read, so that ``RunCounters/entriesRead`` is the total.
     package var isTotalKnown: Bool
     package var elapsed: Duration
+    /// The host that the run waits for above all, while more transfers could run; nil for none.
+    package var holdUp: HoldUp?
 
     package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {
         self.counters = counters

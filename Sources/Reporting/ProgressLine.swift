@@ -1,7 +1,11 @@
 package import PrefetchModel
 
 /// The one line on a terminal that shows where a run is:
-/// `prefetch: 1234/3000 41%, 712/s, 81.2 MiB, 12.3 MiB/s, 32 in flight, 3 failed, 4 s left`.
+/// `prefetch: 1234/3000 41%, 12.0/s, 81.2 MiB, 1.30 MiB/s, 8 in flight, 3 failed, 2 min 27 s left,
+/// held up by https://example.com (8 in flight, 1758 waiting)`.
+///
+/// The rates are those of the last seconds. The host at the end has the most to do, and keeps the run
+/// from having more transfers.
 ///
 /// ASCII only, so that its length is its width. On a narrow terminal whole parts are left out, the
 /// least needed first. The cursor is never hidden: a killed run leaves the terminal as it was.
@@ -41,7 +45,8 @@ package struct ProgressLine: Sendable {
         return text(progress, width: .max)
     }
 
-    private mutating func observe(_ progress: RunProgress) {
+    /// Takes note of where the run is, for the rates.
+    package mutating func observe(_ progress: RunProgress) {
         rates.observe(
             seconds: progress.elapsed.secondsValue, entriesDone: progress.counters.entriesDone,
             bytesReceived: progress.counters.bytesReceived)
@@ -84,10 +89,10 @@ package struct ProgressLine: Sendable {
         }
         parts.append(Part(text: "\(rateText(rates.entriesPerSecond))/s", rank: 3))
         if counters.bytesReceived > 0 {
-            parts.append(Part(text: ByteCount(counters.bytesReceived).description, rank: 4))
-            parts.append(Part(text: byteRateText(rates.bytesPerSecond), rank: 5))
+            parts.append(Part(text: ByteCount(counters.bytesReceived).description, rank: 5))
+            parts.append(Part(text: byteRateText(rates.bytesPerSecond), rank: 6))
         }
-        parts.append(Part(text: "\(progress.inFlight) in flight", rank: 6))
+        parts.append(Part(text: "\(progress.inFlight) in flight", rank: 7))
         if counters[.failed] > 0 {
             parts.append(Part(text: "\(counters[.failed]) failed", rank: 1))
         }
@@ -95,6 +100,17 @@ package struct ProgressLine: Sendable {
         if progress.isTotalKnown, left > 0, let seconds = rates.secondsLeft(entries: left) {
             parts.append(Part(text: "\(wholeDurationText(seconds: seconds)) left", rank: 2))
         }
+        if let holdUp = progress.holdUp { parts.append(Part(text: text(of: holdUp), rank: 4)) }
         return parts
+    }
+
+    private func text(of holdUp: HoldUp) -> String {
+        var details: [String] = []
+        if holdUp.inFlight > 0 { details.append("\(holdUp.inFlight) in flight") }
+        if holdUp.waiting > 0 { details.append("\(holdUp.waiting) waiting") }
+        if let pause = holdUp.pause {
+            details.append("next request in \(wholeDurationText(seconds: pause.secondsValue))")
+        }
+        return "held up by \(printable(holdUp.host)) (\(details.joined(separator: ", ")))"
     }
 }

@@ -160,6 +160,7 @@ extension JSONObjectWriter {
         beginObject(named: "reasons")
         for reason in FailureReason.allCases { integer(.text(reason.rawValue), counters[reason]) }
         endObject()
+        integer("known_failures", counters.knownFailures)
         integer("requests", counters.requests)
         integer("bytes_received", counters.bytesReceived)
         integer("bytes_stored", counters.bytesStored)
@@ -191,6 +192,8 @@ extension JSONObject {
     ///   `entries`.
     /// - `reasons`: an object with the count of every ``FailureReason``, zeros included, so that a
     ///   reader never has to tell a missing member from a zero; they add up to `outcomes.failed`.
+    /// - `known_failures`: entries that failed in an earlier run for the same reason, part of
+    ///   `outcomes.failed`.
     /// - `requests`, `bytes_received`, `bytes_stored`: numbers.
     /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
     /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null when no time

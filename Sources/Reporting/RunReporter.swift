@@ -11,7 +11,8 @@ package import PrefetchModel
 /// that has gone (`--report - | head`): one line says so, and the run goes on without a report.
 package final class RunReporter: RunObserving, Sendable {
     package enum Verbosity: Sendable {
-        /// No progress line; the summary's text only when the exit status is not 0.
+        /// No progress line; the summary's text only when the exit status is not 0, and then without
+        /// what earlier runs have told of.
         case quiet
         case normal
         /// A line for each entry, too.
@@ -76,6 +77,7 @@ package final class RunReporter: RunObserving, Sendable {
         reportsToStandardOutput = isStandardOutput ?? false
         var summary = SummaryText()
         summary.usesColor = configuration.usesColor
+        summary.isQuiet = configuration.verbosity == .quiet
         summary.hasReport = isStandardOutput != nil
         state = Monitor(
             State(
@@ -87,9 +89,13 @@ package final class RunReporter: RunObserving, Sendable {
     /// The first error of standard error, which hides everything after it.
     package var diagnosticsError: ReportingError? { state.withLock { $0.diagnosticsError } }
 
-    /// Everything when a report is written or with `-v`, else what failed, for the summary.
+    /// Everything when a report is written or with `-v`, else what the summary lists.
     package func wantsResults(of outcome: Outcome) -> Bool {
-        writesReport || configuration.verbosity == .verbose || outcome == .failed
+        switch outcome {
+        case .failed: true
+        case .blacklisted where configuration.verbosity != .quiet: true
+        default: writesReport || configuration.verbosity == .verbose
+        }
     }
 
     package func entryFinished(_ result: EntryResult) throws {
@@ -137,6 +143,8 @@ package final class RunReporter: RunObserving, Sendable {
     package func progressed(_ progress: RunProgress) {
         let instant = configuration.now()
         state.withLock { state in
+            // Also while nothing is shown: the rates are those of the last seconds.
+            state.progressLine.observe(progress)
             if state.isStatusWanted {
                 state.isStatusWanted = false
                 state.show(line: state.progressLine.line(progress))

@@ -3,41 +3,50 @@ package import PrefetchModel
 /// The end of a run for people: a few lines for a terminal, or for the mail that cron sends.
 ///
 /// ```
-/// prefetch: 3000 entries: 2950 downloaded, 40 fresh, 10 failed
+/// prefetch: 3000 entries: 2950 downloaded, 28 fresh, 12 blacklisted, 10 failed
 ///   failed: 6 http-status, 3 dns, 1 corrupt-image
-///   m.txt:12: https://example.org/a.jpg: http-status: 404 Not Found
-///   ... and 9 more
-///   an outage: 200 of 210 entries failed with connect, so none of these failures blocks
+///   6 at https://example.org: http-status, first m.txt:12: https://example.org/a.jpg: HTTP 404
+///   m.txt:9: https://example.net/b.jpg: corrupt-image: Premature end of JPEG file
+///   m.txt:3: https://example.org/c.jpg: blacklisted: failed with HTTP 410; next try after …
+///   ... and 11 more blacklisted
 ///   received 225 MiB in 2961 requests, stored 180 MiB (80.0 % of received)
 ///   took 4.2 s: 714 entries/s, 53.6 MiB/s
 ///   cache: /var/cache/prefetch
 /// hint: --report FILE writes one line for each entry
 /// ```
-/// The first line says how the run went; lines with nothing to say are left out. With colour the
-/// first line is bold, and red when something failed; the words are the same without.
+/// The first line says how the run went, and an outage that explains most failures stands next;
+/// lines with nothing to say are left out. Failures with one cause are one line, see
+/// ``FailureGroups``. With colour the first line is bold, and red when something failed; the words
+/// are the same without.
 package struct SummaryText: Sendable {
-    /// Failing entries that are listed; of the others only the number is kept.
+    /// Lines about failures, and about blacklisted entries; of the others only the number is kept.
     package static let listedFailures = 10
+    /// A run that took less, or had fewer entries, has no rate that would tell anything.
+    private static let leastRatedTime = Duration.seconds(1)
+    private static let leastRatedEntries = 100
 
     /// Whether the report was written to a file, so that the advice to write one is left out.
     package var hasReport = false
     package var usesColor = false
-    private var failures: [String] = []
+    /// Whether failures that earlier runs had are only counted.
+    package var isQuiet = false
+    private var failures = FailureGroups()
+    private var blacklisted: [String] = []
 
     package init() {}
 
-    /// Takes note of an entry; of the outcome `failed`, the first ten are kept as lines.
+    /// Takes note of an entry that failed or is blacklisted.
     package mutating func note(_ result: EntryResult) {
-        guard result.outcome == .failed, failures.count < SummaryText.listedFailures else { return }
-        failures.append(SummaryText.line(result))
-    }
-
-    /// `m.txt:12: URL: reason: message`, printable and redacted.
-    static func line(_ result: EntryResult) -> String {
-        var text = "\(result.manifest):\(result.line): \(RedactedURL(result.url)): "
-        text += result.reason?.rawValue ?? result.outcome.rawValue
-        if let message = result.message { text += ": \(redacted(message))" }
-        return printable(text)
+        switch result.outcome {
+        case .failed:
+            failures.note(result)
+        case .blacklisted where blacklisted.count < SummaryText.listedFailures:
+            let sample = FailureGroups.Sample(result)
+            blacklisted.append(
+                "\(sample.entry): blacklisted" + (sample.message.map { ": \($0)" } ?? ""))
+        default:
+            break
+        }
     }
 
     /// The lines, each with its line end.
@@ -54,11 +63,14 @@ package struct SummaryText: Sendable {
         if !hasNothing || summary.fatalMessage == nil {
             lines.append(styled(headline(summary.counters), isBad: hasFailures))
         }
-        lines += failureLines(summary.counters)
         if let outage = summary.outage { lines.append("  \(printable(outage.description))") }
+        let listed = listedGroups(summary)
+        lines += failureLines(summary, listed)
+        lines += knownLines(summary.counters)
         lines += costLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
-        lines += hints(summary)
+        let named = listed.count { $0.count == 1 }
+        lines += hints(summary, listsAllFailures: named >= listableFailures(summary))
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -71,16 +83,48 @@ package struct SummaryText: Sendable {
         return counts.isEmpty ? head : "\(head): \(counts.joined(separator: ", "))"
     }
 
-    private func failureLines(_ counters: RunCounters) -> [String] {
+    /// The groups of failures that get a line.
+    private func listedGroups(_ summary: RunSummary) -> [FailureGroups.Group] {
+        let groups = failures.ordered(outage: summary.outage) { cause in
+            // What ended the run, a full disk above all, stands in the first line.
+            !(cause.reason == .disk && summary.fatalMessage != nil) && !(isQuiet && cause.isKnown)
+        }
+        return Array(groups.prefix(SummaryText.listedFailures))
+    }
+
+    /// Failures that are to be listed, as far as there is room.
+    private func listableFailures(_ summary: RunSummary) -> Int {
+        let counters = summary.counters
+        return counters[.failed] - (summary.fatalMessage == nil ? 0 : counters[.disk])
+            - (isQuiet ? counters.knownFailures : 0)
+    }
+
+    private func failureLines(
+        _ summary: RunSummary, _ listed: [FailureGroups.Group]
+    ) -> [String] {
+        let counters = summary.counters
         guard counters[.failed] > 0 else { return [] }
         let order = FailureReason.allCases.enumerated()
             .filter { counters[$0.element] > 0 }
             .sorted { (-counters[$0.element], $0.offset) < (-counters[$1.element], $1.offset) }
         let counts = order.map { "\(counters[$0.element]) \($0.element.rawValue)" }
         var lines = counts.isEmpty ? [] : ["  failed: \(counts.joined(separator: ", "))"]
-        lines += failures.map { "  \($0)" }
-        let others = counters[.failed] - failures.count
-        if others > 0, !failures.isEmpty { lines.append("  ... and \(others) more") }
+        lines += listed.map { "  \($0.line)" }
+        let others = listableFailures(summary) - listed.reduce(0) { $0 + $1.count }
+        if others > 0, !listed.isEmpty { lines.append("  ... and \(others) more") }
+        return lines
+    }
+
+    /// What is blacklisted; for a quiet run, how much of all that went wrong is nothing new.
+    private func knownLines(_ counters: RunCounters) -> [String] {
+        if isQuiet {
+            let count = counters[.blacklisted] + counters.knownFailures
+            guard count > 0 else { return [] }
+            return ["  \(count) known \(count == 1 ? "failure" : "failures") not listed"]
+        }
+        var lines = blacklisted.map { "  \($0)" }
+        let others = counters[.blacklisted] - blacklisted.count
+        if others > 0, !lines.isEmpty { lines.append("  ... and \(others) more blacklisted") }
         return lines
     }
 
@@ -98,7 +142,10 @@ package struct SummaryText: Sendable {
             lines.append(line)
         }
         var line = "  took \(durationText(summary.elapsed))"
-        if let rate = summary.perSecond(counters.entriesDone), counters.entriesDone > 0 {
+        if summary.elapsed >= SummaryText.leastRatedTime,
+            counters.entriesDone >= SummaryText.leastRatedEntries,
+            let rate = summary.perSecond(counters.entriesDone)
+        {
             line += ": \(rateText(rate)) entries/s"
             if let bytes = summary.perSecond(counters.bytesReceived), counters.bytesReceived > 0 {
                 line += ", \(byteRateText(bytes))"
@@ -108,16 +155,19 @@ package struct SummaryText: Sendable {
         return lines
     }
 
-    private func hints(_ summary: RunSummary) -> [String] {
+    private func hints(_ summary: RunSummary, listsAllFailures: Bool) -> [String] {
         var lines = summary.fatalHint.map { ["hint: \(printable($0))"] } ?? []
-        if summary.counters[.failed] > failures.count, !hasReport {
+        if !listsAllFailures, !hasReport {
             lines.append("hint: --report FILE writes one line for each entry")
         }
         if summary.counters[.blacklisted] > 0 {
-            lines.append("hint: --retry-failed asks blacklisted URLs again")
+            lines.append(
+                "hint: prefetch failed list --blocked shows what is blacklisted; "
+                    + "--retry-failed requests it again")
         }
         if summary.counters[.cancelled] > 0 {
-            lines.append("hint: the same command goes on from here; what is fresh is not fetched")
+            lines.append(
+                "hint: run the same command again to resume; what is fresh is not fetched again")
         }
         return lines
     }

@@ -39,6 +39,8 @@ struct HostStore: Sendable {
         var isRemembered = false
         /// Known once the next run has to hear of it.
         var name = PoolIndex.none
+        /// Entries that wait or sleep, spilled ones included.
+        var waiting: Int { queues.reduce(sleeping) { $0 + $1.memory.count + $1.spilledCount } }
         /// Whether nothing of it has to be in memory.
         var isIdle: Bool {
             running == 0 && sleeping == 0 && queues.allSatisfy { $0.memory.isEmpty }
@@ -101,6 +103,9 @@ struct HostStore: Sendable {
         _read { yield active[host] }
         _modify { yield &active[host] }
     }
+
+    /// Where a host is among the active ones; nil when it is packed.
+    func activePlace(of number: Int) -> Int? { table[number].active.index }
 
     /// The number of a host, which is added when it is not in.
     mutating func number(of name: String) -> Int { table.host(HostFingerprint(name)) }

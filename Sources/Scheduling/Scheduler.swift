@@ -50,6 +50,21 @@ package struct Scheduler {
         fileprivate let host: Int
         /// The number of the start at its host.
         fileprivate let start: Int
+
+        /// Whether it is a use of that host.
+        package func isOf(_ load: HostLoad) -> Bool { host == load.host }
+    }
+
+    /// What there is to do at one host.
+    package struct HostLoad: Sendable {
+        fileprivate let host: Int
+        package let running: Int
+        /// Sleeping ones included.
+        package let waiting: Int
+        /// Before it, nothing of the host starts; nil for no such time.
+        package let wakeTime: Instant?
+        /// One that waits in memory, if any does.
+        package let waitingEntry: Int?
     }
 
     /// An entry that waits for a time of its own.
@@ -200,6 +215,27 @@ package struct Scheduler {
         case (let first?, let second?): min(first, second)
         case (let time, nil), (nil, let time): time
         }
+    }
+
+    /// Hosts beyond which ``largestLoad`` is not looked for: among so many none stands out.
+    private static let mostComparedHosts = 100_000
+
+    /// The host with the most to do: what runs and what waits; nil when there is nothing to do, or when
+    /// there are very many hosts. O(h) in the hosts.
+    package var largestLoad: HostLoad? {
+        guard hosts.count <= Scheduler.mostComparedHosts else { return nil }
+        var largest: (number: Int, host: Int, count: Int)?
+        for number in hosts.numbers {
+            guard let host = hosts.activePlace(of: number) else { continue }
+            let count = hosts[host].running + hosts[host].waiting
+            if count > largest?.count ?? 0 { largest = (number, host, count) }
+        }
+        guard let (number, host, _) = largest else { return nil }
+        let front = hosts[host].queues.lazy.compactMap { $0.memory.first?.entry }.first
+        return HostLoad(
+            host: number, running: hosts[host].running, waiting: hosts[host].waiting,
+            wakeTime: hosts[host].pacing.wakeTime,
+            waitingEntry: front ?? sleepers.unordered.first { $0.host == number }?.entry)
     }
 
     /// Tells that a started entry has not asked its host for anything after all.

@@ -168,11 +168,11 @@ final class ActiveTransfer {
         guard expected <= limit.bytes else {
             let message =
                 if announced > limit.bytes {
-                    "the announced body is larger than \(limit)"
+                    "the announced body is larger than --max-filesize (\(limit))"
                 } else if isEncoded {
-                    "the body is larger than \(limit) when it is decompressed"
+                    "the body is larger than --max-filesize (\(limit)) when it is decompressed"
                 } else {
-                    "the body is larger than \(limit)"
+                    "the body is larger than --max-filesize (\(limit))"
                 }
             refusal = (.tooLarge, message)
             return 0
@@ -302,10 +302,12 @@ final class ActiveTransfer {
         let message: String
         if now - startedAt - pausedTime >= configuration.totalTimeout {
             reason = .timeout
-            message = "not complete after \(configuration.totalTimeout)"
+            message =
+                "not complete within --timeout (\(configuration.totalTimeout.quantityDescription))"
         } else if now - waitingSince(now) >= configuration.stallTimeout {
             reason = .stalled
-            message = "no byte arrived for \(configuration.stallTimeout)"
+            message =
+                "no byte within --stall-timeout (\(configuration.stallTimeout.quantityDescription))"
         } else {
             return nil
         }
@@ -395,7 +397,14 @@ final class ActiveTransfer {
         return TransferFailure(
             reason: TransferFailure.reason(curlCode: code, in: phase),
             curlCode: Int32(code.rawValue), httpStatus: status,
-            message: TransferFailure.message(curlCode: code, in: phase) ?? message(code))
+            message: (TransferFailure.message(curlCode: code, in: phase) ?? message(code))
+                + remedy(code, phase))
+    }
+
+    /// The flag that decides, of which libcurl knows nothing.
+    private func remedy(_ code: CURLcode, _ phase: TransferFailure.Phase) -> String {
+        guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
+        return "; --connect-timeout is \(configuration.connectTimeout.quantityDescription)"
     }
 
     /// What a proxy said in place of opening a tunnel, for which libcurl has no code of its own.

@@ -20,10 +20,10 @@ package enum AddressRule: Hashable, Sendable {
         case (_, .multicast), (_, .broadcast): "which nothing can be fetched from"
         case (_, .global): nil
         case (.listed(allowsLinkLocal: false), .linkLocal):
-            "which is refused unless link-local addresses are allowed"
+            "which is refused without --allow-link-local"
         // `0.0.0.0` and `::` are this machine, like any loopback address.
         case (.listed, _): nil
-        case (.publicOnly, _): "and only public ones are allowed"
+        case (.publicOnly, _): "which --deny-private refuses"
         case (.redirectedFromPublic, _): "and a redirect from a public one never leads there"
         }
     }

@@ -14,6 +14,14 @@ enum CommandArguments {
         return [arguments[index]] + arguments[..<index] + arguments[(index + 1)...]
     }
 
+    /// Whether the arguments ask for the short help: `-h` of the program or of `run`.
+    static func wantShortHelp(_ arguments: [String], subcommands: Set<String>) -> Bool {
+        guard let first = arguments.first, first == "run" || !subcommands.contains(first) else {
+            return false
+        }
+        return arguments.prefix { $0 != "--" }.contains("-h")
+    }
+
     /// The subcommand that a word is nearly, or nil: one letter more, less or another one, or two
     /// letters that have changed places.
     static func subcommand(like word: String, of subcommands: Set<String>) -> String? {

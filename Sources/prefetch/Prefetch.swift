@@ -34,10 +34,13 @@ struct Prefetch: ParsableCommand {
         signal(SIGXFSZ, SIG_IGN)
         ccrash_install()
         OpenFiles.raiseLimit()
+        let arguments = CommandArguments.normalized(
+            Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
         do {
-            var command = try parseAsRoot(
-                CommandArguments.normalized(
-                    Array(CommandLine.arguments.dropFirst()), subcommands: subcommands))
+            if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
+                throw CleanExit.message(ShortHelp.text)
+            }
+            var command = try parseAsRoot(arguments)
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
@@ -51,7 +54,10 @@ struct Prefetch: ParsableCommand {
 
     /// Help, the version, or what is wrong with the arguments.
     private static func say(_ error: any Error) {
-        let text = Array((fullMessage(for: error) + "\n").utf8)
+        var message = fullMessage(for: error)
+        // The parser takes its text at every start; the libraries are asked only when it is wanted.
+        if message == version, exitCode(for: error).isSuccess { message = VersionText.make() }
+        let text = Array((message + "\n").utf8)
         let output =
             exitCode(for: error).isSuccess
             ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")

@@ -11,43 +11,44 @@ struct RequestOptions: ParsableArguments {
         name: .customLong("header"),
         help: ArgumentHelp(
             """
-            A field for every request, or @FILE with one a line; 'Name:' leaves one out. Never sent \
-            to another origin by a redirect.
+            Header field for every request, or @FILE with one per line; 'Name:' removes a field. \
+            Never sent cross-origin by a redirect.
             """, valueName: "name: value"))
     var headers: [String] = []
 
-    @Option(name: .customLong("user-agent"), help: ArgumentHelp(valueName: "text"))
+    @Option(
+        name: .customLong("user-agent"),
+        help: ArgumentHelp("Value of the User-Agent field.", valueName: "text"))
     var userAgent = "prefetch/\(Prefetch.version)"
 
     @Option(
         name: .customLong("user"),
         help: ArgumentHelp(
             """
-            Credentials for every origin of the list, or @FILE with them, which other users of the \
-            machine do not see. Never sent to another origin by a redirect.
+            Credentials for every listed origin, or @FILE, which keeps them out of the process list. \
+            Never sent cross-origin by a redirect.
             """, valueName: "name:password"))
     var credentials: String?
 
-    @Flag(name: .customLong("netrc"), help: "Take credentials from $NETRC, else from ~/.netrc.")
+    @Flag(name: .customLong("netrc"), help: "Read credentials from $NETRC, or else ~/.netrc.")
     var usesNetrc = false
 
     @Option(
         name: .customLong("netrc-file"),
-        help: ArgumentHelp("Take credentials from this file.", valueName: "file"))
+        help: ArgumentHelp("Read credentials from this file.", valueName: "file"))
     var netrcFile: String?
 
     @Option(
         name: .customLong("cookie-jar"),
         help: ArgumentHelp(
-            "Read cookies from this file, keep those of the run, and write them back.",
+            "Read cookies from this file if it exists, and write them back at the end.",
             valueName: "file"))
     var cookieJar: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            The proxy, or @FILE with it; '' for none (default: $http_proxy, $https_proxy, \
-            $all_proxy).
+            Proxy, or @FILE with it; '' uses none (default: $http_proxy, $https_proxy, $all_proxy).
             """, valueName: "url"))
     var proxy: String?
 
@@ -60,52 +61,61 @@ struct RequestOptions: ParsableArguments {
     @Option(
         name: .customLong("cacert"),
         help: ArgumentHelp(
-            "Certificates (PEM) to trust instead of the system's.", valueName: "file"))
+            "Trust the certificates in this PEM file instead of the system's.", valueName: "file"))
     var authorityFile: String?
 
-    @Flag(help: "Do not check certificates: anybody on the way can be the origin.")
+    @Flag(
+        help: "Do not verify certificates: anyone on the network path can pose as the origin.")
     var insecure = false
 
     @Option(
         name: .customLong("resolve"),
         help: ArgumentHelp(
-            "Take these addresses for a host and port.", valueName: "host:port:address,..."))
+            "Use these addresses for a host and port instead of DNS; repeatable.",
+            valueName: "host:port:address,..."))
     var hostAddresses: [String] = []
 
-    @Flag(name: .customLong("http1.1"), help: "Use HTTP/1.1 only.")
+    @Flag(name: .customLong("http1.1"), help: "Use only HTTP/1.1.")
     var usesHTTP1Only = false
 
-    @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use IPv4 only.")
+    @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use only IPv4.")
     var usesIPv4Only = false
 
-    @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Use IPv6 only.")
+    @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Use only IPv6.")
     var usesIPv6Only = false
 
     @Flag(
+        name: .customLong("allow-downgrade"),
+        help: "Also follow redirects from https to http.")
+    var allowsDowngrade = false
+
+    @Flag(
         name: .customLong("allow-link-local"),
-        help: "Allow link-local addresses, where clouds keep a machine's credentials.")
+        help: "Allow link-local addresses, the metadata services of clouds among them.")
     var allowsLinkLocal = false
 
     @Flag(
         name: .customLong("deny-private"),
-        help: "Refuse loopback, private and link-local addresses, for lists one does not trust.")
+        help: """
+            Refuse loopback, private and link-local addresses, for lists you do not trust (SSRF).
+            """)
     var deniesPrivate = false
 
     func validate() throws {
         guard !userAgent.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw ValidationError("--user-agent has no control characters")
+            throw ValidationError("--user-agent must not contain control characters")
         }
         if usesIPv4Only, usesIPv6Only {
-            throw ValidationError("--ipv4 and --ipv6 exclude each other")
+            throw ValidationError("--ipv4 and --ipv6 cannot be combined")
         }
         if allowsLinkLocal, deniesPrivate {
-            throw ValidationError("--allow-link-local and --deny-private exclude each other")
+            throw ValidationError("--allow-link-local and --deny-private cannot be combined")
         }
         if usesNetrc, netrcFile != nil {
-            throw ValidationError("--netrc and --netrc-file exclude each other")
+            throw ValidationError("--netrc and --netrc-file cannot be combined")
         }
         if insecure, authorityFile != nil {
-            throw ValidationError("--insecure leaves nothing to --cacert")
+            throw ValidationError("--insecure and --cacert cannot be combined")
         }
         let paths = [
             ("--netrc-file", netrcFile), ("--cookie-jar", cookieJar), ("--cacert", authorityFile),
@@ -118,6 +128,7 @@ struct RequestOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` with status 64 for a value that is not good, 2 for a file that
     ///   cannot be used.
     func apply(to configuration: inout RunConfiguration) throws {
+        configuration.allowsDowngrade = allowsDowngrade
         var requests = RequestSettings()
         requests.fields = try fields()
         if let credentials {
@@ -139,7 +150,8 @@ struct RequestOptions: ParsableArguments {
             guard text.firstRange(of: "-----BEGIN") != nil else {
                 throw CommandFailure.unusable(
                     "\(authorityFile): no certificate in it",
-                    hint: "--cacert takes certificates as text, which begins with -----BEGIN")
+                    hint: "--cacert takes PEM files, which contain lines that begin with -----BEGIN"
+                )
             }
             requests.authorityFile = authorityFile
         }
@@ -162,9 +174,9 @@ struct RequestOptions: ParsableArguments {
     func warn() {
         guard insecure else { return }
         StandardError.write(
-            "prefetch: --insecure: certificates are not checked, anybody on the way can be the "
-                + "origin")
-        StandardError.write("hint: --cacert FILE trusts one more authority and nobody else")
+            "prefetch: --insecure: certificates are not checked, so anyone on the network path can "
+                + "pose as the origin")
+        StandardError.write("hint: --cacert FILE trusts the authorities in that file instead")
     }
 
     private func fields() throws -> [HeaderField] {

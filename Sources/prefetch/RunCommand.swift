@@ -13,10 +13,17 @@ import SwiftOverlayShims
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Make the cache warm for the images of manifests.",
+        abstract: "Warm the cache for the images of manifests.",
         discussion: """
-            A manifest is a text file with one URL a line; `#` begins a comment line, and fields like \
-            priority=high may follow the URL. `-` is standard input; gzip is recognised.
+            A manifest is a text file with one URL per line. `#` begins a comment, and fields like \
+            priority=high may follow the URL. `-` is standard input; gzip is recognised. \
+            Durations are written 500ms, 30s, 5m, 2h or 7d, sizes 64KiB, 2MB or 1GiB.
+
+            Examples:
+              prefetch images.txt --order lifo
+              prefetch images.txt -q --fail-on new --lock skip      # in cron
+              curl -s https://example.com/list | prefetch - --base-url https://example.com/
+              prefetch images.txt --offline --report warm.jsonl     # what is warm now
 
             Exit status: 0 everything is warm, 1 some entries failed or were left out, 2 the run \
             could not be completed, 64 wrong usage, 75 another run holds the cache.
@@ -28,17 +35,21 @@ struct RunCommand: ParsableCommand {
             valueName: "manifest"))
     var manifests: [String]
 
-    @OptionGroup var cache: CacheOptions
-    @OptionGroup(title: "Order and limits") var limits: LimitOptions
-    @OptionGroup(title: "Hosts") var hosts: HostOptions
+    @OptionGroup(title: "Input") var input: InputOptions
+    @OptionGroup(title: "Order") var order: OrderOptions
+    @OptionGroup(title: "Concurrency and hosts") var hosts: HostOptions
+    @OptionGroup(title: "Limits") var limits: LimitOptions
     @OptionGroup(title: "Requests") var requests: RequestOptions
-    @OptionGroup(title: "What is asked for again") var freshness: FreshnessOptions
-    @OptionGroup(title: "What is stored") var storing: StoringOptions
-    @OptionGroup(title: "What is shown") var showing: ShowingOptions
+    @OptionGroup(title: "Freshness") var freshness: FreshnessOptions
+    @OptionGroup(title: "Encoding") var storing: StoringOptions
+    @OptionGroup(title: "Output") var cache: CacheOptions
+    @OptionGroup(title: "Output") var disk: DiskOptions
+    @OptionGroup(title: "Output") var showing: ShowingOptions
+    @OptionGroup(title: "Result") var result: ResultOptions
 
     func run() throws {
         let signals = try watchSignals()
-        let reader = try ManifestSequence(arguments: manifests, options: manifestOptions())
+        let reader = try ManifestSequence(arguments: manifests, options: input.manifestOptions)
         var configuration = try self.configuration(manifests: reader.names)
         try OpenFiles.require(RunConfiguration.leastDescriptors) {
             configuration.fit(toDescriptors: $0)
@@ -58,8 +69,8 @@ struct RunCommand: ParsableCommand {
         signals.onStatusRequest { reporter.showStatus() }
         signals.hand(to: { control.stop(signal: $0) })
         let summary = coordinator.run(
-            reader, readsAheadOfStarts: limits.order == .lifo && reader.isRegularFiles)
-        if summary.counters.entriesRead == 0, summary.exitStatus == 0 {
+            reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
+        if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
             reporter.message("\(reader.names.joined(separator: ", ")): no entries")
         }
         var status = summary.exitStatus
@@ -87,7 +98,7 @@ struct RunCommand: ParsableCommand {
     }
 
     private func openCache(_ path: String, openFolders: Int) throws -> OpenCache? {
-        let held = HeldCache(path: path, lock: limits.lock, isQuiet: showing.quiet)
+        let held = HeldCache(path: path, lock: result.lock, isQuiet: showing.quiet)
         do {
             return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
                 try OpenCache.openForRun(
@@ -103,9 +114,10 @@ struct RunCommand: ParsableCommand {
     private func report(_ repair: OpenCache.Repair, in path: String) {
         if let (name, message) = repair.damage {
             StandardError.write(
-                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); it is now \(name)")
+                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); renamed to \(name)")
             StandardError.write(
-                "hint: a new one is begun; images come anew, and files that are the same stay")
+                "hint: starting a new one; images are fetched again, and files that are the same are kept"
+            )
         }
         if repair.hadNoDatabase {
             StandardError.write(
@@ -120,7 +132,7 @@ struct RunCommand: ParsableCommand {
             StandardError.write(
                 """
                 prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
-                did not survive an unclean end and will be fetched again
+                damaged by an unclean shutdown, to be fetched again
                 """)
         }
         if repair.missingImages > 0 {
@@ -133,10 +145,6 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    private func manifestOptions() -> ManifestOptions {
-        ManifestOptions(format: limits.format, baseURL: limits.baseURL)
-    }
-
     private func configuration(manifests: [String]) throws -> RunConfiguration {
         var configuration = RunConfiguration(
             userAgent: requests.userAgent, manifests: manifests,
@@ -144,11 +152,14 @@ struct RunCommand: ParsableCommand {
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
             configuration.temporaryFolder = String(cString: folder)
         }
-        limits.apply(to: &configuration)
+        order.apply(to: &configuration)
         hosts.apply(to: &configuration)
+        limits.apply(to: &configuration)
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         storing.apply(to: &configuration)
+        disk.apply(to: &configuration)
+        result.apply(to: &configuration)
         return configuration
     }
 }

@@ -13,111 +13,127 @@ extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension RefreshMode: ExpressibleByArgument {}
 extension FileCheck: ExpressibleByArgument {}
 
-/// Flags of `run` about reading, order, transfers and budgets.
-struct LimitOptions: ParsableArguments {
-    @Option(help: "Order of starts inside a priority: the first line first, or the last one.")
+/// Flags of `run` about its manifests.
+struct InputOptions: ParsableArguments {
+    @Option(
+        help: """
+            Format of the manifests; auto refuses what looks like something else (JSON, XML, a table, \
+            an image).
+            """)
+    var format: ManifestFormat = .auto
+
+    @Option(
+        name: .customLong("base-url"),
+        help: ArgumentHelp("Base URL of relative entries.", valueName: "url"))
+    var baseURL: String?
+
+    func validate() throws {
+        guard let baseURL else { return }
+        do throws(EntryBatch.Problem) {
+            _ = try URLParser(baseURL: baseURL)
+        } catch {
+            throw ValidationError(
+                "--base-url takes an absolute http or https URL, like https://example.com/a/")
+        }
+    }
+
+    var manifestOptions: ManifestOptions { ManifestOptions(format: format, baseURL: baseURL) }
+}
+
+/// Flags of `run` about what starts when.
+struct OrderOptions: ParsableArguments {
+    @Option(
+        help: "Which entries of a priority start first: those read first (fifo) or last (lifo).")
     var order: StartOrder = .fifo
 
     @Option(
         name: .customLong("queue-capacity"),
         help: ArgumentHelp(
-            "Entries that wait in memory; the others wait in a temporary file.",
+            "Entries that are queued in memory; the others wait in a temporary file.",
             valueName: "n"))
     var queueCapacity = 10_000
 
-    @Option(
-        name: [.customShort("j"), .long],
-        help: ArgumentHelp("Transfers at once.", valueName: "n"))
-    var jobs = 32
-
-    @Option(help: "How manifests are written.")
-    var format: ManifestFormat = .auto
-
-    @Option(
-        name: .customLong("base-url"),
-        help: ArgumentHelp("Relative entries resolve against it.", valueName: "url"))
-    var baseURL: String?
-
-    @Option(
-        name: .customLong("connect-timeout"),
-        help: ArgumentHelp("For resolving, connecting and TLS.", valueName: "duration"))
-    var connectTimeout = DurationArgument(.seconds(10))
-
-    @Option(
-        name: .customLong("stall-timeout"),
-        help: ArgumentHelp(
-            "The longest time without a byte.", valueName: "duration"))
-    var stallTimeout = DurationArgument(.seconds(15))
-
-    @Option(help: ArgumentHelp("For one whole transfer.", valueName: "duration"))
-    var timeout = DurationArgument(.seconds(300))
-
-    @Option(
-        name: .customLong("max-filesize"),
-        help: ArgumentHelp("The largest body.", valueName: "size"))
-    var maximumBodySize = SizeArgument(.mebibytes(64))
-
-    @Option(
-        name: .customLong("max-pixels"),
-        help: ArgumentHelp("The largest width × height.", valueName: "n"))
-    var maximumPixels = 100_000_000
-
-    @Option(
-        name: .customLong("max-decode-time"),
-        help: ArgumentHelp(
-            "The most processor time for decoding and encoding one image.", valueName: "duration"))
-    var maximumDecodeTime = DurationArgument(.seconds(30))
-
-    @Option(
-        help: ArgumentHelp(
-            "The budget for bodies and pixels over all stages.", valueName: "size"))
-    var memory = SizeArgument(.mebibytes(256))
-
-    @Option(
-        name: .customLong("max-failures"),
-        help: ArgumentHelp(
-            "Failures, or their share of the entries, that still exit 0.", valueName: "n|p%"))
-    var tolerance = ToleranceArgument(.count(0))
-
-    @Option(
-        help: ArgumentHelp(
-            "While another run holds the cache: fail, skip, wait or wait=DURATION.",
-            valueName: "what"))
-    var lock: LockArgument = .fail
-
     func validate() throws {
-        let positive = [
-            ("--queue-capacity", queueCapacity), ("--jobs", jobs),
-            ("--max-pixels", maximumPixels), ("--max-filesize", maximumBodySize.size.bytes),
-        ]
-        for (name, value) in positive where value < 1 {
-            throw ValidationError("\(name) is at least 1")
-        }
-        guard jobs <= 10_000 else { throw ValidationError("--jobs is at most 10000") }
-        guard memory.size >= .mebibytes(16) else {
-            throw ValidationError("--memory is at least 16MiB")
-        }
-        let durations = [
-            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
-            ("--timeout", timeout), ("--max-decode-time", maximumDecodeTime),
-        ]
-        for (name, value) in durations where value.duration <= .zero {
-            throw ValidationError("\(name) is more than 0")
-        }
-        if let baseURL {
-            do throws(EntryBatch.Problem) {
-                _ = try URLParser(baseURL: baseURL)
-            } catch {
-                throw ValidationError(
-                    "--base-url takes an absolute http or https URL, like https://example.com/a/")
-            }
+        guard queueCapacity >= 1 else {
+            throw ValidationError("--queue-capacity must be at least 1")
         }
     }
 
     func apply(to configuration: inout RunConfiguration) {
         configuration.order = order
         configuration.queueCapacity = queueCapacity
-        configuration.jobs = jobs
+    }
+}
+
+/// Flags of `run` about how much an entry may take: time, bytes, pixels, hops.
+struct LimitOptions: ParsableArguments {
+    @Option(
+        name: .customLong("connect-timeout"),
+        help: ArgumentHelp(
+            "Time limit for resolving, connecting and the TLS handshake.", valueName: "duration"))
+    var connectTimeout = DurationArgument(.seconds(10))
+
+    @Option(
+        name: .customLong("stall-timeout"),
+        help: ArgumentHelp("Longest time without receiving a byte.", valueName: "duration"))
+    var stallTimeout = DurationArgument(.seconds(15))
+
+    @Option(
+        help: ArgumentHelp(
+            "Time limit per transfer; time in the queue does not count.", valueName: "duration"))
+    var timeout = DurationArgument(.seconds(300))
+
+    @Option(
+        name: .customLong("max-filesize"),
+        help: ArgumentHelp("Largest response body.", valueName: "size"))
+    var maximumBodySize = SizeArgument(.mebibytes(64))
+
+    @Option(
+        name: .customLong("max-pixels"),
+        help: ArgumentHelp("Largest image, as width × height.", valueName: "n"))
+    var maximumPixels = 100_000_000
+
+    @Option(
+        name: .customLong("max-decode-time"),
+        help: ArgumentHelp(
+            "Most processor time per image, decoding and encoding together.",
+            valueName: "duration"))
+    var maximumDecodeTime = DurationArgument(.seconds(30))
+
+    @Option(
+        help: ArgumentHelp(
+            "Memory for response bodies (a quarter) and pixels (the rest); at least 16MiB.",
+            valueName: "size"))
+    var memory = SizeArgument(.mebibytes(256))
+
+    @Option(
+        name: .customLong("max-redirects"),
+        help: ArgumentHelp("Most redirects per entry.", valueName: "n"))
+    var maximumRedirects = 10
+
+    func validate() throws {
+        let positive = [
+            ("--max-pixels", maximumPixels), ("--max-filesize", maximumBodySize.size.bytes),
+        ]
+        for (name, value) in positive where value < 1 {
+            throw ValidationError("\(name) must be at least 1")
+        }
+        guard memory.size >= .mebibytes(16) else {
+            throw ValidationError("--memory must be at least 16MiB")
+        }
+        let durations = [
+            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
+            ("--timeout", timeout), ("--max-decode-time", maximumDecodeTime),
+        ]
+        for (name, value) in durations where value.duration <= .zero {
+            throw ValidationError("\(name) must be more than 0")
+        }
+        guard maximumRedirects >= 0 else {
+            throw ValidationError("--max-redirects must be at least 0")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
         configuration.connectTimeout = connectTimeout.duration
         configuration.stallTimeout = stallTimeout.duration
         configuration.totalTimeout = timeout.duration
@@ -125,7 +141,7 @@ struct LimitOptions: ParsableArguments {
         configuration.maximumPixels = maximumPixels
         configuration.maximumDecodeTime = maximumDecodeTime.duration
         configuration.memory = memory.size
-        configuration.tolerance = tolerance.tolerance
+        configuration.maximumRedirects = maximumRedirects
     }
 }
 
@@ -133,7 +149,7 @@ struct LimitOptions: ParsableArguments {
 struct FreshnessOptions: ParsableArguments {
     @Option(
         help: """
-            Which cached images to ask for again: those that are stale, all (with conditions), all \
+            Which cached images to request again: stale ones, all of them (with conditions), all \
             without conditions (force), or none, however old.
             """)
     var refresh: RefreshMode = .stale
@@ -141,36 +157,36 @@ struct FreshnessOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            What expires within this time counts as stale, so that nothing expires before the next \
-            run.
+            Treat images that expire within this time as stale, so that none expires before the \
+            next run.
             """, valueName: "duration"))
     var ahead = DurationArgument(.zero)
 
     @Option(
         name: .customLong("ttl"),
         help: ArgumentHelp(
-            "How long an image is fresh, whatever its origin says, even no-store.",
+            "How long images are fresh, whatever the origin says, even no-store.",
             valueName: "duration"))
     var lifetime: DurationArgument?
 
     @Option(
         name: .customLong("min-ttl"),
         help: ArgumentHelp(
-            "The least time that an image is fresh, whatever its origin says.",
+            "Least time that images are fresh, whatever the origin says, except for no-cache.",
             valueName: "duration"))
     var minimumLifetime: DurationArgument?
 
     @Option(
         name: .customLong("max-ttl"),
         help: ArgumentHelp(
-            "The most time that an image is fresh, whatever its origin says.",
+            "Most time that images are fresh, whatever the origin says.",
             valueName: "duration"))
     var maximumLifetime: DurationArgument?
 
     @Option(
         name: .customLong("default-ttl"),
         help: ArgumentHelp(
-            "How long an image is fresh when its origin does not say.", valueName: "duration"))
+            "How long images are fresh if the origin does not say.", valueName: "duration"))
     var defaultLifetime = DurationArgument(.seconds(7 * 86400))
 
     @Option(
@@ -182,23 +198,25 @@ struct FreshnessOptions: ParsableArguments {
             """)
     var fileCheck: FileCheck = .auto
 
-    @Flag(help: "Use no network: say what is warm, and leave the rest out.")
+    @Flag(help: "Make no requests; entries that are not warm are excluded.")
     var offline = false
 
-    @Flag(name: .customLong("retry-failed"), help: "Ask for blacklisted URLs, too.")
+    @Flag(
+        name: .customLong("retry-failed"),
+        help: "Also request blacklisted URLs, and hosts that earlier runs gave up.")
     var retriesFailed = false
 
     func validate() throws {
         if let minimum = minimumLifetime?.duration, let maximum = maximumLifetime?.duration,
             minimum > maximum
         {
-            throw ValidationError("--min-ttl is at most --max-ttl")
+            throw ValidationError("--min-ttl must not be more than --max-ttl")
         }
         if lifetime != nil, minimumLifetime != nil || maximumLifetime != nil {
-            throw ValidationError("--ttl leaves nothing to --min-ttl and --max-ttl")
+            throw ValidationError("--ttl cannot be combined with --min-ttl or --max-ttl")
         }
         if offline, refresh == .all || refresh == .force {
-            throw ValidationError("--offline and --refresh \(refresh.rawValue) exclude each other")
+            throw ValidationError("--offline cannot be combined with --refresh \(refresh.rawValue)")
         }
     }
 
@@ -218,7 +236,7 @@ struct FreshnessOptions: ParsableArguments {
 struct ShowingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Write what happened to every entry as JSON Lines; `-` is standard output.",
+            "Write one JSON object per entry to this file (JSON Lines); - is standard output.",
             valueName: "file"))
     var report: String?
 
@@ -227,27 +245,27 @@ struct ShowingOptions: ParsableArguments {
         help: "Write absolute paths into the report, not paths relative to the cache directory.")
     var reportsAbsolutePaths = false
 
-    @Option(help: "The summary: text on standard error, json on standard output, or none.")
+    @Option(help: "Summary: text on standard error, json on standard output, or none.")
     var summary: RunReporter.SummaryStyle = .text
 
     @Option(
         help: """
-            Progress: auto shows a line on a terminal, and a line each 30 s after the first minute \
-            where CI is true; always shows lines elsewhere, too.
+            Progress: auto draws a line on a terminal, and prints one every 30 s after the first \
+            minute if CI=true; always prints them wherever there is no terminal.
             """)
     var progress: Showing = .auto
 
     @Option(help: "Colours; auto uses them on a terminal unless NO_COLOR is set.")
     var color: Showing = .auto
 
-    @Flag(name: [.customShort("q"), .long], help: "Say nothing unless something is wrong.")
+    @Flag(name: [.customShort("q"), .long], help: "Print nothing if the exit status is 0.")
     var quiet = false
 
-    @Flag(name: [.customShort("v"), .long], help: "Say what happened to every entry.")
+    @Flag(name: [.customShort("v"), .long], help: "Print what happened to every entry.")
     var verbose = false
 
     func validate() throws {
-        if quiet, verbose { throw ValidationError("-q and -v exclude each other") }
+        if quiet, verbose { throw ValidationError("-q and -v cannot be combined") }
         if reportsAbsolutePaths, report == nil {
             throw ValidationError("--absolute-paths is for --report")
         }

@@ -165,7 +165,8 @@ import Testing
             // On a busy machine the same work may take less time than it took before.
             guard spent > limits.maximumTime else { continue }
             #expect(
-                throws: CodecError.limitExceeded("more processor time than allowed"),
+                throws: CodecError.limitExceeded(
+                    "more processor time than --max-decode-time allows"),
                 "\(percent) % of \(whole)"
             ) { try result.get() }
             #expect(

@@ -36,7 +36,8 @@ import Testing
                 == .limitExceeded("more scans than allowed"))
     }
 
-    private static let late = CodecError.limitExceeded("more processor time than allowed")
+    private static let late = CodecError.limitExceeded(
+        "more processor time than --max-decode-time allows")
 
     @Test(arguments: everyRecipe)
     func refusesWhatTakesTooLong(recipe: Recipe) throws {

@@ -40,6 +40,65 @@ struct HabitTests {
         }
     }
 
+    /// As they are loaded: what this process has loaded of them is the same.
+    @Test func theVersionNamesCommitSchemaAndLibraries() async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("--version")
+            let lines = result.output.split(separator: "\n").map(String.init)
+            let names = [
+                "prefetch", "commit", "cache schema", "libcurl", "SQLite", "libpng",
+                "libjpeg-turbo", "libdeflate", "zlib",
+            ]
+            try #require(lines.count == names.count, "\(result)")
+            for (line, name) in zip(lines, names) {
+                #expect(line.hasPrefix(name + " "), "\(line)")
+                #expect(line.count > name.count + 1)
+            }
+            let curl = try await Command(
+                executable: "/usr/bin/curl", arguments: ["-V"], environment: [:], folder: "/tmp"
+            ).run()
+            let version = try #require(curl.output.split(separator: " ").dropFirst().first)
+            #expect(lines[3].hasPrefix("libcurl \(version) ("), "\(lines[3])")
+            #expect(lines[3].contains("OpenSSL/") && lines[3].contains("nghttp2/"))
+            let schema = try await workspace.schemaVersion()
+            #expect(lines[2] == "cache schema \(schema)")
+            for arguments in [["stats", "--version"], ["run", "--version"]] {
+                let other = try await workspace.command(arguments).run()
+                #expect(other.output == result.output, "\(other)")
+            }
+        }
+    }
+
+    /// Told by the build, which asks git each time.
+    @Test func theVersionNamesTheCommitThatWasBuilt() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().path
+        func git(_ arguments: String...) async throws -> CommandResult {
+            try await Command(
+                executable: "/usr/bin/git", arguments: arguments,
+                environment: ["PATH": "/usr/bin:/bin", "HOME": "/"], folder: root
+            ).run()
+        }
+        try await withWorkspace { workspace in
+            let folder = workspace.folder + "/recorded"
+            let script = Command(
+                executable: root + "/Scripts/record-commit", arguments: [folder],
+                environment: ["PATH": "/usr/bin:/bin", "HOME": "/"], folder: workspace.folder)
+            #expect(try await script.run().status == 0)
+            let path = folder + "/Recorded.swift"
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            let head = try await git("rev-parse", "HEAD")
+            let hash = head.status == 0 ? "\"\(head.output.dropLast())\"" : "nil"
+            #expect(text.hasPrefix("let recordedHash: String? = \(hash)\nlet recordedChanges = "))
+            let written = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber]
+            let time = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate]
+            #expect(try await script.run().status == 0)
+            let again = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(again[.modificationDate] as? Date == time as? Date)
+            #expect(again[.systemFileNumber] as? Int == written as? Int)
+        }
+    }
+
     @Test func theCacheMayBeNamedInFrontOfTheSubcommand() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
@@ -113,12 +172,58 @@ struct HabitTests {
                 running.signal(SIGUSR1)
                 try await eventually("the line") {
                     running.errorSoFar.hasPrefix("prefetch: 0/3 0%")
-                        && running.errorSoFar.hasSuffix("3 in flight\n")
+                        && running.errorSoFar.contains(", 3 in flight")
+                        && running.errorSoFar.hasSuffix("\n")
                 }
                 gate.open()
                 let result = await running.wait()
                 #expect(result.status == 0, "\(result)")
                 #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+            }
+        }
+    }
+
+    /// Two transfers at a time of the six that one of two hosts has.
+    @Test func theLineNamesTheHostThatHoldsTheRunUp() async throws {
+        try await withOrigin { quick in
+            try await withOrigin { slow in
+                let gate = Gate()
+                let urls = quick.serveImages(3) + slow.serveImages(6, gate: gate)
+                let host = String(slow.url("/").dropLast())
+                try await withWorkspace { workspace in
+                    let running = try workspace.prefetchCommand(
+                        urls, ["-q", "--host-concurrency", "2"]
+                    ).start()
+                    try await slow.wait(for: "two held") { $0.inFlight == 2 }
+                    let wanted = ", held up by \(host) (2 in flight, 4 waiting)\n"
+                    try await eventually("the line") {
+                        running.signal(SIGUSR1)
+                        return running.errorSoFar.contains(wanted)
+                    }
+                    gate.open()
+                    let result = await running.wait()
+                    #expect(result.status == 0, "\(result)")
+                }
+            }
+        }
+    }
+
+    @Test func aHostThatWantsToBeLeftAloneIsNamedWithItsTime() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in .unavailable(retryAfter: "100") }
+            let host = String(origin.url("/").dropLast())
+            try await withWorkspace { workspace in
+                let running = try workspace.prefetchCommand(
+                    [origin.url("/a.png"), origin.url("/b.png")], ["-q", "--retry", "1", "-j", "1"]
+                ).start()
+                try await origin.wait(for: "the first answer") { $0.answered == 1 }
+                try await eventually("the line") {
+                    running.signal(SIGUSR1)
+                    return running.errorSoFar.contains(
+                        "held up by \(host) (2 waiting, next request in 1 min ")
+                }
+                running.signal(SIGTERM)
+                #expect(await running.wait().signal == SIGTERM)
             }
         }
     }
@@ -141,5 +246,14 @@ struct HabitTests {
                 #expect(!result.error.contains("\u{1B}"), "\(result)")
             }
         }
+    }
+}
+
+extension Workspace {
+    /// That of a cache made by the program itself.
+    fileprivate func schemaVersion() async throws -> String {
+        _ = try await prefetch([])
+        let rows = try await query("SELECT count(*) FROM grdb_migrations")
+        return try #require(rows.first?.first ?? nil)
     }
 }

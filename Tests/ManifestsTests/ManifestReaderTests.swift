@@ -97,22 +97,22 @@ struct ManifestReaderTests {
         ("priority=101", priorityMessage), ("priority=-101", priorityMessage),
         ("priority=", priorityMessage), ("priority=HIGH", priorityMessage),
         ("priority=1.5", priorityMessage), ("priority=99999999999999999999", priorityMessage),
-        ("priority=1 priority=1", "the field 'priority' twice"),
-        ("key=a key=b", "the field 'key' twice"),
+        ("priority=1 priority=1", "duplicate field 'priority'"),
+        ("key=a key=b", "duplicate field 'key'"),
         ("key=", "the key is not 1 to 2048 bytes long"),
         ("key=" + String(repeating: "k", count: 2049), "the key is not 1 to 2048 bytes long"),
-        ("key=\u{85}", "the key has a control character"),
+        ("key=\u{85}", "the key contains a control character"),
         ("x=1", "unknown field 'x'"), ("attr=b", "unknown field 'attr'"),
         ("Attr.a=b", "unknown field 'Attr.a'"), ("TTL=5m", "unknown field 'TTL'"),
         ("resize=1x1", "field 'resize' is not supported yet"),
         ("resize=1x1", "field 'resize' is not supported yet"),
         ("encode=png", "field 'encode' is not supported yet"),
         ("quality=9", "field 'quality' is not supported yet"),
-        ("word", "text without '=' behind the URL"), ("=1", "an unknown field behind the URL"),
-        ("http://u:p@h/=1", "an unknown field behind the URL"),
-        ("key=\u{1}", "a control character in the line"),
-        ("key=\u{0}", "a control character in the line"),
-        ("key=a\rb", "a control character in the line"),
+        ("word", "text without '=' after the URL"), ("=1", "an unknown field after the URL"),
+        ("http://u:p@h/=1", "an unknown field after the URL"),
+        ("key=\u{1}", "the line contains a control character"),
+        ("key=\u{0}", "the line contains a control character"),
+        ("key=a\rb", "the line contains a control character"),
     ])
     func refusesFields(fields: String, message: String) throws {
         let entries = try read("http://a.b/ \(fields)\nhttp://a.b/2")
@@ -191,7 +191,7 @@ struct ManifestReaderTests {
         let result = try read(mark + Array("h\0t\0t\0p\0\n\0".utf8))
         #expect(result.entries.isEmpty)
         #expect(result.error?.operation == .decode)
-        #expect(result.error?.message == "is UTF-16, and has to be UTF-8")
+        #expect(result.error?.message == "is UTF-16, but manifests must be UTF-8")
     }
 
     @Test func refusesFolderMissingFileAndNamesThem() throws {

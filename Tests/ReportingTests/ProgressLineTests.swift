@@ -41,6 +41,21 @@ struct ProgressLineTests {
                 + "20 s left")
     }
 
+    @Test func namesTheHostThatHoldsTheRunUp() {
+        var line = ProgressLine()
+        var held = progress(done: 10, of: 100, seconds: 1)
+        held.holdUp = HoldUp(host: "https://a.example", inFlight: 8, waiting: 82)
+        #expect(
+            visible(line.render(held, width: 200)).hasSuffix(
+                ", held up by https://a.example (8 in flight, 82 waiting)"))
+        held.holdUp = HoldUp(
+            host: "https://a.example", inFlight: 0, waiting: 82, pause: .milliseconds(11_600))
+        #expect(
+            line.line(held).hasSuffix(
+                ", held up by https://a.example (82 waiting, next request in 12 s)"))
+        #expect(!visible(line.render(held, width: 60)).contains("held up"))
+    }
+
     @Test func leavesOutWhatIsNotKnown() {
         var line = ProgressLine()
         var text = ""

@@ -17,7 +17,10 @@ struct RunReporterTests {
     @Test func wantsOnlyWhatItShows() throws {
         var configuration = RunReporter.Configuration()
         let normal = RunReporter(configuration)
-        #expect(Outcome.allCases.filter(normal.wantsResults) == [.failed])
+        #expect(Outcome.allCases.filter(normal.wantsResults) == [.blacklisted, .failed])
+        configuration.verbosity = .quiet
+        #expect(Outcome.allCases.filter(RunReporter(configuration).wantsResults) == [.failed])
+        configuration.verbosity = .normal
         try Samples.withTemporaryPath { path in
             let reporting = RunReporter(configuration, report: try ReportWriter(path: path))
             #expect(Outcome.allCases.filter(reporting.wantsResults) == Outcome.allCases)
@@ -91,6 +94,31 @@ struct RunReporterTests {
                 prefetch: m.txt:3: https://example.org/3.jpg: failed: http-status: 404 Not Found
 
                 """)
+    }
+
+    /// Lines each half minute, and the one that SIGUSR1 asks for.
+    @Test func ratesAreThoseOfTheLastSecondsHoweverSeldomTheyAreShown() throws {
+        let captured = try Samples.captured { output, error in
+            var configuration = configuration(output, error)
+            configuration.progress = .lines(from: .seconds(60))
+            let reporter = RunReporter(configuration)
+            for tenth in 1...600 {
+                var counters = RunCounters()
+                counters.entriesRead = 10_000
+                // A hundred a second for half a minute, and then ten.
+                counters.count(.fresh, times: min(tenth, 300) * 10 + max(0, tenth - 300))
+                if tenth == 450 { reporter.showStatus() }
+                reporter.progressed(
+                    RunProgress(
+                        counters: counters, inFlight: 1, isTotalKnown: true,
+                        elapsed: .milliseconds(100 * tenth)))
+            }
+        }
+        let rates = captured.error.split(separator: "\n").map { line in
+            line.split(separator: ", ").first { $0.hasSuffix("/s") }
+        }
+        #expect(rates.count == 2)
+        #expect(rates.allSatisfy { $0?.hasPrefix("10.") == true }, "\(captured.error)")
     }
 
     @Test func messagesStandAboveTheProgressLine() throws {

@@ -27,11 +27,14 @@ enum Samples {
                 encode: .seconds(1)))
     }
 
-    static func failed(line: Int, message: String? = "404 Not Found") -> EntryResult {
-        EntryResult(
-            manifest: "m.txt", line: line, url: "https://example.org/\(line).jpg",
-            key: "https://example.org/\(line).jpg", outcome: .failed, reason: .httpStatus,
-            message: message, httpStatus: 404, attempts: 1)
+    static func failed(
+        line: Int, host: String = "example.org", reason: FailureReason = .httpStatus,
+        message: String? = "404 Not Found"
+    ) -> EntryResult {
+        let url = "https://\(host)/\(line).jpg"
+        return EntryResult(
+            manifest: "m.txt", line: line, url: url, key: url, outcome: .failed, reason: reason,
+            message: message, httpStatus: reason == .httpStatus ? 404 : nil, attempts: 1)
     }
 
     static func summary(exitStatus: Int32 = 1) -> RunSummary {

@@ -5,12 +5,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SummaryTextTests {
-    @Test func listsTheFirstTenFailures() throws {
+    @Test func listsTheFirstTenCauses() throws {
         var text = SummaryText()
         try text.note(Samples.downloaded())
-        for line in 1...13 { text.note(Samples.failed(line: line)) }
+        for line in 1...13 { text.note(Samples.failed(line: line, host: "h\(line)")) }
         let failures = (1...10).map {
-            "  m.txt:\($0): https://example.org/\($0).jpg: http-status: 404 Not Found\n"
+            "  m.txt:\($0): https://h\($0)/\($0).jpg: http-status: 404 Not Found\n"
         }
         #expect(
             text.render(Samples.summary()) == """
@@ -37,7 +37,7 @@ struct SummaryTextTests {
         #expect(
             SummaryText().render(summary) == """
                 prefetch: 1 entry: 1 fresh
-                  took 20 ms: 50.0 entries/s
+                  took 20 ms
                   cache: /c
 
                 """)
@@ -66,12 +66,161 @@ struct SummaryTextTests {
                 prefetch: /c: No space\\nleft
                 prefetch: stopped by SIGTERM
                 prefetch: 3 entries: 1 blacklisted, 2 cancelled
-                  took 1 min 15 s: 0.04 entries/s
+                  took 1 min 15 s
                   cache: /c
-                hint: --retry-failed asks blacklisted URLs again
-                hint: the same command goes on from here; what is fresh is not fetched
+                hint: prefetch failed list --blocked shows what is blacklisted; --retry-failed \
+                requests it again
+                hint: run the same command again to resume; what is fresh is not fetched again
 
                 """)
+    }
+
+    @Test func entriesWithOneCauseAreOneLine() {
+        var text = SummaryText()
+        for line in 1...9 { text.note(Samples.failed(line: line)) }
+        for line in 10...12 {
+            text.note(Samples.failed(line: line, host: "h", reason: .dns, message: "no such host"))
+        }
+        text.note(Samples.failed(line: 13, host: "h", reason: .corruptImage, message: "cut"))
+        let lines = text.render(Samples.summary()).split(separator: "\n")
+        #expect(
+            lines[2...4] == [
+                "  9 at https://example.org: http-status, first m.txt:1: "
+                    + "https://example.org/1.jpg: 404 Not Found",
+                "  3 at https://h: dns, first m.txt:10: https://h/10.jpg: no such host",
+                "  m.txt:13: https://h/13.jpg: corrupt-image: cut",
+            ])
+        #expect(lines[5].hasPrefix("  received"))
+        // The nine and the three have no lines of their own.
+        #expect(lines.last == "hint: --report FILE writes one line for each entry")
+    }
+
+    @Test func linesWithTheSameMistakeAreOneLine() {
+        var text = SummaryText()
+        var counters = RunCounters()
+        counters.entriesRead = 5
+        for line in 1...5 {
+            let problem = line < 4 ? "the scheme is missing" : "the URL has no host"
+            var result = Samples.failed(
+                line: line, reason: .invalidEntry, message: "m.txt:\(line): \(problem)")
+            result.url = "nonsense"
+            text.note(result)
+            counters.count(.failed, reason: .invalidEntry)
+        }
+        var summary = Samples.summary()
+        summary.counters = counters
+        let lines = text.render(summary).split(separator: "\n")
+        #expect(
+            lines[2...3] == [
+                "  3 entries: invalid-entry, first m.txt:1: nonsense: the scheme is missing",
+                "  2 entries: invalid-entry, first m.txt:4: nonsense: the URL has no host",
+            ])
+    }
+
+    @Test func anOutageStandsFirstAndIsOneCause() {
+        var text = SummaryText()
+        text.note(Samples.failed(line: 1, reason: .corruptImage, message: "cut"))
+        for line in 2...9 {
+            text.note(Samples.failed(line: line, host: "h\(line)", reason: .connect, message: nil))
+        }
+        var summary = Samples.summary()
+        summary.outage = Outage(
+            reason: .connect, failures: 8, heldBack: 8, asked: 9, hostCount: 8, hosts: [])
+        let lines = text.render(summary).split(separator: "\n")
+        #expect(lines[1].hasPrefix("  an outage: 8 of 9 entries failed with connect"))
+        #expect(lines[2].hasPrefix("  failed: "))
+        #expect(lines[3] == "  8 entries: connect, first m.txt:2: https://h2/2.jpg")
+        #expect(lines[4] == "  m.txt:1: https://example.org/1.jpg: corrupt-image: cut")
+    }
+
+    @Test func aFullDiskIsSaidOnce() {
+        var text = SummaryText()
+        var summary = Samples.summary(exitStatus: 2)
+        summary.counters = RunCounters()
+        summary.counters.entriesRead = 12
+        for line in 1...12 {
+            text.note(Samples.failed(line: line, reason: .disk, message: "/c: No space left"))
+            summary.counters.count(.failed, reason: .disk)
+        }
+        summary.fatalMessage = "/c: No space left"
+        let rendered = text.render(summary)
+        #expect(rendered.ranges(of: "No space left").count == 1, "\(rendered)")
+        #expect(rendered.contains("\n  failed: 12 disk\n  took"))
+        #expect(!rendered.contains("hint:"))
+    }
+
+    @Test func newFailuresComeBeforeKnownOnes() {
+        var text = SummaryText()
+        for line in 1...3 {
+            var result = Samples.failed(line: line)
+            result.isKnown = true
+            text.note(result)
+        }
+        text.note(Samples.failed(line: 4))
+        var summary = Samples.summary()
+        summary.counters = RunCounters()
+        summary.counters.entriesRead = 7
+        summary.counters.count(.failed, reason: .httpStatus, times: 4)
+        summary.counters.count(.blacklisted, times: 3)
+        summary.counters.knownFailures = 3
+        for line in 5...7 {
+            var result = Samples.failed(line: line, message: "failed with HTTP 404")
+            result.outcome = .blacklisted
+            text.note(result)
+        }
+        let lines = text.render(summary).split(separator: "\n")
+        #expect(
+            lines[2...4] == [
+                "  m.txt:4: https://example.org/4.jpg: http-status: 404 Not Found",
+                "  3 at https://example.org: http-status (known), first m.txt:1: "
+                    + "https://example.org/1.jpg: 404 Not Found",
+                "  m.txt:5: https://example.org/5.jpg: blacklisted: failed with HTTP 404",
+            ])
+        text.isQuiet = true
+        let quiet = text.render(summary).split(separator: "\n")
+        #expect(quiet[2] == lines[2])
+        #expect(quiet[3] == "  6 known failures not listed")
+        #expect(quiet[4].hasPrefix("  took"))
+    }
+
+    /// As one list with a million hosts that are all down would have it.
+    @Test func hostsWithoutEndAreCountedTogether() {
+        var groups = FailureGroups()
+        let hosts = FailureGroups.mostGroups + 1000
+        for line in 1...hosts {
+            groups.note(
+                Samples.failed(
+                    line: line, host: "h\(line)", reason: line % 2 == 0 ? .dns : .connect))
+        }
+        let ordered = groups.ordered(outage: nil) { _ in true }
+        #expect(ordered.count == FailureGroups.mostGroups + 2)
+        #expect(ordered.reduce(0) { $0 + $1.count } == hosts)
+        #expect(
+            ordered.first?.line == "500 at other hosts: connect, first m.txt:257: "
+                + "https://h257/257.jpg: 404 Not Found")
+        groups.note(Samples.failed(line: 1, reason: .invalidEntry, message: "m.txt:1: odd"))
+        groups.note(Samples.failed(line: 2, reason: .invalidEntry, message: "m.txt:2: odder"))
+        let lines = groups.ordered(outage: nil) { $0.reason == .invalidEntry }.map(\.line)
+        #expect(
+            lines == ["2 entries: invalid-entry, first m.txt:1: https://example.org/1.jpg: odd"])
+        var large = FailureGroups()
+        let name = String(repeating: "a", count: 60_000)
+        for line in 1...100 { large.note(Samples.failed(line: line, host: "\(name)\(line)")) }
+        let kept = large.ordered(outage: nil) { _ in true }
+        #expect(kept.reduce(0) { $0 + $1.count } == 100)
+        #expect(kept.count < 20)
+    }
+
+    @Test(arguments: [
+        (999, 5000, false), (1000, 99, false), (1000, 100, true), (60_000, 3_000_000, true),
+    ])
+    func aRateTakesASecondAndAHundredEntries(milliseconds: Int, entries: Int, hasRate: Bool) {
+        var summary = Samples.summary()
+        summary.elapsed = .milliseconds(milliseconds)
+        summary.counters = RunCounters()
+        summary.counters.entriesRead = entries
+        summary.counters.count(.fresh, times: entries)
+        #expect(SummaryText().render(summary).contains("entries/s") == hasRate)
     }
 
     @Test func theHintOfAFatalErrorIsALineOfItsOwn() {

@@ -287,9 +287,10 @@ struct TransferLoopTests {
             let messages = try (0..<4).map { try failure(results[$0]).message }
             #expect(
                 messages == [
-                    "the body is larger than \(limit) when it is decompressed",
-                    "the announced body is larger than \(limit)",
-                    "the body is larger than \(limit)", "the body is larger than \(limit)",
+                    "the body is larger than --max-filesize (\(limit)) when it is decompressed",
+                    "the announced body is larger than --max-filesize (\(limit))",
+                    "the body is larger than --max-filesize (\(limit))",
+                    "the body is larger than --max-filesize (\(limit))",
                 ])
         }
     }

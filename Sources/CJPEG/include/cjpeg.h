@@ -14,6 +14,9 @@
 
 #pragma clang assume_nonnull begin
 
+/// The version of libjpeg-turbo that this was compiled with; the library has no function for it.
+const char *cjpeg_library_version(void);
+
 typedef enum {
     CJPEG_OK = 0,
     /// The data is damaged: an error, or a warning that means lost data.
@@ -119,10 +122,6 @@ cjpeg_status cjpeg_encode(
     int quality, bool halves_chroma, const uint8_t *_Nullable segments, size_t segments_length,
     size_t maximum_output, cinterruption *_Nullable interruption, cjpeg_result *result,
     char *message);
-
-/// The version of libjpeg-turbo that this was compiled for, like `2.1.5`; the library itself does not
-/// say.
-const char *cjpeg_library_version(void);
 
 #pragma clang assume_nonnull end
 

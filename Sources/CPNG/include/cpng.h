@@ -243,15 +243,18 @@ uint8_t *_Nullable cpng_deflate(
 uint8_t *_Nullable cpng_inflate(
     const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length);
 
+/// The version of the libpng that is loaded.
+const char *cpng_library_version(void);
+
+/// The version of the libdeflate that this was compiled with.
+const char *cpng_deflate_version(void);
+
 /// CRC-32 of PNG section 5.4.
 uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);
 
 /// That of all bytes so far, whose checksum is given, and of these; it begins with 0.
 uint32_t cpng_crc_continued(
     uint32_t checksum, const uint8_t *_Nullable bytes, size_t length);
-
-/// The version of libpng that is loaded, like `1.6.39`.
-const char *cpng_library_version(void);
 
 #pragma clang assume_nonnull end
 

@@ -1,0 +1,21 @@
+internal import CZlib
+import CacheStorage
+import Codecs
+import Transfers
+
+/// What a run is made of besides this program, for `--version`.
+package enum Components {
+    /// One line each: the schema of the cache, then the libraries. As they are loaded, but for those
+    /// that cannot be asked.
+    package static var lines: [String] {
+        [
+            "cache schema \(StorageVersions.schema)",
+            "libcurl \(CurlVersion.text)",
+            "SQLite \(StorageVersions.sqlite)",
+            "libpng \(CodecLibraries.libpng)",
+            "libjpeg-turbo \(CodecLibraries.libjpegTurbo) (built with)",
+            "libdeflate \(CodecLibraries.libdeflate) (built with)",
+            "zlib \(String(cString: zlibVersion()))",
+        ]
+    }
+}

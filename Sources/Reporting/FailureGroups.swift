@@ -1,0 +1,162 @@
+internal import PrefetchModel
+
+/// The failures of a run by what they have in common: host, reason and HTTP status, and whether
+/// earlier runs had them. One dead host is one line of the summary, however many its entries are.
+///
+/// Memory is bounded, since a list may have a million hosts that all fail: beyond
+/// ``mostGroups`` groups, or ``mostSampleBytes`` of samples, failures of further hosts are counted
+/// together by their reason.
+struct FailureGroups: Sendable {
+    static let mostGroups = 256
+    static let mostSampleBytes = 1 << 20
+
+    /// What the entries of a group have in common.
+    struct Cause: Hashable, Sendable {
+        enum Place: Hashable, Sendable {
+            /// Scheme, host and port.
+            case host(String)
+            /// Hosts without a group of their own.
+            case elsewhere
+            /// Nothing that a host has to do with; `problem` is what is wrong with a line.
+            case here(problem: String)
+        }
+
+        var place: Place
+        let reason: FailureReason
+        var httpStatus: Int?
+        let isKnown: Bool
+    }
+
+    struct Group: Sendable {
+        let cause: Cause
+        var count: Int
+        /// The first of them: where it stands, its URL and its message, printable and redacted.
+        let sample: Sample
+    }
+
+    struct Sample: Sendable {
+        /// `m.txt:12: URL`.
+        let entry: String
+        let message: String?
+    }
+
+    private var positions: [Cause: Int] = [:]
+    /// In the order of their first entries.
+    private var groups: [Group] = []
+    private var sampleBytes = 0
+
+    mutating func note(_ result: EntryResult) {
+        var cause = Cause(result)
+        if count(cause) { return }
+        if groups.count >= FailureGroups.mostGroups
+            || sampleBytes >= FailureGroups.mostSampleBytes
+        {
+            // As many of these as there are reasons.
+            if case .host = cause.place {
+                cause.place = .elsewhere
+            } else {
+                cause.place = .here(problem: "")
+            }
+            cause.httpStatus = nil
+            if count(cause) { return }
+        }
+        let sample = Sample(result)
+        sampleBytes += sample.entry.utf8.count + (sample.message?.utf8.count ?? 0)
+        positions[cause] = groups.count
+        groups.append(Group(cause: cause, count: 1, sample: sample))
+    }
+
+    private mutating func count(_ cause: Cause) -> Bool {
+        guard let position = positions[cause] else { return false }
+        groups[position].count += 1
+        return true
+    }
+
+    /// The groups that `isWanted` picks: new failures first, the largest group first.
+    ///
+    /// Those that an outage explains are one group, which comes before all others: they have one cause.
+    func ordered(outage: Outage?, where isWanted: (Cause) -> Bool) -> [Group] {
+        var explained: Group?
+        var others: [Group] = []
+        for group in groups where isWanted(group.cause) {
+            if let outage, group.cause.isPart(of: outage) {
+                explained = explained.map { $0.joined(with: group) } ?? group
+            } else {
+                others.append(group)
+            }
+        }
+        let order = others.indices.sorted { left, right in
+            let (first, second) = (others[left], others[right])
+            guard first.cause.isKnown == second.cause.isKnown else { return second.cause.isKnown }
+            return (-first.count, left) < (-second.count, right)
+        }
+        return (explained.map { [$0] } ?? []) + order.map { others[$0] }
+    }
+}
+
+extension FailureGroups.Cause {
+    fileprivate init(_ result: EntryResult) {
+        reason = result.reason ?? .internal
+        httpStatus = result.httpStatus
+        isKnown = result.isKnown
+        switch reason {
+        case .invalidEntry, .unsupportedScheme:
+            place = .here(problem: FailureGroups.Sample.message(of: result) ?? "")
+        case .disk, .internal:
+            place = .here(problem: "")
+            httpStatus = nil
+        default:
+            place = .host(RequestURL(normalized: result.url).origin)
+            if reason != .httpStatus { httpStatus = nil }
+        }
+    }
+
+    /// Where the outage does not name its hosts, all that failed for its reason counts.
+    fileprivate func isPart(of outage: Outage) -> Bool {
+        guard reason == outage.reason, Outage.canInclude(reason, httpStatus: httpStatus) else {
+            return false
+        }
+        guard case .host(let host) = place, !outage.hosts.isEmpty else { return true }
+        return outage.hosts.contains(host)
+    }
+}
+
+extension FailureGroups.Sample {
+    init(_ result: EntryResult) {
+        entry = printable("\(result.manifest):\(result.line): \(RedactedURL(result.url))")
+        message = FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
+    }
+
+    /// Without the place, which stands in front of it.
+    fileprivate static func message(of result: EntryResult) -> String? {
+        let place = "\(result.manifest):\(result.line): "
+        return result.message.map { $0.hasPrefix(place) ? String($0.dropFirst(place.count)) : $0 }
+    }
+}
+
+extension FailureGroups.Group {
+    /// Both groups as one; its sample is of a new failure where there is any.
+    fileprivate func joined(with other: FailureGroups.Group) -> FailureGroups.Group {
+        let shown = cause.isKnown && !other.cause.isKnown ? other : self
+        var cause = shown.cause
+        cause.place = .here(problem: "")
+        return FailureGroups.Group(
+            cause: cause, count: count + other.count, sample: shown.sample)
+    }
+
+    /// A line of the summary, without indentation:
+    /// `m.txt:7: URL: dns: Could not resolve host` for one entry, and for more
+    /// `9 at https://example.org: http-status, first m.txt:1: URL: HTTP 404`.
+    var line: String {
+        let message = sample.message.map { ": \($0)" } ?? ""
+        let reason = cause.reason.rawValue + (cause.isKnown ? " (known)" : "")
+        guard count > 1 else { return "\(sample.entry): \(reason)\(message)" }
+        let place =
+            switch cause.place {
+            case .host(let host): " at \(printable(RedactedURL(host).description))"
+            case .elsewhere: " at other hosts"
+            case .here: " entries"
+            }
+        return "\(count)\(place): \(reason), first \(sample.entry)\(message)"
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a job that runs every hour is told, and mails.
+@Suite(.timeLimit(.minutes(15)))
+struct CronTests {
+    private static let picture = Fixtures.png(seed: 1)
+
+    /// Lets the hours between two runs pass, for the failures.
+    private func pass(hours: Int, _ workspace: Workspace) async throws {
+        let time = hours * 3600 * 1000
+        try await workspace.query(
+            """
+            UPDATE failure SET last_failed_at = last_failed_at - \(time),
+                blocked_until = blocked_until - \(time),
+                first_failed_at = first_failed_at - \(time)
+            """)
+    }
+
+    /// 404 for good, and a server that is ill: blocked after an hour, or by the fifth run.
+    @Test func whatIsNothingNewIsMailedOnce() async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                request.path == "/good.png"
+                    ? .image(CronTests.picture)
+                    : request.path == "/ill.png" ? .unavailable(500) : .notFound
+            }
+            let lines = ["/good.png", "/gone.png", "/ill.png"].map { origin.url($0) }
+            try await withWorkspace { workspace in
+                for hour in 0..<30 {
+                    let run = try await workspace.prefetch(lines, "-q", "--fail-on", "new")
+                    #expect(run.result.status == (hour == 0 ? 1 : 0), "\(hour): \(run.result)")
+                    #expect(run.result.error.isEmpty == (hour > 0), "\(hour): \(run.result)")
+                    try await pass(hours: 1, workspace)
+                }
+                // It was asked again in between, and not each time.
+                let asked = origin.requests.count { $0.path == "/gone.png" }
+                #expect((3...6).contains(asked))
+                let any = try await workspace.prefetch(lines, "-q")
+                #expect(any.result.status == 1, "\(any.result)")
+                #expect(any.result.error.contains("\n  2 known failures not listed\n"))
+                #expect(!any.result.error.contains("gone.png"), "\(any.result)")
+            }
+        }
+    }
+
+    @Test func anotherReasonIsNew() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .unavailable(500), .unavailable(500), .unavailable(502), .notFound)
+            try await withWorkspace { workspace in
+                for (status, known) in [(Int32(1), 0), (0, 1), (1, 0), (1, 0)] {
+                    let run = try await workspace.prefetch(
+                        [url], "--fail-on", "new", "--summary", "json")
+                    #expect(run.result.status == status, "\(run.result)")
+                    #expect(
+                        run.result.output.contains("\"known_failures\":\(known),"), "\(run.result)")
+                }
+            }
+        }
+    }
+
+    @Test func aMendedLineThatFailsIsNew() async throws {
+        try await withOrigin { origin in
+            try await withWorkspace { workspace in
+                for (path, status) in [("/a.png", Int32(1)), ("/a.png", 0), ("/b.png", 1)] {
+                    let run = try await workspace.prefetch(
+                        [origin.url(path) + " key=logo"], "--fail-on", "new", "--retry-failed")
+                    #expect(run.result.status == status, "\(run.result)")
+                }
+            }
+        }
+    }
+
+    /// With more entries than are asked for before it is given up.
+    @Test func aHostThatIsStillDownIsNothingNew() async throws {
+        let closed = try await Origin.startOnPortOfItsOwn()
+        let lines = (0..<40).map { closed.url("/\($0).png") }
+        try await closed.stop()
+        try await withWorkspace { workspace in
+            for status in [Int32(1), 0, 0] {
+                let run = try await workspace.prefetch(
+                    lines, "--fail-on", "new", "--host-concurrency", "2")
+                #expect(run.result.status == status, "\(run.result)")
+                #expect(run.summary.reasons == ["connect": 40], "\(run.result)")
+            }
+        }
+    }
+
+    @Test func theTwoFlagsGoTogether() async throws {
+        try await withOrigin { origin in
+            let old = origin.url("/old.png")
+            let lines = [old] + (0..<3).map { origin.url("/\($0).png") }
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([old])
+                let strict = try await workspace.prefetch(
+                    lines, "--fail-on", "new", "--max-failures", "2")
+                #expect(strict.result.status == 1, "\(strict.result)")
+                try await workspace.query("DELETE FROM failure WHERE url <> '\(old)'")
+                let tolerant = try await workspace.prefetch(
+                    lines, "--fail-on", "new", "--max-failures", "3")
+                #expect(tolerant.result.status == 0, "\(tolerant.result)")
+                try await workspace.query("DELETE FROM failure WHERE url <> '\(old)'")
+                let any = try await workspace.prefetch(lines, "--max-failures", "3")
+                #expect(any.result.status == 1, "\(any.result)")
+            }
+        }
+    }
+
+    @Test func theSummaryNamesWhatIsBlacklistedAndTheWayOut() async throws {
+        try await withOrigin { origin in
+            let lines = (0..<12).map { origin.url("/\($0).png") }
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch(lines)
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.outcomes == ["blacklisted": 12], "\(run.result)")
+                let text = run.result.error.split(separator: "\n").map(String.init)
+                let named = text.filter {
+                    $0.contains(": blacklisted: failed with HTTP 404; next try after 2")
+                }
+                #expect(named.count == 10, "\(run.result)")
+                #expect(named.first?.hasPrefix("  manifest-2.txt:1: \(lines[0]): ") == true)
+                #expect(text.contains("  ... and 2 more blacklisted"))
+                #expect(
+                    text.contains(
+                        "hint: prefetch failed list --blocked shows what is blacklisted; "
+                            + "--retry-failed requests it again"))
+                let listed = try await workspace.run("failed", "list", "--blocked")
+                #expect(listed.output.split(separator: "\n").count == 12, "\(listed)")
+            }
+        }
+    }
+
+    @Test func anEmptyListIsNoNewsForAQuietRun() async throws {
+        try await withWorkspace { workspace in
+            let quiet = try await workspace.prefetch([], "-q")
+            #expect(quiet.result.status == 0 && quiet.result.error.isEmpty, "\(quiet.result)")
+        }
+    }
+}

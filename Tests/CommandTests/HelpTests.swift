@@ -1,0 +1,73 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(15)))
+struct HelpTests {
+    private func help(_ arguments: [String]) async throws -> String {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(arguments).run()
+            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            return result.output
+        }
+    }
+
+    /// Names of long options in a text.
+    private func flags(_ text: String) -> Set<String> {
+        Set(text.matches(of: /--[a-z][a-z0-9.-]+/).map { String($0.output) })
+    }
+
+    @Test func theShortHelpIsAPageAndTrue() async throws {
+        let short = try await help(["-h"])
+        #expect(try await help(["run", "-h"]) == short)
+        #expect(try await help(["images.txt", "-j", "4", "-h"]) == short)
+        let lines = short.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        #expect(lines.count <= 60)
+        #expect(lines.allSatisfy { $0.count <= 80 }, "\(short)")
+        #expect(lines.last == "prefetch run --help shows all")
+        let all = try await help(["run", "--help"])
+        #expect(flags(short).subtracting(flags(all)).isEmpty)
+        let root = try await help(["--help"])
+        for command in ["run", "get", "list", "stats", "attr", "failed"] {
+            #expect(short.contains("\n  \(command) "))
+            #expect(root.contains("\n  \(command) "))
+        }
+    }
+
+    @Test func otherCommandsHaveTheirOwnHelp() async throws {
+        let short = try await help(["get", "-h"])
+        #expect(short.contains("USAGE: prefetch get"))
+        #expect(try await help(["get", "--help"]) == short)
+    }
+
+    @Test func theWholeHelpHasItsGroupsInOrder() async throws {
+        let text = try await help(["run", "--help"])
+        let groups = text.split(separator: "\n").filter {
+            $0.hasSuffix(":") && !$0.hasPrefix(" ") && $0 == $0.uppercased()
+        }
+        #expect(
+            groups == [
+                "ARGUMENTS:", "INPUT:", "ORDER:", "CONCURRENCY AND HOSTS:", "LIMITS:", "REQUESTS:",
+                "FRESHNESS:", "ENCODING:", "OUTPUT:", "RESULT:", "OPTIONS:",
+            ])
+        #expect(text.ranges(of: "\n  prefetch images.txt ").count == 3)
+        #expect(text.contains("| prefetch - --base-url"))
+    }
+
+    /// README's table has every flag, and no other.
+    @Test func theManualHasEveryFlag() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let section = try #require(readme.components(separatedBy: "\n## Flags of `run`\n").last)
+        let table = section.components(separatedBy: "\n## ")[0].split(separator: "\n")
+            .filter { $0.hasPrefix("| `-") }.map { $0.split(separator: "|")[0...1].joined() }
+            .joined(separator: "\n")
+        let help = try await help(["run", "--help"])
+        let given = Set(
+            help.matches(of: /\n  (?:-[a-zA-Z0-9], )?(--[a-z][a-z0-9.-]+)/)
+                .map { String($0.output.1) })
+        let others: Set = ["--help", "--version", "--quiet", "--verbose"]
+        #expect(given.subtracting(others) == flags(table).subtracting(others))
+    }
+}
