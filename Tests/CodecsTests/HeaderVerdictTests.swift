@@ -69,7 +69,7 @@ struct HeaderVerdictTests {
         var rules = HeaderVerdictTests.unlimited
         rules.limits.maximumPixels = try imageHeader(png).pixels - 1
         let early = verdict(png.prefix(256), rules)
-        #expect(early == .refused(.tooManyPixels("12×11 pixels, more than 131")))
+        #expect(early == .refused(.tooManyPixels("12×11 pixels, more than --max-pixels (131)")))
         rules.limits.maximumPixels += 1
         #expect(verdict(png.prefix(256), rules) == .passed)
     }
@@ -83,7 +83,7 @@ struct HeaderVerdictTests {
         rules.limits.maximumPixels = 10
         #expect(verdict(late.prefix(120_000), rules) == .undecided)
         #expect(
-            verdict(late, rules) == .refused(.tooManyPixels("21×19 pixels, more than 10")))
+            verdict(late, rules) == .refused(.tooManyPixels("21×19 pixels, more than --max-pixels (10)")))
         #expect(verdict(late.prefix(120_000)) == .undecided)
         #expect(verdict(late) == .passed)
     }
@@ -133,8 +133,8 @@ struct HeaderVerdictTests {
             wholeRefusal(Array(many), rules) == .limitExceeded("more than 50000 chunks"))
         rules.limits.maximumPixels = 10
         let early = verdict(many.prefix(300), rules)
-        #expect(early == .refused(.tooManyPixels("12×11 pixels, more than 10")))
-        #expect(wholeRefusal(Array(many), rules) == .tooManyPixels("12×11 pixels, more than 10"))
+        #expect(early == .refused(.tooManyPixels("12×11 pixels, more than --max-pixels (10)")))
+        #expect(wholeRefusal(Array(many), rules) == .tooManyPixels("12×11 pixels, more than --max-pixels (10)"))
     }
 
     /// For bytes that may be stored already the format alone counts.

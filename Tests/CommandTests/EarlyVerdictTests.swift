@@ -112,7 +112,7 @@ struct EarlyVerdictTests {
             Row(
                 name: "pixels", response: .image(wide + rest),
                 verdict: "failed/too-many-pixels",
-                message: "20000×20000 pixels, more than 100000000"),
+                message: "20000×20000 pixels, more than --max-pixels (100000000)"),
             Row(
                 name: "memory", response: .image(broad + rest),
                 options: ["--memory", "64MiB"], verdict: "failed/too-many-pixels",
@@ -121,7 +121,7 @@ struct EarlyVerdictTests {
                 name: "structure", response: .image(wide + rest),
                 options: ["--encode", "original", "--check", "structure"],
                 verdict: "failed/too-many-pixels",
-                message: "20000×20000 pixels, more than 100000000"),
+                message: "20000×20000 pixels, more than --max-pixels (100000000)"),
             // What must not be stored is not judged.
             Row(
                 name: "no-store", response: page(("Cache-Control", "no-store")),
@@ -130,7 +130,7 @@ struct EarlyVerdictTests {
             // An announced size is refused first, as ever.
             Row(
                 name: "too large", response: page(), options: ["--max-filesize", "1MiB"],
-                verdict: "failed/too-large", message: "the announced body is larger than 1.00 MiB"),
+                verdict: "failed/too-large", message: "the announced body is larger than --max-filesize (1.00 MiB)"),
         ]
     }()
 
