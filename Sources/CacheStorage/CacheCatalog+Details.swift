@@ -40,6 +40,27 @@ extension CacheCatalog {
         }
     }
 
+    /// How the last refresh of a resource failed, until it succeeds; nil also when it was another URL of
+    /// its key that failed.
+    package func failure(of resource: Resource) throws(StorageError) -> FailureRecord? {
+        let record = try failure(of: resource.key)
+        return record?.url == resource.url ? record : nil
+    }
+
+    /// The failure of a URL without user information, under whatever key; of several the last one.
+    package func failure(ofURL url: String) throws(StorageError) -> FailureRecord? {
+        if let record = try failure(of: url), record.url == url { return record }
+        return try database.read("looking up a failure") { database in
+            try PreparedStatement(
+                database,
+                sql: """
+                    SELECT \(FailureRecord.columns) FROM failure WHERE url = ? AND url <> key
+                    ORDER BY last_failed_at DESC, key LIMIT 1
+                    """
+            ).first(.text(url)) { try FailureRecord($0) } ?? nil
+        }
+    }
+
     static func failure(of key: String, in database: Database) throws -> FailureRecord? {
         try PreparedStatement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?"

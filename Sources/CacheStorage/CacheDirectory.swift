@@ -117,6 +117,20 @@ package final class CacheDirectory: Sendable {
             && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == image.size.bytes
     }
 
+    /// Whether an image's content file is gone, has another size, or something else has its place.
+    ///
+    /// - Throws: when the system does not say: the file may well be there.
+    func lacksWholeFile(_ image: StoredImage) throws(StorageError) -> Bool {
+        var status = stat()
+        guard fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            switch errno {
+            case ENOENT, ENOTDIR, ELOOP: return true
+            default: throw .system("stat", path(of: image))
+            }
+        }
+        return status.st_mode & S_IFMT != S_IFREG || Int(status.st_size) != image.size.bytes
+    }
+
     /// What ``bytes(of:hasher:)`` finds.
     package enum StoredBytes: Sendable {
         case whole([UInt8])

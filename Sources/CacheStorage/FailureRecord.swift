@@ -49,6 +49,11 @@ package struct FailureRecord: Sendable {
         self.conditions = conditions
     }
 
+    /// `HTTP 404`, or the reason.
+    package var cause: String {
+        reason == .httpStatus ? httpStatus.map { "HTTP \($0)" } ?? "HTTP" : reason.rawValue
+    }
+
     static let columns = """
         key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
         first_failed_at, last_failed_at, blocked_until, conditions

@@ -120,7 +120,7 @@ struct MissingFiles {
                     """)
             return try suspects.flatMap { suspect in
                 try rows.all(.digest(suspect)) { try $0.storedImage(from: 0) }
-                    .compactMap(\.self).filter { !content.hasWholeFile($0) }
+                    .compactMap(\.self).filter { try content.directory.lacksWholeFile($0) }
             }
         }
     }
@@ -138,9 +138,8 @@ struct MissingFiles {
             try rows.bind(folder: folder)
             var damaged: [StoredImage] = []
             while try rows.step() {
-                if let image = try rows.storedImage(from: 0), !content.hasWholeFile(image) {
-                    damaged.append(image)
-                }
+                guard let image = try rows.storedImage(from: 0) else { continue }
+                if try content.directory.lacksWholeFile(image) { damaged.append(image) }
             }
             return damaged
         }

@@ -12,6 +12,8 @@ package final class ImageIndex: Sendable {
     private let recipe: Recipe
     /// Cut into as many pieces as ``ImageTable/pieces``.
     private let resources: ClosedRange<Int64>
+    /// Of a piece.
+    private let size: Int64
 
     private static let rowsPerLookup = 8
     private static let leastLookups = 20_000
@@ -28,6 +30,7 @@ package final class ImageIndex: Sendable {
         }
         self.recipe = recipe
         resources = 1...last
+        size = (last - 1) / Int64(ImageTable.pieces) + 1
         scan = SharedScan(
             pieces: ImageTable.pieces,
             lookupsBefore: last > ImageTable.largestCount
@@ -56,7 +59,6 @@ package final class ImageIndex: Sendable {
 
     /// The identifiers of a piece.
     private func identifiers(ofPiece piece: Int) -> Range<Int64> {
-        let size = (resources.upperBound - 1) / Int64(ImageTable.pieces) + 1
         let first = 1 + Int64(piece) * size
         return first..<max(first, min(first + size, resources.upperBound + 1))
     }
@@ -64,7 +66,6 @@ package final class ImageIndex: Sendable {
     private func images(
         of resources: [Int64], in tables: [ImageTable], with reader: CacheReader
     ) throws(StorageError) -> [StoredImage?] {
-        let size = (self.resources.upperBound - 1) / Int64(ImageTable.pieces) + 1
         var images = tables.withUnsafeBufferPointer { tables in
             resources.map { resource -> StoredImage? in
                 guard self.resources.contains(resource) else { return nil }

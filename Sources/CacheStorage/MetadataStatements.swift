@@ -161,27 +161,31 @@ struct MetadataStatements: ~Copyable {
         in database: Database
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
+        // Stays as it is in ``freshness``, too, until the variant is used.
+        var isSuperseded: Int64 = 0
         if !isNew {
             replaced = try PreparedStatement(
                 database,
                 sql: """
                     DELETE FROM variant WHERE resource_id = ? AND recipe = ?
-                    RETURNING sha256, format, width, height, bytes
+                    RETURNING sha256, format, width, height, bytes, superseded
                     """
-            ).all(.integer(resource), .text(recipe.canonicalText)) { try $0.storedImage(from: 0) }
-                .compactMap(\.self)
+            ).all(.integer(resource), .text(recipe.canonicalText)) { row in
+                isSuperseded = try row.integer(5)
+                return try row.storedImage(from: 0)
+            }.compactMap(\.self)
         }
         try PreparedStatement(
             database,
             sql: """
                 INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
-                    created_at, last_access_at)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+                    created_at, last_access_at, superseded)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9)
                 """
         ).execute(
             .integer(resource), .text(recipe.canonicalText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
-            .init(image.size.bytes), .init(time))
+            .init(image.size.bytes), .init(time), .integer(isSuperseded))
         return replaced
     }
 

@@ -65,7 +65,7 @@ import PrefetchModel
 //   run_id         INTEGER  the run of the last failure while that run's end has not been
 //                           settled, else NULL
 //   conditions     TEXT     what the last failure depends on, `name=value` separated by spaces: a
-//                           run for which that is otherwise asks again; NULL in rows of older
+//                           run in which any of it differs asks again; NULL in rows of older
 //                           versions, which hold for every run
 // host      what is known of hosts that failed or asked to be spared; none for the others
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
@@ -313,8 +313,8 @@ enum Schema {
     /// Adds what makes an answer believable: the folders' times, what a failure depends on, and which
     /// variant is in use.
     ///
-    /// Of several variants the newest counts as the one in use. The index holds only resources that are
-    /// not found by their key.
+    /// Of several variants the newest counts as the one in use. The indexes over URLs hold only what is not
+    /// found by its key.
     private static func makeVersion5(_ database: Database) throws {
         try database.execute(
             sql: """
@@ -329,6 +329,7 @@ enum Schema {
                         AND (other.created_at, other.recipe) > (variant.created_at, variant.recipe));
 
                 ALTER TABLE failure ADD COLUMN conditions TEXT;
+                CREATE INDEX failure_url ON failure (url) WHERE url <> key;
 
                 CREATE TABLE folder (
                     number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),

@@ -26,8 +26,8 @@ extension CodecError {
         _ need: Int, of budget: ByteCount, isExact: Bool = true
     ) -> CodecError {
         .tooManyPixels(
-            "decoding takes \(isExact ? "" : "at least ")\(ByteCount(need)), of which --memory leaves "
-                + "\(budget)")
+            "decoding needs \(isExact ? "" : "at least ")\(ByteCount(need)), but --memory leaves "
+                + "\(budget) for it")
     }
 }
 

@@ -247,7 +247,7 @@ final class CodecStage: Sendable {
                     result: .underivable(
                         .tooLarge,
                         message:
-                            "its original has \(image.size), of which --memory leaves \(originals.total)"
+                            "its original has \(image.size), but --memory leaves \(originals.total) for it"
                     ))
         case .broken(let broken):
             return CodecCompletion(id: job.id, result: keep(broken))

@@ -71,12 +71,14 @@ final class EntryLookup: Sendable {
     private let images: ImageIndex?
     private let lineWriter: (any WarmLineWriting)?
     private let configuration: RunConfiguration
+    private let facts: RunFacts
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
 
     init(
         _ entries: any EntryReading, cache: OpenCache, configuration: RunConfiguration,
-        wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?, mailbox: Mailbox,
+        facts: RunFacts, wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?,
+        mailbox: Mailbox,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         source = Monitor(Source(entries: entries))
@@ -90,6 +92,7 @@ final class EntryLookup: Sendable {
             : nil
         self.lineWriter = lineWriter
         self.configuration = configuration
+        self.facts = facts
         self.mailbox = mailbox
         self.wallClock = wallClock
     }
@@ -174,7 +177,7 @@ final class EntryLookup: Sendable {
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
             images: images, lineWriter: lineWriter, configuration: configuration,
-            facts: RunFacts(configuration), wallClock: wallClock)
+            facts: facts, wallClock: wallClock)
     }
 }
 

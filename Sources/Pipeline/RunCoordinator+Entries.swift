@@ -149,8 +149,8 @@ extension RunCoordinator {
             var result = entry.result(.failed)
             result.reason = .invalidEntry
             result.message = """
-                \(entry.manifest):\(entry.record.line): has the key of \(origin), but asks for it \
-                differently (another URL, or other header= fields)
+                \(entry.manifest):\(entry.record.line): same key as \(origin), but a different URL or \
+                different header= fields
                 """
             return result
         }
@@ -234,14 +234,21 @@ private struct RawEntry {
     var key: String { text.string(record.key) }
 
     /// Whether its key says what is asked for.
-    var isUsual: Bool { record.key == record.url && (extras?.headers.isEmpty ?? true) }
+    var isUsual: Bool {
+        guard extras?.headers.isEmpty ?? true else { return false }
+        return record.key == record.url || text[record.key].elementsEqual(text[record.url])
+    }
 
     /// What tells its request from others of its key: 0 for a usual one, else a hash.
     var requestMark: UInt32 {
         if isUsual { return 0 }
         var hasher = Hasher()
         hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[record.url]))
-        hasher.combine(extras?.headers ?? [])
+        let fields = (extras?.headers ?? []).map { ($0.name.lowercased(), $0.value) }
+        for (name, value) in fields.sorted(by: <) {
+            hasher.combine(name)
+            hasher.combine(value)
+        }
         return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
     }
 
@@ -303,11 +310,9 @@ extension EntryState {
 extension FailureRecord {
     /// Why an entry is not asked for, and when it is again, in one line.
     fileprivate var blockMessage: String {
-        let status = httpStatus.map { " \($0)" } ?? ""
-        let kind = reason == .httpStatus ? "HTTP\(status)" : reason.rawValue
         let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
         let until = blockedUntil.map { "; next try after \($0)" } ?? ""
-        return "failed with \(kind)\(runs)\(until)"
+        return "failed with \(cause)\(runs)\(until)"
     }
 }
 

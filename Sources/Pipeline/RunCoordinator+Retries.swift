@@ -110,9 +110,9 @@ extension RunCoordinator {
         let now = ContinuousClock.now
         do {
             while ended.count < RunCoordinator.givenUpAtOnce,
-                let (identifier, cause) = try scheduler.popGivenUp(at: now)
+                let (identifier, isFresh, cause) = try scheduler.popGivenUp(at: now)
             {
-                if pending.dropPlace(of: identifier) { continue }
+                if isPlaceOfRaised(identifier, isFresh: isFresh) { continue }
                 ended.append((identifier, cause))
                 if let entry = pending[identifier], entry.progress == nil {
                     pending[identifier]?.progress = PendingEntry.Progress(

@@ -172,6 +172,7 @@ extension RunCoordinator {
             failed(completion.id, failure.reason, message)
         case .refused(let response, let refusal):
             progress.httpStatus = response.status
+            progress.contentType = response.fields.first("content-type")
             progress.curlCode = nil
             refuse(refusal, response, completion.elapsed, for: completion.id, progress)
         case .response(let response, let body):
@@ -206,9 +207,9 @@ extension RunCoordinator {
     private static func message(ofStatus status: Int) -> String {
         let remedy =
             switch status {
-            case 401: ": credentials are wanted, see --user, --netrc and --header"
+            case 401: ": credentials required, see --user, --netrc and --header"
             case 403: ": access is denied; see --user, --netrc, --header and --user-agent"
-            case 407: ": the proxy wants credentials, see --proxy"
+            case 407: ": the proxy requires credentials, see --proxy"
             case 429: ": too many requests; see --host-concurrency and --host-interval"
             default: ""
             }
@@ -344,7 +345,7 @@ extension RunCoordinator {
         }
         guard mayLead(from: progress.target, to: target) else {
             return refuse(
-                "a redirect from https to \(target), which takes --allow-downgrade")
+                "a redirect from https to \(target) is not followed without --allow-downgrade")
         }
         guard !progress.hasVisited(target) else {
             return refuse("a redirect loop, back to \(target)")

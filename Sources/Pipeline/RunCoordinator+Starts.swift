@@ -44,7 +44,7 @@ extension RunCoordinator {
         var started: [Int] = []
         do {
             while hasRoomForTransfer, let start = try scheduler.popReady(at: now) {
-                if isPlaceOfRaised(start) {
+                if isPlaceOfRaised(start.entry, isFresh: start.isFresh) {
                     scheduler.withdrew(start.host, at: now)
                     continue
                 }
@@ -63,12 +63,12 @@ extension RunCoordinator {
         transfers.loop.start(started.compactMap { request(of: $0, at: now) })
     }
 
-    /// Whether what starts is an entry that has had its turn, from the place that a duplicate of higher
-    /// priority has raised it from.
-    private func isPlaceOfRaised(_ start: Scheduler.Start) -> Bool {
-        guard start.isFresh, pending.isRaised(start.entry) else { return false }
-        if let entry = pending[start.entry], entry.progress?.start == nil { return false }
-        return pending.dropPlace(of: start.entry)
+    /// Whether what comes up is the place that a duplicate of higher priority has raised an entry from,
+    /// which has had its turn since.
+    func isPlaceOfRaised(_ identifier: Int, isFresh: Bool) -> Bool {
+        guard isFresh, pending.isRaised(identifier) else { return false }
+        if let entry = pending[identifier], entry.progress?.start == nil { return false }
+        return pending.dropPlace(of: identifier)
     }
 
     private func begin(_ start: Scheduler.Start, at now: ContinuousClock.Instant) {

@@ -246,7 +246,7 @@ package final class RunCoordinator {
 
     private func startReading(_ entries: some EntryReading) throws(StorageError) {
         let lookup = try EntryLookup(
-            entries, cache: cache, configuration: configuration,
+            entries, cache: cache, configuration: configuration, facts: facts,
             wantsFreshImages: wantsResults(of: .fresh), lineWriter: observer.warmLineWriter,
             mailbox: mailbox, wallClock: wallClock)
         do throws(ThreadError) {

@@ -12,6 +12,7 @@ struct RunFacts: Sendable {
     private let configuration: RunConfiguration
     private let route: String
     private let authorities: String
+    private let method: String
     /// Of an entry without fields and credentials of its own.
     private let request: String
 
@@ -23,7 +24,9 @@ struct RunFacts: Sendable {
             requests.hostAddresses.map(\.text).joined(separator: "\n"),
             "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
         ])
-        authorities = RunFacts.digest([requests.authorityFile ?? ""])
+        authorities = RunFacts.digest([requests.authorityFingerprint])
+        method = configuration.recipe.canonicalText.split(separator: ";")
+            .filter { !$0.hasPrefix("q=") }.joined(separator: ";")
         request = RunFacts.digest(RunFacts.texts(of: configuration))
     }
 
@@ -44,7 +47,8 @@ struct RunFacts: Sendable {
         case .maximumRedirects: "\(configuration.maximumRedirects)"
         case .allowsDowngrade: RunFacts.text(configuration.allowsDowngrade)
         case .lifetime: RunFacts.text(configuration.freshness(extras).forced != nil)
-        case .encoding: configuration.recipe.encoding.rawValue
+        case .recipe: configuration.recipe.canonicalText
+        case .method: method
         case .checksStructure:
             RunFacts.text(
                 configuration.recipe.encoding == .original && configuration.check == .structure)
@@ -69,7 +73,8 @@ struct RunFacts: Sendable {
         return [
             userAgent.hasPrefix("prefetch/") ? "" : userAgent,
             requests.credentials.map { "\($0.user):\($0.password)" } ?? "",
-            requests.netrcFile ?? "", requests.cookieJar ?? "",
+            // Not the cookies: each run changes them.
+            requests.netrcFingerprint, requests.cookieJar ?? "",
         ] + requests.fields.flatMap { [$0.name.lowercased(), $0.value] }
     }
 

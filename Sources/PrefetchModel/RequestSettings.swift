@@ -12,12 +12,16 @@ package struct RequestSettings: Sendable {
     package var credentials: Credentials?
     /// A file in the format of netrc(5): credentials by host, for requests without others.
     package var netrcFile: String?
+    /// Changes with what that file says.
+    package var netrcFingerprint = ""
     /// A file in Netscape's format that cookies are read from at the start, if it is there, and
     /// written to at the end. Without one, no cookie is kept.
     package var cookieJar: String?
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
+    /// Changes with what that file says.
+    package var authorityFingerprint = ""
     /// Whether certificates of origins are looked at. Without, anybody on the way can be the origin.
     package var verifiesOrigins = true
     /// Addresses to take for a name instead of asking for them.

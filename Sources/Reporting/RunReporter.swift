@@ -137,7 +137,7 @@ package final class RunReporter: RunObserving, Sendable {
         guard configuration.verbosity != .quiet else { return }
         state.show(
             line: printable(
-                "prefetch: \(name): nobody reads the report any more; going on without it"))
+                "prefetch: \(name): the reader has closed the report; continuing without it"))
     }
 
     package func progressed(_ progress: RunProgress) {

@@ -22,8 +22,10 @@ package enum FailureFact: String, CaseIterable, Hashable, Sendable {
     case allowsDowngrade = "allow-downgrade"
     /// Whether the user says how long images are fresh, so that nothing is uncacheable.
     case lifetime = "ttl"
-    /// The format that images are stored in.
-    case encoding = "encode"
+    /// All that changes the stored bytes, and with it the memory that making them takes.
+    case recipe
+    /// The same but for the quality, which says nothing of what can be decoded and in what time.
+    case method
     /// Whether a source's structure alone is checked.
     case checksStructure = "check-structure"
     /// The names and versions of the decoders.
@@ -33,7 +35,7 @@ package enum FailureFact: String, CaseIterable, Hashable, Sendable {
     /// larger one fails under it, too. (Permissions are 0 or 1.) All others have to be the same.
     var isLimit: Bool {
         switch self {
-        case .request, .route, .authorities, .encoding, .codecs: false
+        case .request, .route, .authorities, .recipe, .method, .codecs: false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
             .lifetime, .checksStructure:
@@ -60,9 +62,9 @@ extension FailurePolicy {
         case .notAnImage: [.request, .route, .codecs]
         case .corruptImage: [.request, .route, .codecs, .checksStructure]
         case .tooManyPixels:
-            [.request, .route, .codecs, .checksStructure, .encoding, .maximumPixels, .memory]
+            [.request, .route, .codecs, .checksStructure, .recipe, .maximumPixels, .memory]
         case .unsupportedImage:
-            [.request, .route, .codecs, .checksStructure, .encoding, .maximumDecodeTime]
+            [.request, .route, .codecs, .checksStructure, .method, .maximumDecodeTime]
         case .uncacheable: [.request, .route, .lifetime]
         }
     }
@@ -73,7 +75,7 @@ package struct FailureConditions: Equatable, Sendable {
     private let values: [FailureFact: String]
 
     /// `value` gives what holds for the run in which it failed: digits for a limit, else a text without
-    /// spaces and equals signs.
+    /// spaces.
     package init(of reason: FailureReason, value: (FailureFact) -> String) {
         values = Dictionary(
             uniqueKeysWithValues: FailurePolicy.facts(of: reason).map { ($0, value($0)) })

@@ -190,13 +190,14 @@ package struct Scheduler {
     /// - Throws: what the storage throws.
     package mutating func popGivenUp(
         at now: Instant
-    ) throws -> (entry: Int, cause: HostPacing.Surrender)? {
+    ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.Surrender)? {
         guard let number = givenUp.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
         guard let cause = hosts[host].pacing.surrender else { return nil }
+        let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
         update(number, at: now)
-        return (entry, cause)
+        return (entry, isFresh, cause)
     }
 
     /// Whether ``popReady(at:)`` would give an entry.

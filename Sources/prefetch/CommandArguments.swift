@@ -11,7 +11,10 @@ enum CommandArguments {
         guard index > 0, index < arguments.count, subcommands.contains(arguments[index]) else {
             return arguments
         }
-        return [arguments[index]] + arguments[..<index] + arguments[(index + 1)...]
+        // Behind the subcommands, of which there may be two.
+        let rest = arguments[index...]
+        let end = rest.firstIndex(of: "--") ?? rest.endIndex
+        return Array(rest[..<end]) + arguments[..<index] + rest[end...]
     }
 
     /// Whether the arguments ask for the short help: `-h` of the program or of `run`.

@@ -56,8 +56,8 @@ extension FailedCommand {
 
         @Flag(
             help: """
-                Print only the URLs, one per line, ready to be read by a run. Secrets in their query \
-                strings (signatures, tokens) are not masked.
+                Print only the URLs, one per line, ready to be read by a run, each with its key= if it \
+                has one. Secrets in their query strings (signatures, tokens) are not masked.
                 """)
         var urls = false
 
@@ -85,7 +85,8 @@ extension FailedCommand {
                     if json {
                         try lines.write(JSONObject(record, at: now))
                     } else if urls {
-                        try lines.write(line: printable(record.url))
+                        let key = record.key == record.url ? "" : " key=\(record.key)"
+                        try lines.write(line: printable(record.url + key))
                     } else {
                         try table.write(row: cells(record, at: now))
                     }
@@ -191,8 +192,7 @@ struct FailureFilter: ParsableArguments {
 extension FailureRecord {
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
-        let cause = reason == .httpStatus ? httpStatus.map { "HTTP \($0)" } : nil
-        return "failed with \(cause ?? reason.rawValue) at \(lastFailedAt)"
+        "failed with \(cause) at \(lastFailedAt)"
     }
 
     /// When a run asks for its URL again; nil for the next run, whenever it comes.

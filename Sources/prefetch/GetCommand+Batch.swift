@@ -4,7 +4,6 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
-import URLParsing
 
 // `prefetch get --batch`
 
@@ -15,7 +14,7 @@ extension GetCommand {
     func answerBatch() throws {
         let catalog = try cache.catalogOfImages()
         var entries = try ManifestSequence(
-            arguments: ["-"], options: ManifestOptions(format: format ?? .auto, baseURL: baseURL))
+            arguments: ["-"], options: input.manifestOptions)
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         var counts = (all: 0, missing: 0)
         try writing {
@@ -84,7 +83,7 @@ extension GetCommand {
             }
             if let item = answer.item {
                 let isAsked = json && item.standing(at: now) != .fresh
-                let failure = try isAsked ? catalog.failure(of: item.resource.key) : nil
+                let failure = try isAsked ? catalog.failure(of: item.resource) : nil
                 do throws(Refusal) {
                     try check(item, failure: failure, at: now)
                     answer.path = try path(of: item, in: catalog)
@@ -97,8 +96,9 @@ extension GetCommand {
                 answer.message = message
                 if !json { StandardError.write("prefetch: -:\(record.line): \(message)") }
             } else if json {
-                answer.message =
-                    Refusal(absenceAfter: try catalog.failure(of: answer.key), at: now).message
+                let url = batch.url(of: record).withoutCredentials.text
+                let failure = try catalog.failure(of: answer.key) ?? catalog.failure(ofURL: url)
+                answer.message = Refusal(absenceAfter: failure, at: now).message
             }
             return answer
         }

@@ -5,7 +5,6 @@ import Manifests
 import Pipeline
 import PrefetchModel
 import Reporting
-import URLParsing
 
 /// `prefetch get URL`
 struct GetCommand: ParsableCommand {
@@ -64,13 +63,7 @@ struct GetCommand: ParsableCommand {
             """)
     var batch = false
 
-    @Option(help: "The format of the list on standard input.")
-    var format: ManifestFormat?
-
-    @Option(
-        name: .customLong("base-url"),
-        help: ArgumentHelp("The URL that relative entries resolve against.", valueName: "url"))
-    var baseURL: String?
+    @OptionGroup var input: InputOptions
 
     func validate() throws {
         guard (url == nil) == batch else {
@@ -79,15 +72,8 @@ struct GetCommand: ParsableCommand {
                     ? "--batch reads standard input and takes no URL"
                     : "name a URL, or read a list with --batch")
         }
-        guard batch || format == nil && baseURL == nil else {
+        guard batch || input.format == .auto && input.baseURL == nil else {
             throw ValidationError("--format and --base-url are for --batch")
-        }
-        guard let baseURL else { return }
-        do throws(EntryBatch.Problem) {
-            _ = try URLParser(baseURL: baseURL)
-        } catch {
-            throw ValidationError(
-                "--base-url takes an absolute http or https URL, like https://example.com/a/")
         }
     }
 
@@ -102,7 +88,9 @@ struct GetCommand: ParsableCommand {
                 let variants = try catalog.variants(of: key)
                 return variants.isEmpty ? nil : variants
             }
-            let failure = try image.find(catalog.failure)
+            let failure =
+                try variants.map { try catalog.failure(of: $0[0].resource) }
+                ?? image.failure(in: catalog)
             let item: CacheCatalog.Item
             let path: String
             do throws(Refusal) {
@@ -171,7 +159,7 @@ struct GetCommand: ParsableCommand {
         guard let path else {
             throw Refusal(
                 message: "its content file \(item.image.relativePath) is missing or damaged",
-                hint: "`prefetch run --refresh force URL` downloads it again")
+                hint: "repeat the run that stored it, with --refresh force, to download it again")
         }
         return path
     }

@@ -12,8 +12,8 @@ struct HistoryCommand: ParsableCommand {
         discussion: """
             One line per run, the latest first: start, duration, result, requests, bytes received, \
             bytes stored, entries, and their outcomes. The result is the exit status, the signal that \
-            stopped the run, `running`, or `killed` if the run never came to an end. Failures are new \
-            if they were not remembered from an earlier run. The cache keeps the last 1000 runs.
+            stopped the run, `running`, or `killed` if the run never finished. Failures are new if no \
+            earlier run had them for the same reason. The cache keeps the last 1000 runs.
 
             On a terminal the columns are aligned under a header; elsewhere they are separated by tabs, \
             with durations in seconds and sizes in bytes.
@@ -26,7 +26,7 @@ struct HistoryCommand: ParsableCommand {
     @OptionGroup var cache: CacheOptions
 
     @Option(
-        name: .customShort("n"),
+        name: .customShort("n", allowingJoined: true),
         help: ArgumentHelp("Show only the latest N runs.", valueName: "n"))
     var count: Int?
 

@@ -5,7 +5,7 @@ import PrefetchModel
 /// Flags of `run` about how many requests are made at once, and how hosts are treated.
 struct HostOptions: ParsableArguments {
     @Option(
-        name: [.customShort("j"), .long],
+        name: [.customShort("j", allowingJoined: true), .long],
         help: ArgumentHelp("Concurrent transfers, at most 10000.", valueName: "n"))
     var jobs = 32
 
@@ -38,14 +38,14 @@ struct HostOptions: ParsableArguments {
     @Option(
         name: .customLong("max-retry-after"),
         help: ArgumentHelp(
-            "Give up a host in this run if its Retry-After asks for a longer pause.",
+            "Give up on a host in this run if its Retry-After asks for a longer pause.",
             valueName: "duration"))
     var longestRetryAfter = DurationArgument(.seconds(300))
 
     @Option(
         name: .customLong("host-timeout"),
         help: ArgumentHelp(
-            "Give up a host in this run if it gives no answer, or only 429 and 503, for this long.",
+            "Give up on a host in this run if it gives no answer, or only 429 and 503, for this long.",
             valueName: "duration"))
     var hostTimeout = DurationArgument(.seconds(60))
 

@@ -36,6 +36,12 @@ struct ImageName {
         return try lookUp(key)
     }
 
+    /// How what the text names failed, by its key or else by its URL.
+    func failure(in catalog: CacheCatalog) throws -> FailureRecord? {
+        if let failure = try find(catalog.failure(of:)) { return failure }
+        return try canonicalKey.flatMap { try catalog.failure(ofURL: $0) }
+    }
+
     private var canonicalKey: String? {
         do throws(EntryBatch.Problem) {
             return try URLParser().parse(text.utf8).withoutCredentials.text

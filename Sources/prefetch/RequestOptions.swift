@@ -1,4 +1,5 @@
 import ArgumentParser
+import CacheStorage
 import Glibc
 import Pipeline
 import PrefetchModel
@@ -139,7 +140,10 @@ struct RequestOptions: ParsableArguments {
             }
             requests.credentials = parsed
         }
-        requests.netrcFile = try netrc()
+        if let (path, contents) = try netrc() {
+            requests.netrcFile = path
+            requests.netrcFingerprint = SHA256Hasher().digest(of: contents).description
+        }
         if let cookieJar {
             try checkCookieJar(cookieJar)
             requests.cookieJar = cookieJar
@@ -154,6 +158,7 @@ struct RequestOptions: ParsableArguments {
                 )
             }
             requests.authorityFile = authorityFile
+            requests.authorityFingerprint = SHA256Hasher().digest(of: text).description
         }
         requests.verifiesOrigins = !insecure
         requests.hostAddresses = try hostAddresses.map { text in
@@ -205,7 +210,8 @@ struct RequestOptions: ParsableArguments {
         }
     }
 
-    private func netrc() throws -> String? {
+    /// The file of credentials, if there is one, and what it says.
+    private func netrc() throws -> (path: String, contents: String)? {
         var path = netrcFile
         if usesNetrc {
             path = RequestOptions.environment("NETRC")
@@ -220,8 +226,7 @@ struct RequestOptions: ParsableArguments {
         }
         guard let path else { return nil }
         // libcurl takes a file that it cannot read for one that says nothing.
-        _ = try RequestOptions.contents(of: path, "--netrc-file", limit: 16 << 20)
-        return path
+        return (path, try RequestOptions.contents(of: path, "--netrc-file", limit: 16 << 20))
     }
 
     private func proxies() throws -> ProxySettings {

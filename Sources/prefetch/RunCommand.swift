@@ -58,7 +58,8 @@ struct RunCommand: ParsableCommand {
         guard let opened = try openCache(path, openFolders: configuration.openFolders) else {
             return
         }
-        report(opened.repair, in: path)
+        let repairs = messages(about: opened.repair, in: path)
+        if !showing.quiet { repairs.forEach(StandardError.write) }
         let reporter = try showing.reporter(
             manifests: manifests, cacheDirectory: try cache.absolutePath())
         requests.warn()
@@ -74,6 +75,7 @@ struct RunCommand: ParsableCommand {
             reporter.message("\(reader.names.joined(separator: ", ")): no entries")
         }
         var status = summary.exitStatus
+        if showing.quiet, status != 0 { repairs.forEach(StandardError.write) }
         do throws(ReportingError) {
             try reporter.finish(summary, style: showing.summary)
         } catch {
@@ -110,39 +112,41 @@ struct RunCommand: ParsableCommand {
         }
     }
 
-    /// Says what an unclean end of an earlier run, or a disk, has done to the cache.
-    private func report(_ repair: OpenCache.Repair, in path: String) {
+    /// What an unclean end of an earlier run, or a disk, has done to the cache.
+    private func messages(about repair: OpenCache.Repair, in path: String) -> [String] {
+        var lines: [String] = []
         if let (name, message) = repair.damage {
-            StandardError.write(
+            lines.append(
                 "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); renamed to \(name)")
-            StandardError.write(
+            lines.append(
                 "hint: starting a new one; images are fetched again, and files that are the same are kept"
             )
         }
         if repair.hadNoDatabase {
-            StandardError.write(
+            lines.append(
                 "prefetch: \(path): has images but no database; starting a new one")
-            StandardError.write("hint: images are fetched again; files that are the same are kept")
+            lines.append("hint: images are fetched again; files that are the same are kept")
         }
         if let untidy = repair.untidy {
-            StandardError.write("prefetch: \(untidy.description); left in place")
-            if let hint = untidy.hint { StandardError.write("hint: \(hint)") }
+            lines.append("prefetch: \(untidy.description); left in place")
+            if let hint = untidy.hint { lines.append("hint: \(hint)") }
         }
         if repair.tornImages > 0 {
-            StandardError.write(
+            lines.append(
                 """
                 prefetch: \(path): \(repair.tornImages) \(repair.tornImages == 1 ? "file" : "files") \
                 damaged by an unclean shutdown, to be fetched again
                 """)
         }
         if repair.missingImages > 0 {
-            StandardError.write(
+            lines.append(
                 """
                 prefetch: \(path): \(repair.missingImages) cached \
-                \(repair.missingImages == 1 ? "file is" : "files are") missing or cut short, and no \
-                longer \(repair.missingImages == 1 ? "counts" : "count") as cached
+                \(repair.missingImages == 1 ? "file is" : "files are") missing or truncated; those \
+                that are listed will be downloaded again
                 """)
         }
+        return lines
     }
 
     private func configuration(manifests: [String]) throws -> RunConfiguration {

@@ -192,7 +192,7 @@ struct FreshnessOptions: ParsableArguments {
     @Option(
         name: .customLong("check-files"),
         help: """
-            How to see that cached files are there: list the folders that have changed (auto), \
+            How to check that cached files exist: list the folders that have changed (auto), \
             compare the size of every file (always), or take the database's word for it (never). \
             Missing files are downloaded again.
             """)
@@ -203,7 +203,7 @@ struct FreshnessOptions: ParsableArguments {
 
     @Flag(
         name: .customLong("retry-failed"),
-        help: "Also request blacklisted URLs, and hosts that earlier runs gave up.")
+        help: "Also request blacklisted URLs, and hosts that earlier runs gave up on.")
     var retriesFailed = false
 
     func validate() throws {

@@ -40,7 +40,7 @@ struct StoringOptions: ParsableArguments {
         name: .customLong("max-stored-bytes"),
         help: ArgumentHelp(
             """
-            Size that JPEGs give up quality for, down to 30; those that stay larger are stored, and \
+            Lower JPEG quality, to 30 at least, to fit this size; those that stay larger are stored, and \
             the report says so.
             """, valueName: "size"))
     var maximumStoredSize: SizeArgument?

@@ -39,7 +39,7 @@ struct HeaderVerdictTests {
             return early == whole
         }
         guard case .tooManyPixels(let all)? = whole else { return false }
-        return all.hasPrefix("decoding takes ")
+        return all.hasPrefix("decoding needs ")
     }
 
     private static let page = Array(
@@ -83,7 +83,8 @@ struct HeaderVerdictTests {
         rules.limits.maximumPixels = 10
         #expect(verdict(late.prefix(120_000), rules) == .undecided)
         #expect(
-            verdict(late, rules) == .refused(.tooManyPixels("21×19 pixels, more than --max-pixels (10)")))
+            verdict(late, rules)
+                == .refused(.tooManyPixels("21×19 pixels, more than --max-pixels (10)")))
         #expect(verdict(late.prefix(120_000)) == .undecided)
         #expect(verdict(late) == .passed)
     }
@@ -118,7 +119,7 @@ struct HeaderVerdictTests {
             Issue.record("taken")
             return
         }
-        #expect(text.hasPrefix("decoding takes at least "))
+        #expect(text.hasPrefix("decoding needs at least "))
     }
 
     /// Of a file that is refused for its size and for its many chunks, the size is named, before those
@@ -134,7 +135,9 @@ struct HeaderVerdictTests {
         rules.limits.maximumPixels = 10
         let early = verdict(many.prefix(300), rules)
         #expect(early == .refused(.tooManyPixels("12×11 pixels, more than --max-pixels (10)")))
-        #expect(wholeRefusal(Array(many), rules) == .tooManyPixels("12×11 pixels, more than --max-pixels (10)"))
+        #expect(
+            wholeRefusal(Array(many), rules)
+                == .tooManyPixels("12×11 pixels, more than --max-pixels (10)"))
     }
 
     /// For bytes that may be stored already the format alone counts.

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -81,6 +82,46 @@ struct BlockConditionTests {
                 #expect(origin.requests.count == requests)
                 let later = try await run(change.laterLine, change.laterOptions)
                 #expect(later.report.verdicts == ["downloaded"], "\(later.result)")
+            }
+        }
+    }
+
+    /// What a decode takes depends on all of the recipe.
+    @Test func anotherRecipeMayFitIntoMemory() async throws {
+        try await withOrigin { origin in
+            let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
+            origin.serve("/a.png", .picture(bytes, BlockConditionTests.control))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch(
+                    [url], "--memory", "16MiB", "--png-effort", "small")
+                #expect(first.report.verdicts == ["failed/too-many-pixels"], "\(first.result)")
+                let second = try await workspace.prefetch([url], "--memory", "16MiB")
+                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+            }
+        }
+    }
+
+    /// The same file may hold other credentials now.
+    @Test func mendedCredentialsAreTried() async throws {
+        try await withOrigin { origin in
+            let secret = "Basic " + Data("me:right".utf8).base64EncodedString()
+            origin.serve { request in
+                request.header("Authorization") == secret
+                    ? .picture(BlockConditionTests.picture, BlockConditionTests.control) : .notFound
+            }
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                for (password, verdict) in [
+                    ("wrong", "failed/http-status"), ("wrong", "blacklisted"),
+                    ("right", "downloaded"),
+                ] {
+                    try workspace.write(
+                        Array("machine 127.0.0.1 login me password \(password)\n".utf8),
+                        to: "netrc")
+                    let run = try await workspace.prefetch([url], "--netrc-file", "netrc")
+                    #expect(run.report.verdicts == [verdict], "\(run.result)")
+                }
             }
         }
     }

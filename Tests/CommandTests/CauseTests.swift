@@ -24,7 +24,7 @@ struct CauseTests {
     private static let cases = [
         Case(
             Response(401), [],
-            "HTTP 401: credentials are wanted, see --user, --netrc and --header"),
+            "HTTP 401: credentials required, see --user, --netrc and --header"),
         Case(
             Response(403), [],
             "HTTP 403: access is denied; see --user, --netrc, --header and --user-agent"),

@@ -5,6 +5,46 @@ import Testing
 /// What users bring from other programs and places.
 @Suite(.timeLimit(.minutes(15)))
 struct HabitTests {
+    @Test func aNumberMayFollowItsLetter() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(2)
+            try await withWorkspace { workspace in
+                let run = try await workspace.prefetch(urls, "-j1")
+                #expect(run.result.status == 0, "\(run.result)")
+                let history = try await workspace.run("history", "-n1")
+                #expect(history.status == 0, "\(history)")
+            }
+        }
+    }
+
+    @Test func theCacheMayStandBeforeTwoSubcommands() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/none.png")
+            origin.serve("/none.png", .notFound)
+            try await withWorkspace { workspace in
+                _ = try await workspace.prefetch([url + " key=hero"])
+                for arguments in [
+                    ["failed", "list", "--urls"], ["failed", "list", "--urls", "--"],
+                ] {
+                    var command = workspace.command(["--cache-dir", workspace.cache] + arguments)
+                    command.environment["PREFETCH_CACHE_DIR"] = nil
+                    let result = try await command.run()
+                    // What a run is given again has its key.
+                    #expect(result.output == "\(url) key=hero\n", "\(result)")
+                }
+                // It is found by its URL, too.
+                for arguments in [["hero"], [url]] {
+                    let result = try await workspace.command(["get"] + arguments).run()
+                    #expect(result.status == 1 && result.error.contains("HTTP 404"), "\(result)")
+                }
+                var batch = workspace.command(["get", "--batch", "--json"])
+                batch.input = .bytes(Array("\(url)\n".utf8))
+                let result = try await batch.run()
+                #expect(result.output.contains("HTTP 404"), "\(result)")
+            }
+        }
+    }
+
     @Test func urlsAmongTheArgumentsAreAList() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)

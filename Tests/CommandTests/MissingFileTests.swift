@@ -29,6 +29,21 @@ struct MissingFileTests {
         }
     }
 
+    /// All is well again when the exit status is 0.
+    @Test func aQuietRunSaysNothingOfIt() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve("/a.png", .image(MissingFileTests.picture))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url])
+                try workspace.removeFile(try #require(first.report.entries.first?.path))
+                let second = try await workspace.prefetch([url], "-q")
+                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+                #expect(second.result.error.isEmpty, "\(second.result)")
+            }
+        }
+    }
+
     @Test func offlineAMissingFileIsNotWarm() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")

@@ -68,7 +68,8 @@ struct OutputTests {
                 let result = try await command.run()
                 #expect(result.status == 0, "\(result)")
                 #expect(result.output.split(separator: "\n").count == 1)
-                let said = "standard output: nobody reads the report any more; going on without it"
+                let said =
+                    "standard output: the reader has closed the report; continuing without it"
                 #expect(result.error.contains(said) == !isQuiet, "\(result)")
                 #expect(try await workspace.judge() == urls.count)
             }

@@ -43,9 +43,18 @@ struct VariantInUseTests {
                         "SELECT recipe, superseded FROM variant ORDER BY recipe") == [
                             ["same;q=30;strip=safe", "0"], ["same;q=85;strip=safe", "1"],
                         ])
-                #expect(
-                    try await workspace.query(
-                        "SELECT count(*), sum(superseded) FROM freshness") == [["2", "1"]])
+                let agrees = """
+                    SELECT count(*), sum(superseded), sum(superseded AND expires_at = 0)
+                    FROM freshness
+                    """
+                #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
+                // Stored anew, and in use again.
+                let force = ["--refresh", "force"]
+                #expect(try await path(workspace, url, force, verdict: "downloaded") == first)
+                #expect(try await got(workspace, url) == first)
+                #expect(try await path(workspace, url, low, verdict: "fresh") == second)
+                #expect(try await got(workspace, url) == second)
+                #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
             }
         }
     }

@@ -174,7 +174,7 @@ struct RunReporterTests {
             #expect(captured.output.isEmpty)
             let lines = captured.error.split(separator: "\n")
             let said =
-                "prefetch: standard output: nobody reads the report any more; going on without it"
+                "prefetch: standard output: the reader has closed the report; continuing without it"
             #expect(lines.filter { $0 == said }.count == 1)
             #expect(lines.first.map(String.init) == said)
             #expect(lines.count > 1)

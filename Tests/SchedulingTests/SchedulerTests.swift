@@ -178,7 +178,7 @@ struct SchedulerTests {
         #expect(try scheduler.drained(at: at(400)) == [3])
         #expect(scheduler.nextWakeTime == nil)
         var ended: [Int] = []
-        while let (entry, cause) = try scheduler.popGivenUp(at: at(1)) {
+        while let (entry, _, cause) = try scheduler.popGivenUp(at: at(1)) {
             #expect(cause == .coolingDown(until: at(301)))
             ended.append(entry)
         }
