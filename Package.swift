@@ -98,7 +98,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandTests", dependencies: ["SeededRandom", "TestSupport", "prefetch"],
+            name: "CommandTests",
+            dependencies: ["PrefetchModel", "SeededRandom", "TestSupport", "prefetch"],
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
         .testTarget(

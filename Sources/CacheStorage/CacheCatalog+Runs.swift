@@ -57,9 +57,11 @@ extension CacheCatalog {
             runs.append(
                 Run(
                     startedAt: startedAt,
-                    ending: try end.map {
-                        .ended(at: $0, exitStatus: Int(truncatingIfNeeded: try rows.integer(3)))
-                    } ?? (mayRun ? .running : .killed),
+                    ending: try end.flatMap { end in
+                        try rows.optionalInteger(3).map {
+                            .ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
+                        }
+                    } ?? (mayRun && end == nil ? .running : .killed),
                     manifest: try rows.text(4),
                     counters: members.isEmpty ? nil : RunCounters(members),
                     newFailures: members[RunLog.knownFailuresName].map {

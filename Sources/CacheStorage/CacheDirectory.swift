@@ -65,8 +65,10 @@ package final class CacheDirectory: Sendable {
         let names = Set(try names(in: handle, path: path))
         if names.contains(CacheDirectory.tagName) { return }
         let isEmpty = names.isSubset(of: [CacheDirectory.lockName])
-        let isFree = isEmpty ? true : try isRest(names)
+        let isFree = isEmpty || hasOwnDatabase ? true : try isRest(names)
         switch access {
+        // It has lost its tag only, which the next run makes.
+        case .readOnly where hasOwnDatabase: return
         case .readOnly where isEmpty: throw .missing(path, "holds no images yet")
         case .readOnly: throw .refused(path, "is not a cache of prefetch")
         case .readWrite where isFree: try writeTag()
@@ -75,6 +77,19 @@ package final class CacheDirectory: Sendable {
                 path, "is not empty and not a cache of prefetch",
                 hint: "name an empty or a new directory with --cache-dir")
         }
+    }
+
+    /// Whether there is a database of ours, by the mark in its header.
+    private var hasOwnDatabase: Bool {
+        let number = openat(
+            handle.number, CacheDirectory.databaseName,
+            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return false }
+        let file = FileDescriptor(number)
+        // SQLite's file format, section 1.3.
+        var mark: UInt32 = 0
+        return pread(file.number, &mark, 4, 68) == 4
+            && UInt32(bigEndian: mark) == UInt32(bitPattern: Schema.applicationID)
     }
 
     /// Whether the names are what stays of a cache that was removed while a run wrote to it: folders of

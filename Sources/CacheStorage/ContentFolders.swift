@@ -21,7 +21,8 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a folder of content files, `number` of 0 to 255; nil when it is not there.
+    /// The times of a folder of content files, `number` of 0 to 255; nil when it is not there, or
+    /// something else has its place, which a symbolic link is.
     ///
     /// - Throws: when the system does not say.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
@@ -31,6 +32,7 @@ extension ContentStore {
             guard errno == ENOENT else { throw .system("stat", path(ofFolder: number)) }
             return nil
         }
+        guard status.st_mode & S_IFMT == S_IFDIR else { return nil }
         func nanoseconds(_ time: timespec) -> Int64 {
             Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue
                 &+ Int64(time.tv_nsec)

@@ -28,6 +28,14 @@ package struct FailureRecord: Sendable {
     package var blockedUntil: Timestamp?
     /// What the last failure depends on; nil in rows of older versions.
     package var conditions: String?
+    /// Of the failure before, while the run of the last one has not been settled; nil without one.
+    package private(set) var former: Former?
+
+    /// What is left of an earlier failure of the same URL.
+    package struct Former: Sendable {
+        package let reason: FailureReason?
+        package let conditions: String?
+    }
 
     package init(
         key: String, url: String, host: String, reason: FailureReason, httpStatus: Int?,
@@ -56,7 +64,9 @@ package struct FailureRecord: Sendable {
 
     static let columns = """
         key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
-        first_failed_at, last_failed_at, blocked_until, conditions
+        first_failed_at, last_failed_at, blocked_until, conditions,
+        iif(json_valid(former), json_extract(former, '$[0]'), NULL),
+        iif(json_valid(former), json_extract(former, '$[5]'), NULL)
         """
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
@@ -74,6 +84,10 @@ package struct FailureRecord: Sendable {
         firstFailedAt = try row.time(10)
         blockedUntil = try row.optionalTime(12)
         conditions = try row.optionalText(13)
+        if let reason = try row.optionalText(14) {
+            former = Former(
+                reason: FailureReason(rawValue: reason), conditions: try row.optionalText(15))
+        }
     }
 
     /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
@@ -87,9 +101,11 @@ package struct FailureRecord: Sendable {
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11, ?12)
                 ON CONFLICT (key) DO UPDATE SET host = ?3, reason = ?4, http_status = ?5,
                     curl_code = ?6, message = ?7, last_failed_at = ?10, run_id = ?11, conditions = ?12,
-                    attempts = iif(url = ?2, attempts, 0) + ?8,
+                    attempts = iif(url = ?2, min(attempts, 1000000000000), 0) + ?8,
                     runs_in_a_row = iif(url = ?2, runs_in_a_row, 0),
                     first_failed_at = iif(url = ?2, first_failed_at, ?10),
+                    former = iif(url = ?2, coalesce(former, json_array(reason, http_status,
+                        curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
                     blocked_until = iif(url = ?2, blocked_until, NULL), url = ?2
                 """)
         try statement.execute(arguments: [
@@ -126,7 +142,8 @@ package struct FailureLog: Sendable {
     ///
     /// `decide` gets a failure as the run left it, with the kind and the runs in a row from before
     /// the run. It gives both anew, and until when the URL is blocked; nil leaves them as they were,
-    /// which is for failures that say nothing about their URL.
+    /// which is for failures that say nothing about their URL: one that had failed before has failed as
+    /// it did then.
     ///
     /// - Throws: when the database cannot be written; nothing is settled then.
     package func settle(
@@ -138,9 +155,32 @@ package struct FailureLog: Sendable {
                     UPDATE failure SET class = ?2, runs_in_a_row = ?3, blocked_until = ?4
                     WHERE key = ?1
                     """)
+            let restore = try database.makeStatement(
+                sql: """
+                    UPDATE OR IGNORE failure SET reason = json_extract(former, '$[0]'),
+                        http_status = json_extract(former, '$[1]'),
+                        curl_code = json_extract(former, '$[2]'),
+                        message = json_extract(former, '$[3]'),
+                        class = json_extract(former, '$[4]'),
+                        conditions = json_extract(former, '$[5]'),
+                        last_failed_at = json_extract(former, '$[6]'),
+                        attempts = json_extract(former, '$[7]')
+                    WHERE key = ?1 AND json_valid(former)
+                        AND json_type(former, '$[0]') = 'text'
+                        AND json_type(former, '$[1]') IN ('integer', 'null')
+                        AND json_type(former, '$[2]') IN ('integer', 'null')
+                        AND json_type(former, '$[3]') = 'text'
+                        AND json_type(former, '$[4]') = 'text'
+                        AND json_type(former, '$[5]') IN ('text', 'null')
+                        AND json_type(former, '$[6]') = 'integer'
+                        AND json_type(former, '$[7]') = 'integer'
+                    """)
             try FailureLog.forEachPiece(in: database, run: run) { records in
                 for record in records {
-                    guard let decision = decide(record) else { continue }
+                    guard let decision = decide(record) else {
+                        try restore.execute(arguments: [record.key])
+                        continue
+                    }
                     try update.execute(arguments: [
                         record.key, decision.kind.rawValue, decision.runsInARow,
                         decision.blockedUntil?.milliseconds,
@@ -148,7 +188,8 @@ package struct FailureLog: Sendable {
                 }
             }
             try database.execute(
-                sql: "UPDATE failure SET run_id = NULL WHERE run_id = ?", arguments: [run])
+                sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?",
+                arguments: [run])
         }
     }
 

@@ -38,13 +38,19 @@ struct MissingFiles {
                 // Before its files: what changes meanwhile is seen the next time.
                 let times = try content.times(ofFolder: folder)
                 if check == .auto, let times, times == known[folder] { continue }
-                let lost = try check == .always ? damaged(in: folder) : missingFiles(in: folder)
+                let lost =
+                    try times == nil
+                    ? images(in: folder) { _ in true }
+                    : check == .always
+                        ? images(in: folder, where: content.directory.lacksWholeFile)
+                        : missingFiles(in: folder)
                 missing += lost
                 if lost.isEmpty, let times, times.areSettled(at: now) {
                     seen.append((folder, times))
                 }
             } catch {
-                // Somebody else's doing: rows are believed where their folder may not be read.
+                // Nobody can use files that nobody can read.
+                guard try images(in: folder, where: { _ in true }).isEmpty else { throw error }
                 try content.bear(error)
             }
         }
@@ -125,8 +131,10 @@ struct MissingFiles {
         }
     }
 
-    /// The images of a folder that rows name and whose files are not there in their whole size.
-    private func damaged(in folder: UInt8) throws(StorageError) -> [StoredImage] {
+    /// The images of a folder that rows name and that `isWanted` picks.
+    private func images(
+        in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
+    ) throws(StorageError) -> [StoredImage] {
         try database.read("comparing files with rows") { database in
             let rows = try PreparedStatement(
                 database,
@@ -136,12 +144,12 @@ struct MissingFiles {
                     """)
             defer { rows.reset() }
             try rows.bind(folder: folder)
-            var damaged: [StoredImage] = []
+            var images: [StoredImage] = []
             while try rows.step() {
                 guard let image = try rows.storedImage(from: 0) else { continue }
-                if try content.directory.lacksWholeFile(image) { damaged.append(image) }
+                if try isWanted(image) { images.append(image) }
             }
-            return damaged
+            return images
         }
     }
 

@@ -67,6 +67,9 @@ import PrefetchModel
 //   conditions     TEXT     what the last failure depends on, `name=value` separated by spaces: a
 //                           run in which any of it differs asks again; NULL in rows of older
 //                           versions, which hold for every run
+//   former         TEXT     while `run_id` is set, what the row held before, as a JSON array: reason,
+//                           http_status, curl_code, message, class, conditions, last_failed_at,
+//                           attempts; else NULL
 // host      what is known of hosts that failed or asked to be spared; none for the others
 //   host               TEXT     primary key; scheme, host and port, like `resource.host`
 //   concurrency        INTEGER  transfers that it bears at once, 1 or more; NULL when it bears as
@@ -329,6 +332,7 @@ enum Schema {
                         AND (other.created_at, other.recipe) > (variant.created_at, variant.recipe));
 
                 ALTER TABLE failure ADD COLUMN conditions TEXT;
+                ALTER TABLE failure ADD COLUMN former TEXT;
                 CREATE INDEX failure_url ON failure (url) WHERE url <> key;
 
                 CREATE TABLE folder (

@@ -91,6 +91,14 @@ package struct StorageError: Error, CustomStringConvertible {
             operation: "opening", subject: subject, code: .missing, message: message, hint: hint)
     }
 
+    /// Whether something else has the place of one file or folder: other images are not concerned.
+    package var isAboutOnePath: Bool {
+        switch code {
+        case .refused, .system(EISDIR), .system(ENOTDIR), .system(ELOOP), .system(ENOTEMPTY): true
+        default: false
+        }
+    }
+
     package var description: String {
         switch code {
         case .refused, .missing: "\(subject): \(message)"

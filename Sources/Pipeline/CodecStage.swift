@@ -361,6 +361,11 @@ final class CodecStage: Sendable {
                 }
                 completion = result(stored, source)
             }
+        } catch  where error.isAboutOnePath {
+            return CodecCompletion(
+                id: id,
+                result: .failed(
+                    .disk, message: "\(error.description); \(error.hint ?? "move it away")"))
         } catch {
             return CodecCompletion(id: id, result: .fatal(FatalError(error)))
         }

@@ -51,9 +51,16 @@ extension RunCoordinator {
                 of: record.reason, httpStatus: record.httpStatus)
             guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue)
             else { return nil }
+            // What fails for good fails in a row when it is for the same cause.
+            let isSame =
+                failureClass != .permanent
+                || record.former.map {
+                    $0.reason == record.reason
+                        && ($0.conditions == nil || $0.conditions == record.conditions)
+                } ?? false
             let runs = FailurePolicy.nextRunsInARow(
-                previous: FailureClass(rawValue: record.kind.rawValue).map {
-                    ($0, record.runsInARow)
+                previous: FailureClass(rawValue: record.kind.rawValue).flatMap {
+                    isSame ? ($0, record.runsInARow) : nil
                 }, now: failureClass)
             let duration = FailurePolicy.blockDuration(
                 confirmations: FailurePolicy.confirmations(

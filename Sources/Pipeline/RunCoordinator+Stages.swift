@@ -164,7 +164,8 @@ extension RunCoordinator {
             progress.httpStatus = failure.httpStatus
             progress.contentType = nil
             progress.curlCode = failure.curlCode.map(Int.init)
-            let code = failure.curlCode.map { " (libcurl \($0))" } ?? ""
+            // libcurl's code for what we have ended ourselves says nothing.
+            let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
             let message = failure.message + code
             progress.breakage = (failure.reason, message)
             // The next attempt comes when it can go on from there.

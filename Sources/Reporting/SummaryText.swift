@@ -135,7 +135,10 @@ package struct SummaryText: Sendable {
             let requests = "\(counters.requests) \(counters.requests == 1 ? "request" : "requests")"
             var line = "  received \(ByteCount(max(0, counters.bytesReceived))) in \(requests)"
             line += ", stored \(ByteCount(max(0, counters.bytesStored)))"
-            if counters.bytesReceived > 0, counters.bytesStored > 0 {
+            // Without a download for each image that was stored the two have nothing to do with each other.
+            if counters[.downloaded] > 0, counters[.derived] == 0, counters[.revalidated] == 0,
+                counters.bytesReceived > 0, counters.bytesStored > 0
+            {
                 let ratio = Double(counters.bytesStored) / Double(counters.bytesReceived) * 100
                 line += " (\(decimal(ratio, places: 1)) % of received)"
             }

@@ -91,3 +91,11 @@ extension TransferFailure {
     /// CURLE_TOO_LARGE: a field grew larger than allowed (libcurl 8.6).
     private static let tooLarge = CURLcode(rawValue: 100)
 }
+
+extension TransferFailure {
+    /// Whether it was ended by a callback of ours, of which libcurl's code says no more than that.
+    package var isEndedByUs: Bool {
+        curlCode == Int32(CURLE_WRITE_ERROR.rawValue)
+            || curlCode == Int32(CURLE_ABORTED_BY_CALLBACK.rawValue)
+    }
+}

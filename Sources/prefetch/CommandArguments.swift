@@ -4,17 +4,24 @@ enum CommandArguments {
     /// subcommand (`prefetch --cache-dir DIR stats`), where the parser would take `stats` for a manifest.
     static func normalized(_ arguments: [String], subcommands: Set<String>) -> [String] {
         if arguments == ["-V"] { return ["--version"] }
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        var (options, rest): ([String], [String]) = ([], [])
         var index = 0
-        while index < arguments.count, arguments[index].hasPrefix("--cache-dir") {
-            index += arguments[index] == "--cache-dir" ? 2 : 1
+        while index < end {
+            let length =
+                arguments[index] == "--cache-dir" && index + 1 < end
+                ? 2 : arguments[index].hasPrefix("--cache-dir=") ? 1 : 0
+            // Behind the subcommands, of which there may be two, the parser finds it by itself.
+            guard length > 0, rest.allSatisfy({ !$0.hasPrefix("-") }), rest.count < 2 else {
+                rest.append(arguments[index])
+                index += 1
+                continue
+            }
+            options += arguments[index..<(index + length)]
+            index += length
         }
-        guard index > 0, index < arguments.count, subcommands.contains(arguments[index]) else {
-            return arguments
-        }
-        // Behind the subcommands, of which there may be two.
-        let rest = arguments[index...]
-        let end = rest.firstIndex(of: "--") ?? rest.endIndex
-        return Array(rest[..<end]) + arguments[..<index] + rest[end...]
+        guard let first = rest.first, subcommands.contains(first) else { return arguments }
+        return rest + options + arguments[end...]
     }
 
     /// Whether the arguments ask for the short help: `-h` of the program or of `run`.

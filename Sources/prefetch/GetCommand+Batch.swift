@@ -36,7 +36,8 @@ extension GetCommand {
         guard counts.missing > 0 else { return }
         throw CommandFailure(
             exitStatus: 1,
-            message: "\(counts.missing) of \(counts.all) images: not in the cache or not fresh",
+            message:
+                "\(counts.missing) of \(counts.all) images: not in the cache, not fresh or damaged",
             hint: json ? nil : "--json says why for each of them")
     }
 
@@ -57,6 +58,8 @@ extension GetCommand {
         var item: CacheCatalog.Item?
         /// Nil when the image is not there, or may not be used; then there is a message.
         var path: String?
+        /// Whether its file was read.
+        var isChecked = false
         var message: String?
     }
 
@@ -86,6 +89,7 @@ extension GetCommand {
                 let failure = try isAsked ? catalog.failure(of: item.resource) : nil
                 do throws(Refusal) {
                     try check(item, failure: failure, at: now)
+                    answer.isChecked = !skipsCheck
                     answer.path = try path(of: item, in: catalog)
                 } catch {
                     answer.message = error.message
@@ -117,7 +121,7 @@ extension GetCommand {
             object.add("url", answer.shownURL)
         }
         object.add("path", answer.path)
-        object.add("checked", answer.path != nil && !skipsCheck)
+        object.add("checked", answer.isChecked)
         object.add("message", answer.message)
         return object
     }

@@ -131,7 +131,7 @@ struct GetCommand: ParsableCommand {
         throw Refusal(
             message: recipe.map { "is not stored as \($0), but as \(stored)" }
                 ?? "the variant in use is no longer stored, but \(stored) is",
-            hint: "--recipe picks a variant")
+            hint: recipe == nil ? "--recipe picks a variant" : nil)
     }
 
     /// Why an image is not handed out; its URL is said by the caller.
@@ -205,7 +205,7 @@ extension GetCommand.Refusal {
             message: "is not in the cache: \(failure.account)\(block)",
             hint: block.isEmpty
                 ? "the next run asks for it again"
-                : "`prefetch run --retry-failed` asks for it again now")
+                : "`prefetch run --retry-failed URL` asks for it again now")
     }
 }
 

@@ -17,13 +17,13 @@ struct HeldCache {
     func open(
         hint: String, by open: (OpenCache.Waiting, (LockHolder?) -> Void) throws -> OpenCache?
     ) throws -> OpenCache? {
-        var message = "\(path): another run holds this cache"
-        let opened = try open(lock.waiting) { holder in
-            if let holder {
-                let time = durationText(WallClock.now().timeSince(holder.since))
-                message += " (pid \(holder.process) on \(holder.host), for \(time))"
-            }
+        let message = "\(path): another run holds this cache"
+        var holder: LockHolder?
+        let start = ContinuousClock.now
+        let opened = try open(lock.waiting) { found in
+            holder = found
             guard !isQuiet else { return }
+            let message = message + description(of: found)
             switch lock {
             case .fail: break
             case .skip: StandardError.write("prefetch: \(message); skipping this run (--lock skip)")
@@ -31,8 +31,18 @@ struct HeldCache {
             }
         }
         if opened == nil, lock != .skip {
-            throw CommandFailure(exitStatus: EX_TEMPFAIL, message: message, hint: hint)
+            let waited =
+                lock == .fail ? "" : "; waited \(durationText(.now - start)) for it"
+            throw CommandFailure(
+                exitStatus: EX_TEMPFAIL, message: message + description(of: holder) + waited,
+                hint: lock == .fail ? hint : nil)
         }
         return opened
+    }
+
+    private func description(of holder: LockHolder?) -> String {
+        guard let holder else { return "" }
+        let time = durationText(WallClock.now().timeSince(holder.since))
+        return " (pid \(holder.process) on \(holder.host), for \(time))"
     }
 }

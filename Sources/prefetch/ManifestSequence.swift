@@ -43,9 +43,15 @@ struct ManifestSequence: EntryReading {
         sizeInBytes = readers.compactMap(\.sizeInBytes).reduce(0, +)
     }
 
+    /// Whether it has the form of a URL, of whatever scheme: nobody means a file by it.
     private static func isURL(_ argument: String) -> Bool {
-        let start = argument.prefix(8).lowercased()
-        return start.hasPrefix("http://") || start == "https://"
+        guard let separator = argument.firstRange(of: "://"),
+            separator.lowerBound > argument.startIndex
+        else { return false }
+        return argument[..<separator.lowerBound].utf8.allSatisfy {
+            (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0)
+                || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".")
+        }
     }
 
     static func hint(for error: ManifestError) -> String? {

@@ -57,7 +57,11 @@ struct Prefetch: ParsableCommand {
         var message = fullMessage(for: error)
         // The parser takes its text at every start; the libraries are asked only when it is wanted.
         if message == version, exitCode(for: error).isSuccess { message = VersionText.make() }
-        let text = Array((message + "\n").utf8)
+        // The parser repeats arguments as they are.
+        let lines = message.split(separator: "\n", omittingEmptySubsequences: false).map {
+            printable(String($0))
+        }
+        let text = Array((lines.joined(separator: "\n") + "\n").utf8)
         let output =
             exitCode(for: error).isSuccess
             ? OutputFile(borrowing: STDOUT_FILENO, name: "standard output")

@@ -139,12 +139,12 @@ struct RunCommand: ParsableCommand {
                 """)
         }
         if repair.missingImages > 0 {
+            let count = repair.missingImages
+            let state = freshness.fileCheck == .always ? "missing or truncated" : "missing"
+            let rest = freshness.offline ? "" : "; those that are listed will be downloaded again"
             lines.append(
-                """
-                prefetch: \(path): \(repair.missingImages) cached \
-                \(repair.missingImages == 1 ? "file is" : "files are") missing or truncated; those \
-                that are listed will be downloaded again
-                """)
+                "prefetch: \(path): \(count) cached \(count == 1 ? "file is" : "files are") \(state)"
+                    + rest)
         }
         return lines
     }

@@ -24,6 +24,17 @@ struct CacheStorageTests {
 
     // MARK: Layout
 
+    /// A restored cache may have lost a small file.
+    @Test func aCacheWithoutItsTagIsKnownByItsDatabase() throws {
+        _ = try #require(try OpenCache.open(path: path, waiting: .none))
+        let tag = path + "/CACHEDIR.TAG"
+        try FileManager.default.removeItem(atPath: tag)
+        _ = try CacheDirectory(path: path, access: .readOnly)
+        #expect(!FileManager.default.fileExists(atPath: tag))
+        _ = try #require(try OpenCache.open(path: path, waiting: .none))
+        #expect(FileManager.default.fileExists(atPath: tag))
+    }
+
     @Test func makesAPrivateFolderThatIsTaggedAsACache() throws {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)

@@ -64,6 +64,20 @@ struct FileCheckTests {
         #expect(try keys().isEmpty)
     }
 
+    /// Nothing is believed of what lies behind a link, nor are the link's times.
+    @Test func aFolderThatIsALinkIsNone() throws {
+        #expect(try missing() == 0)
+        let link = URL(filePath: file(0)).deletingLastPathComponent().path
+        try FileManager.default.moveItem(atPath: link, toPath: folder.path + "/elsewhere")
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: folder.path + "/elsewhere")
+        try runSQL("DELETE FROM folder", database)
+        #expect(try missing() == 1)
+        #expect(try keys() == ["http://a/2", "http://a/3"])
+        #expect(try notedFolders() == 2)
+        #expect(FileManager.default.fileExists(atPath: file(0)))
+    }
+
     @Test(arguments: [false, true])
     func whatIsNoFileIsNone(isLink: Bool) throws {
         #expect(try missing() == 0)

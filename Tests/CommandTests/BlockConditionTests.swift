@@ -86,6 +86,29 @@ struct BlockConditionTests {
         }
     }
 
+    /// Another cause, and a limit that was raised in vain, confirm nothing.
+    @Test func aBlockIsConfirmedByTheSameCauseOnly() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .picture(BlockConditionTests.picture, BlockConditionTests.control))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                for (options, runs) in [
+                    (["--max-filesize", "10KB"], "1"), (["--max-filesize", "20KB"], "1"),
+                    (["--max-filesize", "20KB", "--retry-failed"], "2"),
+                    (["--max-pixels", "100"], "1"),
+                ] {
+                    let run = try await workspace.finish(
+                        workspace.prefetchCommand([url], options).run(), entries: 1)
+                    #expect(run.summary["failed"] == 1, "\(run.result)")
+                    #expect(
+                        try await workspace.query("SELECT runs_in_a_row, former FROM failure")
+                            == [[runs, nil]])
+                }
+            }
+        }
+    }
+
     /// What a decode takes depends on all of the recipe.
     @Test func anotherRecipeMayFitIntoMemory() async throws {
         try await withOrigin { origin in

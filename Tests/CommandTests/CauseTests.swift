@@ -30,7 +30,7 @@ struct CauseTests {
             "HTTP 403: access is denied; see --user, --netrc, --header and --user-agent"),
         Case(
             .image(picture), ["--max-filesize", "100"],
-            "the announced body is larger than --max-filesize (100 B) (libcurl 23)"),
+            "the announced body is larger than --max-filesize (100 B)"),
         Case(
             .image(picture), ["--max-pixels", "10"],
             "pixels, more than --max-pixels (10)"),

@@ -1,4 +1,5 @@
 import Foundation
+import PrefetchModel
 import TestSupport
 import Testing
 
@@ -19,6 +20,45 @@ struct CronTests {
     }
 
     /// 404 for good, and a server that is ill: blocked after an hour, or by the fifth run.
+    /// What fails while everything fails says nothing, nor does it make anything forgotten.
+    @Test func anOutageLeavesKnownFailuresKnown() async throws {
+        try await withOrigin { origin in
+            let isOut = Monitor(false)
+            origin.serve { request in
+                if isOut.withLock({ $0 }) { return .unavailable() }
+                return request.path.hasPrefix("/gone") ? .notFound : .image(Fixtures.png(seed: 1))
+            }
+            let lines =
+                (0..<3).map { origin.url("/gone/\($0)") }
+                + (0..<30).map { origin.url("/\($0).png") }
+            try await withWorkspace { workspace in
+                func run(_ options: String...) async throws -> Workspace.Run {
+                    try await workspace.finish(
+                        workspace.prefetchCommand(
+                            lines, ["--fail-on", "new", "--ttl", "0s"] + options
+                        ).run(), entries: lines.count)
+                }
+                #expect(try await run().result.status == 1)
+                #expect(try await run("--retry-failed").result.status == 0)
+                let before = try await workspace.query(
+                    "SELECT key, reason, http_status, class, runs_in_a_row FROM failure ORDER BY key"
+                )
+                isOut.update { $0 = true }
+                let out = try await run("--retry-failed")
+                #expect(out.summary.outage != nil, "\(out.result)")
+                isOut.update { $0 = false }
+                #expect(
+                    try await workspace.query(
+                        """
+                        SELECT key, reason, http_status, class, runs_in_a_row FROM failure
+                        WHERE key LIKE '%gone%' ORDER BY key
+                        """) == before)
+                let after = try await run("--retry-failed")
+                #expect(after.result.status == 0, "\(after.result)")
+            }
+        }
+    }
+
     @Test func whatIsNothingNewIsMailedOnce() async throws {
         try await withOrigin { origin in
             origin.serve { request in

@@ -27,7 +27,7 @@ struct GetTests {
                     gone.error == """
                         prefetch: \(urls[0]): is not in the cache: failed with HTTP 404 at \(failed), \
                         and is blocked until \(blocked)
-                        hint: `prefetch run --retry-failed` asks for it again now
+                        hint: `prefetch run --retry-failed URL` asks for it again now
 
                         """, "\(gone)")
                 let busy = try await workspace.run("get", urls[1])
@@ -67,7 +67,8 @@ struct GetTests {
                     "\(plain)")
                 #expect(plain.status == 1, "\(plain)")
                 #expect(
-                    plain.error.contains("prefetch: 4 of 8 images: not in the cache or not fresh"),
+                    plain.error.contains(
+                        "prefetch: 4 of 8 images: not in the cache, not fresh or damaged"),
                     "\(plain)")
 
                 command.arguments += ["--json", "--stale", "--base-url", origin.url("/")]

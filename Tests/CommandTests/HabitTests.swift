@@ -17,16 +17,28 @@ struct HabitTests {
         }
     }
 
+    @Test func aURLOfAnotherSchemeIsNoFile() async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("ftp://x.invalid/y.png", "--report", "r")
+            let run = try workspace.finish(result, entries: 1)
+            #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(result)")
+        }
+    }
+
     @Test func theCacheMayStandBeforeTwoSubcommands() async throws {
         try await withOrigin { origin in
             let url = origin.url("/none.png")
             origin.serve("/none.png", .notFound)
             try await withWorkspace { workspace in
                 _ = try await workspace.prefetch([url + " key=hero"])
+                let directory = ["--cache-dir", workspace.cache]
                 for arguments in [
-                    ["failed", "list", "--urls"], ["failed", "list", "--urls", "--"],
+                    directory + ["failed", "list", "--urls"],
+                    directory + ["failed", "list", "--urls", "--"],
+                    ["failed"] + directory + ["list", "--urls"],
+                    ["failed", "--cache-dir=\(workspace.cache)", "list", "--urls"],
                 ] {
-                    var command = workspace.command(["--cache-dir", workspace.cache] + arguments)
+                    var command = workspace.command(arguments)
                     command.environment["PREFETCH_CACHE_DIR"] = nil
                     let result = try await command.run()
                     // What a run is given again has its key.

@@ -44,6 +44,37 @@ struct MissingFileTests {
         }
     }
 
+    /// What stands in the way of one file keeps that one only from being stored.
+    @Test(arguments: [true, false])
+    func anObstacleConcernsOneImage(isFolder: Bool) async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(12)
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([urls[0]])
+                let path = try #require(first.report.entries.first?.path)
+                let obstacle = URL(filePath: workspace.cache + "/" + path)
+                if isFolder {
+                    try FileManager.default.removeItem(at: obstacle)
+                    try FileManager.default.createDirectory(
+                        at: obstacle, withIntermediateDirectories: false)
+                } else {
+                    let folder = obstacle.deletingLastPathComponent()
+                    try FileManager.default.removeItem(at: folder)
+                    try Data().write(to: folder)
+                }
+                let second = try await workspace.prefetch(urls)
+                #expect(second.report[line: 1]?.verdict == "failed/disk", "\(second.result)")
+                // Others may belong into the folder whose place is taken.
+                let failed = second.report.entries.count { $0.reason == "disk" }
+                #expect(second.summary["downloaded"] == urls.count - failed)
+                #expect(failed < 6 && second.result.status == 1)
+                // What stands there is nothing that the judge knows.
+                let place = isFolder ? obstacle : obstacle.deletingLastPathComponent()
+                try FileManager.default.removeItem(at: place)
+            }
+        }
+    }
+
     @Test func offlineAMissingFileIsNotWarm() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
