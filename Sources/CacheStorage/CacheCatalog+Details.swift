@@ -43,7 +43,13 @@ extension CacheCatalog {
     /// How the last refresh of a resource failed, until it succeeds; nil also when it was another URL of
     /// its key that failed.
     package func failure(of resource: Resource) throws(StorageError) -> FailureRecord? {
-        let record = try failure(of: resource.key)
+        try database.read("looking up a failure") { database in
+            try CacheCatalog.failure(of: resource, in: database)
+        }
+    }
+
+    static func failure(of resource: Resource, in database: Database) throws -> FailureRecord? {
+        let record = try failure(of: resource.key, in: database)
         return record?.url == resource.url ? record : nil
     }
 
@@ -61,7 +67,7 @@ extension CacheCatalog {
         }
     }
 
-    static func failure(of key: String, in database: Database) throws -> FailureRecord? {
+    private static func failure(of key: String, in database: Database) throws -> FailureRecord? {
         try PreparedStatement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?"
         ).first(.text(key)) { try FailureRecord($0) } ?? nil

@@ -145,9 +145,7 @@ package struct CacheCatalog: Sendable {
         guard try FailureLog.isAny(in: database) else { return next }
         return {
             guard var item = try next() else { return nil }
-            item.failure = try failure(of: item.resource.key, in: database)
-            // That of another URL, which the key stood for before or stands for now, says nothing.
-            if item.failure?.url != item.resource.url { item.failure = nil }
+            item.failure = try failure(of: item.resource, in: database)
             return item
         }
     }

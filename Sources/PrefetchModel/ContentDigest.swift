@@ -19,14 +19,12 @@ package struct ContentDigest: Hashable, Sendable {
 
     /// Returns nil unless the text is exactly 64 hexadecimal digits.
     package init?(hexadecimal text: some StringProtocol) {
-        let digits = Array(text.utf8)
-        guard digits.count == 2 * ContentDigest.byteCount else { return nil }
-        var values: [UInt64] = [0, 0, 0, 0]
-        for (index, digit) in digits.enumerated() {
-            guard let value = Character(UnicodeScalar(digit)).hexDigitValue else { return nil }
-            values[index / 16] = values[index / 16] << 4 | UInt64(value)
+        let letters = UInt8(ascii: "A")...UInt8(ascii: "F")
+        let digest = text.utf8.map { letters.contains($0) ? $0 | 0x20 : $0 }.withUnsafeBytes {
+            ContentDigest(lowercaseHexadecimal: $0)
         }
-        words = (values[0], values[1], values[2], values[3])
+        guard let digest else { return nil }
+        self = digest
     }
 
     /// The digest that 64 digits `0`…`9` and `a`…`f` say, as ``description`` writes them; nil of

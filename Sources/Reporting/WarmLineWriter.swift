@@ -1,7 +1,7 @@
 internal import Glibc
 internal import PrefetchModel
 
-/// Writes the lines of warm entries as ``JSONObjectWriter/append(_:)`` does, byte for byte.
+/// Writes the lines of warm entries as ``JSONObjectWriter/append(_:pathPrefix:)`` does, byte for byte.
 ///
 /// All of them are one line with ten values changed. So the ordinary writer writes that line once a
 /// batch, and it is copied with the values of each entry in their places; a member that is the same in

@@ -7,40 +7,43 @@ import Testing
 struct MissingFileTests {
     private static let picture = Fixtures.png(seed: 1)
 
-    @Test func aFileThatWasRemovedIsDownloadedAgain() async throws {
+    /// Runs `body` after a run that has stored a picture: with its URL and the path of its file.
+    private func withStoredPicture(
+        _ body: (_ workspace: Workspace, _ url: String, _ path: String) async throws -> Void
+    ) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .image(MissingFileTests.picture))
             try await withWorkspace { workspace in
-                let first = try await workspace.prefetch([url])
-                let path = try #require(first.report.entries.first?.path)
-                try workspace.removeFile(path)
-                let got = try await workspace.run("get", url)
-                #expect(got.status == 1 && got.error.contains("is missing or damaged"), "\(got)")
-                #expect(got.error.contains("hint: "), "\(got)")
-                let second = try await workspace.prefetch([url])
-                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
-                #expect(second.result.error.contains("1 cached file is missing"))
-                #expect(try workspace.bytes(of: path).count > 0)
-                let third = try await workspace.prefetch([url])
-                #expect(third.report.verdicts == ["fresh"], "\(third.result)")
-                #expect(!third.result.error.contains("missing"), "\(third.result)")
+                let run = try await workspace.prefetch([url])
+                try await body(workspace, url, #require(run.report.entries.first?.path))
             }
+        }
+    }
+
+    @Test func aFileThatWasRemovedIsDownloadedAgain() async throws {
+        try await withStoredPicture { workspace, url, path in
+            try workspace.removeFile(path)
+            let got = try await workspace.run("get", url)
+            #expect(got.status == 1 && got.error.contains("is missing or damaged"), "\(got)")
+            #expect(got.error.contains("hint: "), "\(got)")
+            let second = try await workspace.prefetch([url])
+            #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+            #expect(second.result.error.contains("1 cached file is missing"))
+            #expect(try workspace.bytes(of: path).count > 0)
+            let third = try await workspace.prefetch([url])
+            #expect(third.report.verdicts == ["fresh"], "\(third.result)")
+            #expect(!third.result.error.contains("missing"), "\(third.result)")
         }
     }
 
     /// All is well again when the exit status is 0.
     @Test func aQuietRunSaysNothingOfIt() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve("/a.png", .image(MissingFileTests.picture))
-            try await withWorkspace { workspace in
-                let first = try await workspace.prefetch([url])
-                try workspace.removeFile(try #require(first.report.entries.first?.path))
-                let second = try await workspace.prefetch([url], "-q")
-                #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
-                #expect(second.result.error.isEmpty, "\(second.result)")
-            }
+        try await withStoredPicture { workspace, url, path in
+            try workspace.removeFile(path)
+            let second = try await workspace.prefetch([url], "-q")
+            #expect(second.report.verdicts == ["downloaded"], "\(second.result)")
+            #expect(second.result.error.isEmpty, "\(second.result)")
         }
     }
 
@@ -76,41 +79,30 @@ struct MissingFileTests {
     }
 
     @Test func offlineAMissingFileIsNotWarm() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve("/a.png", .image(MissingFileTests.picture))
-            try await withWorkspace { workspace in
-                let first = try await workspace.prefetch([url])
-                try workspace.removeFile(try #require(first.report.entries.first?.path))
-                let second = try await workspace.prefetch([url], "--offline")
-                #expect(second.report.verdicts == ["excluded"], "\(second.result)")
-                #expect(second.result.status == 1)
-            }
+        try await withStoredPicture { workspace, url, path in
+            try workspace.removeFile(path)
+            let second = try await workspace.prefetch([url], "--offline")
+            #expect(second.report.verdicts == ["excluded"], "\(second.result)")
+            #expect(second.result.status == 1)
         }
     }
 
     @Test func getReadsWhatItHandsOut() async throws {
-        try await withOrigin { origin in
-            let url = origin.url("/a.png")
-            origin.serve("/a.png", .image(MissingFileTests.picture))
-            try await withWorkspace { workspace in
-                let first = try await workspace.prefetch([url])
-                let path = try #require(first.report.entries.first?.path)
-                let whole = try await workspace.run("get", "--json", url)
-                #expect(whole.output.contains("\"checked\":true"), "\(whole)")
-                var bytes = try workspace.bytes(of: path)
-                bytes[bytes.count / 2] ^= 1
-                try workspace.write(bytes, to: "cache/" + path)
-                let damaged = try await workspace.run("get", url)
-                #expect(damaged.status == 1 && damaged.output.isEmpty, "\(damaged)")
-                let trusting = try await workspace.run("get", "--no-check", "--json", url)
-                #expect(trusting.status == 0, "\(trusting)")
-                #expect(trusting.output.contains("\"checked\":false"), "\(trusting)")
-                // What the hint says.
-                let mended = try await workspace.prefetch([url], "--refresh", "force")
-                #expect(mended.report.verdicts == ["downloaded"], "\(mended.result)")
-                #expect(try await workspace.run("get", url).status == 0)
-            }
+        try await withStoredPicture { workspace, url, path in
+            let whole = try await workspace.run("get", "--json", url)
+            #expect(whole.output.contains("\"checked\":true"), "\(whole)")
+            var bytes = try workspace.bytes(of: path)
+            bytes[bytes.count / 2] ^= 1
+            try workspace.write(bytes, to: "cache/" + path)
+            let damaged = try await workspace.run("get", url)
+            #expect(damaged.status == 1 && damaged.output.isEmpty, "\(damaged)")
+            let trusting = try await workspace.run("get", "--no-check", "--json", url)
+            #expect(trusting.status == 0, "\(trusting)")
+            #expect(trusting.output.contains("\"checked\":false"), "\(trusting)")
+            // What the hint says.
+            let mended = try await workspace.prefetch([url], "--refresh", "force")
+            #expect(mended.report.verdicts == ["downloaded"], "\(mended.result)")
+            #expect(try await workspace.run("get", url).status == 0)
         }
     }
 }

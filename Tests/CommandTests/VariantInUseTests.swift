@@ -15,6 +15,17 @@ struct VariantInUseTests {
         return try #require(run.report.entries.first?.path)
     }
 
+    /// Runs `body` with the URL of a JPEG that is fresh for an hour.
+    private func withJPEG(
+        _ body: (_ workspace: Workspace, _ url: String) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.jpg", .picture(try Fixtures.file("larger.jpg"), VariantInUseTests.control))
+            try await withWorkspace { try await body($0, origin.url("/a.jpg")) }
+        }
+    }
+
     private func got(_ workspace: Workspace, _ arguments: String...) async throws -> String {
         let result = try await workspace.command(["get"] + arguments).run()
         #expect(result.status == 0, "\(result)")
@@ -23,78 +34,63 @@ struct VariantInUseTests {
 
     @Test(arguments: ["", " attr.name=value"])
     func getFollowsTheLastRun(fields: String) async throws {
-        try await withOrigin { origin in
-            origin.serve(
-                "/a.jpg", .picture(try Fixtures.file("larger.jpg"), VariantInUseTests.control))
-            let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
-                let low = ["--quality", "30"]
-                let first = try await path(workspace, url, [], verdict: "downloaded")
-                let second = try await path(workspace, url, low, verdict: "downloaded")
-                #expect(first != second)
-                #expect(try await got(workspace, url) == second)
-                #expect(try await path(workspace, url + fields, [], verdict: "fresh") == first)
-                #expect(try await got(workspace, url) == first)
-                #expect(try await path(workspace, url + fields, low, verdict: "fresh") == second)
-                #expect(try await got(workspace, url) == second)
-                #expect(try await got(workspace, "--recipe", "same;q=85;strip=safe", url) == first)
-                #expect(
-                    try await workspace.query(
-                        "SELECT recipe, superseded FROM variant ORDER BY recipe") == [
-                            ["same;q=30;strip=safe", "0"], ["same;q=85;strip=safe", "1"],
-                        ])
-                let agrees = """
-                    SELECT count(*), sum(superseded), sum(superseded AND expires_at = 0)
-                    FROM freshness
-                    """
-                #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
-                // Stored anew, and in use again.
-                let force = ["--refresh", "force"]
-                #expect(try await path(workspace, url, force, verdict: "downloaded") == first)
-                #expect(try await got(workspace, url) == first)
-                #expect(try await path(workspace, url, low, verdict: "fresh") == second)
-                #expect(try await got(workspace, url) == second)
-                #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
-            }
+        try await withJPEG { workspace, url in
+            let low = ["--quality", "30"]
+            let first = try await path(workspace, url, [], verdict: "downloaded")
+            let second = try await path(workspace, url, low, verdict: "downloaded")
+            #expect(first != second)
+            #expect(try await got(workspace, url) == second)
+            #expect(try await path(workspace, url + fields, [], verdict: "fresh") == first)
+            #expect(try await got(workspace, url) == first)
+            #expect(try await path(workspace, url + fields, low, verdict: "fresh") == second)
+            #expect(try await got(workspace, url) == second)
+            #expect(try await got(workspace, "--recipe", "same;q=85;strip=safe", url) == first)
+            #expect(
+                try await workspace.query(
+                    "SELECT recipe, superseded FROM variant ORDER BY recipe") == [
+                        ["same;q=30;strip=safe", "0"], ["same;q=85;strip=safe", "1"],
+                    ])
+            let agrees = """
+                SELECT count(*), sum(superseded), sum(superseded AND expires_at = 0)
+                FROM freshness
+                """
+            #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
+            // Stored anew, and in use again.
+            let force = ["--refresh", "force"]
+            #expect(try await path(workspace, url, force, verdict: "downloaded") == first)
+            #expect(try await got(workspace, url) == first)
+            #expect(try await path(workspace, url, low, verdict: "fresh") == second)
+            #expect(try await got(workspace, url) == second)
+            #expect(try await workspace.query(agrees) == [["2", "1", "0"]])
         }
     }
 
     @Test func withoutTheOneInUseTheRecipesAreSaid() async throws {
-        try await withOrigin { origin in
-            origin.serve(
-                "/a.jpg", .picture(try Fixtures.file("larger.jpg"), VariantInUseTests.control))
-            let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
-                _ = try await path(workspace, url, [], verdict: "downloaded")
-                let low = try await path(
-                    workspace, url, ["--quality", "30"], verdict: "downloaded")
-                try workspace.removeFile(low)
-                // Its row goes with the next run, over whatever list.
-                let other = try await workspace.prefetch(["http://127.0.0.1:1/x"], "--offline")
-                #expect(other.report.verdicts == ["excluded"], "\(other.result)")
-                for arguments in [[url], ["--recipe", "png", url]] {
-                    let result = try await workspace.command(["get"] + arguments).run()
-                    #expect(result.status == 1 && result.output.isEmpty, "\(result)")
-                    #expect(result.error.contains("same;q=85;strip=safe"), "\(result)")
-                    #expect(result.error.contains("hint: --recipe") == (arguments.count == 1))
-                }
+        try await withJPEG { workspace, url in
+            _ = try await path(workspace, url, [], verdict: "downloaded")
+            let low = try await path(
+                workspace, url, ["--quality", "30"], verdict: "downloaded")
+            try workspace.removeFile(low)
+            // Its row goes with the next run, over whatever list.
+            let other = try await workspace.prefetch(["http://127.0.0.1:1/x"], "--offline")
+            #expect(other.report.verdicts == ["excluded"], "\(other.result)")
+            for arguments in [[url], ["--recipe", "png", url]] {
+                let result = try await workspace.command(["get"] + arguments).run()
+                #expect(result.status == 1 && result.output.isEmpty, "\(result)")
+                #expect(result.error.contains("same;q=85;strip=safe"), "\(result)")
+                #expect(result.error.contains("hint: --recipe") == (arguments.count == 1))
             }
         }
     }
 
     @Test func anEntryWithAKeyIsFoundByItsURL() async throws {
-        try await withOrigin { origin in
-            origin.serve(
-                "/a.jpg", .picture(try Fixtures.file("larger.jpg"), VariantInUseTests.control))
-            let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
-                let line = url + " key=logo"
-                let stored = try await path(workspace, line, [], verdict: "downloaded")
-                #expect(try await got(workspace, url) == stored)
-                #expect(try await got(workspace, "logo") == stored)
-                let other = try await workspace.run("get", origin.url("/b.jpg"))
-                #expect(other.status == 1 && other.error.contains("is not in the cache"))
-            }
+        try await withJPEG { workspace, url in
+            let line = url + " key=logo"
+            let stored = try await path(workspace, line, [], verdict: "downloaded")
+            #expect(try await got(workspace, url) == stored)
+            #expect(try await got(workspace, "logo") == stored)
+            let other = try await workspace.run("get", url + "x")
+            #expect(other.status == 1 && other.error.contains("is not in the cache"))
         }
     }
 
