@@ -35,8 +35,8 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Manifests", "Pipeline",
-                "PrefetchModel", "Reporting", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CachePolicy", "CacheStorage", "Manifests",
+                "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -49,8 +49,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CZlib", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel",
-                "Scheduling", "Transfers", "URLParsing",
+                "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "HTTPSemantics",
+                "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -66,7 +66,7 @@ let package = Package(
         .target(
             name: "HTTPSemantics", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Transfers", dependencies: ["CCurl", "PrefetchModel", "URLParsing"],
+            name: "Transfers", dependencies: ["CCurl", "PrefetchModel", "Threading", "URLParsing"],
             swiftSettings: strict),
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
@@ -76,30 +76,39 @@ let package = Package(
         .target(
             name: "CacheStorage",
             dependencies: [
-                "CCrash", "CCrypto", "CLinux", "PrefetchModel",
+                "CCrash", "CCrypto", "CLinux", "PrefetchModel", "Threading",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: strict),
-        .target(name: "Reporting", dependencies: ["PrefetchModel"], swiftSettings: strict),
+        .target(
+            name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
+        .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "CachePolicy",
+            dependencies: ["CacheStorage", "HTTPSemantics", "PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
         // The commit, which `prefetch --version` tells.
         .target(name: "BuildRecord", swiftSettings: strict, plugins: ["CommitRecorder"]),
         .plugin(name: "CommitRecorder", capability: .buildTool()),
 
         .testTarget(
-            name: "CacheStorageTests", dependencies: ["CacheStorage", "PrefetchModel"],
+            name: "CacheStorageTests",
+            dependencies: ["CacheStorage", "PrefetchModel", "Threading"],
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",
             dependencies: [
                 "CCrypto", "CJPEG", "CPNG", "CodecFuzzing", "Codecs", "PrefetchModel",
-                "SeededRandom",
+                "SeededRandom", "Threading",
             ],
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["PrefetchModel", "SeededRandom", "TestSupport", "prefetch"],
+            dependencies: [
+                "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
+            ],
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
         .testTarget(
@@ -110,13 +119,16 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PipelineTests",
-            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Transfers"],
+            dependencies: [
+                "CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Threading", "Transfers",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel", "SeededRandom"],
             swiftSettings: strict),
         .testTarget(
-            name: "ReportingTests", dependencies: ["PrefetchModel", "Reporting", "SeededRandom"],
+            name: "ReportingTests",
+            dependencies: ["PrefetchModel", "Reporting", "SeededRandom", "Threading"],
             swiftSettings: strict),
         .testTarget(
             name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling", "SeededRandom"],
@@ -125,7 +137,9 @@ let package = Package(
             name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "TransfersTests",
-            dependencies: ["CCurl", "PrefetchModel", "TestSupport", "Transfers", "URLParsing"],
+            dependencies: [
+                "CCurl", "PrefetchModel", "TestSupport", "Threading", "Transfers", "URLParsing",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "URLParsingTests", dependencies: ["PrefetchModel", "SeededRandom", "URLParsing"],
@@ -135,7 +149,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestSupport", "CZlib", "PrefetchModel",
+                "CTestSupport", "CZlib", "PrefetchModel", "Threading",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

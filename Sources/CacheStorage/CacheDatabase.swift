@@ -3,6 +3,7 @@ internal import GRDB
 internal import GRDBSQLite
 import Glibc
 import PrefetchModel
+import Threading
 
 /// `prefetch.sqlite`: opened, checked and migrated; one connection, through GRDB's queue.
 ///

@@ -2,6 +2,7 @@ internal import CLinux
 import Glibc
 package import PrefetchModel
 import Synchronization
+import Threading
 
 /// Writes and removes content files. Any thread may use it; several write at once.
 package final class ContentStore: Sendable {

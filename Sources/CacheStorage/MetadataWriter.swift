@@ -1,5 +1,6 @@
 internal import GRDB
 package import PrefetchModel
+import Threading
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///

@@ -2,6 +2,7 @@ internal import CLinux
 internal import GRDB
 import Glibc
 package import PrefetchModel
+import Threading
 
 /// Bodies that broke off, for the attempts and the runs after: the table `partial` and its files
 /// `tmp/<SHA-256 of the key>.partial`.

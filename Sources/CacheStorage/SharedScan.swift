@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 
 /// Whether a run looks single rows of a table up or reads all of it into memory, shared by the threads
 /// that ask: look-ups are made until they have cost about as much as the reading, which is done in

@@ -1,6 +1,7 @@
 import CacheStorage
 import Codecs
 import PrefetchModel
+import Threading
 import Transfers
 
 /// Bytes on their way through a codec worker.

@@ -1,7 +1,9 @@
+import CachePolicy
 import CacheStorage
 import HTTPSemantics
 import PrefetchModel
 import Scheduling
+import Threading
 
 /// What the cache says of one entry.
 enum EntryState {

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 import Transfers
 
 /// What the coordinator's thread hears from the other threads.
@@ -106,4 +107,10 @@ struct FatalError: Error, Sendable {
     var isDiskFull = false
     /// Whether the database is damaged.
     var isDamage = false
+}
+
+extension FatalError {
+    init(_ error: ThreadError) {
+        self.init(message: error.description, hint: error.hint, reason: .internal)
+    }
 }

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 
 /// Shares a number of bytes among threads that wait for their part, first come first served.
 final class MemoryBudget: Sendable {

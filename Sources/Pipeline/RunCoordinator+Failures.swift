@@ -1,5 +1,5 @@
-package import CacheStorage
-package import PrefetchModel
+import CacheStorage
+import PrefetchModel
 import Scheduling
 
 extension RunCoordinator {
@@ -69,13 +69,5 @@ extension RunCoordinator {
                 kind: kind, runsInARow: runs,
                 blockedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
         }
-    }
-}
-
-extension FailureRecord {
-    /// Whether its URL is not asked for at `now`.
-    package func isBlocking(at now: Timestamp) -> Bool {
-        FailurePolicy.isBlocking(
-            blockedUntil: blockedUntil, lastFailedAt: lastFailedAt, at: now)
     }
 }

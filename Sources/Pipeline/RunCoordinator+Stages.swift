@@ -1,5 +1,6 @@
 import CacheStorage
 import PrefetchModel
+import Threading
 import Transfers
 
 /// The threads that decode, store and commit.

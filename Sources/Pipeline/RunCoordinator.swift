@@ -4,6 +4,7 @@ import Glibc
 import HTTPSemantics
 package import PrefetchModel
 import Scheduling
+import Threading
 import Transfers
 
 /// One run, start to end: the only place that knows every stage.

@@ -1,4 +1,5 @@
 package import PrefetchModel
+import Threading
 
 /// Tells of a run while it goes on and when it has ended: the report, the progress line, a line
 /// for each entry with `-v`, and the summary.

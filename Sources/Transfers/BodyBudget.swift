@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 
 /// Counts the bytes that bodies hold in memory, from the first byte that arrives to the moment a
 /// codec worker lets go of the body.

@@ -1,5 +1,6 @@
 internal import CCurl
 package import PrefetchModel
+import Threading
 import URLParsing
 
 /// Owns libcurl's multi handle and every easy handle; turns requests into completions.

@@ -1,3 +1,4 @@
+import CachePolicy
 import CacheStorage
 import Glibc
 import Manifests

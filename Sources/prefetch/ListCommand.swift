@@ -1,4 +1,5 @@
 import ArgumentParser
+import CachePolicy
 import CacheStorage
 import Glibc
 import Pipeline

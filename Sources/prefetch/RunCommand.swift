@@ -8,6 +8,7 @@ import Reporting
 // The compiler (6.3) takes the fields of `timeval` for this module's when it has seen certain
 // other files before this one, and for Glibc's else.
 import SwiftOverlayShims
+import Threading
 
 /// `prefetch [run] MANIFEST...`
 struct RunCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import Glibc
 import Pipeline
 import PrefetchModel
+import Threading
 
 /// Hears SIGINT, SIGTERM and SIGHUP on a thread of its own, and SIGUSR1, which asks for a line about
 /// the progress.

@@ -1,6 +1,7 @@
 import Foundation
 import PrefetchModel
 import Testing
+import Threading
 
 @testable import CacheStorage
 

@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import SeededRandom
 import Testing
+import Threading
 
 @testable import Codecs
 

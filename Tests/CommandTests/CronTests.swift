@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import Threading
 
 /// What a job that runs every hour is told, and mails.
 @Suite(.timeLimit(.minutes(15)))

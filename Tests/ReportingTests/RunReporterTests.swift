@@ -2,6 +2,7 @@ import Glibc
 import PrefetchModel
 import Synchronization
 import Testing
+import Threading
 
 @testable import Reporting
 

@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 
 /// Holds answers until the test lets them go; may be used by any number of answers and from any thread.
 package final class Gate: Sendable {

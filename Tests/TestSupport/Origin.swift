@@ -5,6 +5,7 @@ import NIOPosix
 import NIOSSL
 import NIOTLS
 import PrefetchModel
+import Threading
 
 /// A server on the loopback address that answers as the test scripts it, faults included, and records what it
 /// was asked. It speaks HTTP/1.1, in clear or over TLS, or HTTP/2 over TLS.

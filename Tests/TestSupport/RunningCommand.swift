@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Glibc
 import PrefetchModel
+import Threading
 
 /// A program that was started and may still run.
 package final class RunningCommand: Sendable {

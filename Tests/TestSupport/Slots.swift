@@ -1,4 +1,5 @@
 import PrefetchModel
+import Threading
 
 /// So many may be in use at once; who comes later waits in order.
 final class Slots: Sendable {

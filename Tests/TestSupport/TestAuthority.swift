@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PrefetchModel
+import Threading
 
 /// A certificate authority of the tests' own and the certificates that it gave out, made by the program `openssl`
 /// once for all tests of a process.

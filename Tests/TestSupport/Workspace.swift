@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PrefetchModel
+import Threading
 
 /// A folder of a test's own in which `prefetch` runs with an environment of its own.
 ///

@@ -1,6 +1,7 @@
 import PrefetchModel
 import TestSupport
 import Testing
+import Threading
 
 @testable import Transfers
 

@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import Threading
 import URLParsing
 
 @testable import Transfers

@@ -2,6 +2,7 @@ import Foundation
 import PrefetchModel
 import TestSupport
 import Testing
+import Threading
 
 @testable import Transfers
 

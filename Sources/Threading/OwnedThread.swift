@@ -1,6 +1,5 @@
 internal import CLinux
 import Glibc
-import PrefetchModel
 
 /// A thread of our own for work that blocks, which the cooperative pool has no room for.
 package final class OwnedThread: Sendable {
@@ -59,11 +58,5 @@ package struct ThreadError: Error, CustomStringConvertible {
 
     package var hint: String {
         "raise the limits of processes (ulimit -u, TasksMax= of systemd) and memory (ulimit -v)"
-    }
-}
-
-extension FatalError {
-    init(_ error: ThreadError) {
-        self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 }
