@@ -42,15 +42,15 @@ let package = Package(
             swiftSettings: strict),
         // Measured by Scripts/bench; no product.
         .executableTarget(
-            name: "scheduler-bench", dependencies: ["Pipeline", "PrefetchModel", "Scheduling"],
+            name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         .executableTarget(
             name: "codec-bench", dependencies: ["Codecs", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "HTTPSemantics",
-                "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
+                "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
+                "EntryQueue", "HTTPSemantics", "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -85,6 +85,15 @@ let package = Package(
             name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         .target(name: "Threading", dependencies: ["CLinux"], swiftSettings: strict),
+        // An entry's states, and what follows from each event; pure.
+        .target(
+            name: "EntryLifecycle", dependencies: ["HTTPSemantics", "PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
+        // The entries that wait, in memory and in a file.
+        .target(
+            name: "EntryQueue",
+            dependencies: ["CLinux", "CZlib", "EntryLifecycle", "PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
         .target(
             name: "CachePolicy",
             dependencies: ["CacheStorage", "HTTPSemantics", "PrefetchModel", "Scheduling"],
@@ -112,6 +121,16 @@ let package = Package(
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
         .testTarget(
+            name: "EntryLifecycleTests",
+            dependencies: [
+                "EntryLifecycle", "HTTPSemantics", "PrefetchModel", "Scheduling", "SeededRandom",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "EntryQueueTests",
+            dependencies: ["EntryLifecycle", "EntryQueue", "PrefetchModel", "Scheduling"],
+            swiftSettings: strict),
+        .testTarget(
             name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
@@ -120,7 +139,8 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Threading", "Transfers",
+                "CacheStorage", "EntryLifecycle", "EntryQueue", "Pipeline", "PrefetchModel",
+                "Scheduling", "SeededRandom", "Threading", "Transfers",
             ],
             swiftSettings: strict),
         .testTarget(

@@ -175,10 +175,11 @@ package final class CacheReader {
         }
     }
 
-    /// Of the resources of keys, the freshness of those that are stored by a recipe which makes the same
-    /// bytes of them as `recipe` does, or as their originals; nil for the others.
+    /// Of the resources of keys, the freshness of those of which every recipe's variant is there or can be
+    /// made: they have their originals, or are stored by recipes that make the same bytes of them. Nil
+    /// for the others.
     package func sources(
-        ofKeys keys: [String], for recipe: Recipe
+        of wanted: [(key: String, recipes: [Recipe])]
     ) throws(StorageError) -> [FreshnessRecord?] {
         try database.read("looking up other variants") { database in
             let statement = try PreparedStatement(
@@ -189,20 +190,28 @@ package final class CacheReader {
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     """)
             let original = Recipe(encoding: .original).canonicalText
-            return try keys.map { key in
-                try statement.all(.text(key)) { row -> FreshnessRecord? in
-                    let (format, stored) = (try row.text(5), try row.text(6))
-                    func effect(_ text: String) -> String {
-                        Recipe.effectiveText(of: text, forSource: format)
-                    }
-                    guard stored == original || effect(stored) == effect(recipe.canonicalText)
-                    else { return nil }
-                    return FreshnessRecord(
-                        resourceID: try row.integer(0), validatedAt: try row.time(1),
-                        expiresAt: try row.time(2),
-                        vary: try row.optionalText(3).map { VaryFingerprint($0, hasher: hasher) },
-                        isSuperseded: try row.integer(4) != 0)
-                }.compactMap(\.self).first
+            return try wanted.map { key, recipes in
+                let stored = try statement.all(.text(key)) { row in
+                    (
+                        record: FreshnessRecord(
+                            resourceID: try row.integer(0), validatedAt: try row.time(1),
+                            expiresAt: try row.time(2),
+                            vary: try row.optionalText(3).map {
+                                VaryFingerprint($0, hasher: hasher)
+                            }, isSuperseded: try row.integer(4) != 0),
+                        format: try row.text(5), recipe: try row.text(6)
+                    )
+                }
+                guard let first = stored.first else { return nil }
+                func effect(_ text: String) -> String {
+                    Recipe.effectiveText(of: text, forSource: first.format)
+                }
+                if let source = stored.first(where: { $0.recipe == original }) {
+                    return source.record
+                }
+                let effects = Set(stored.map { effect($0.recipe) })
+                return recipes.allSatisfy { effects.contains(effect($0.canonicalText)) }
+                    ? first.record : nil
             }
         }
     }

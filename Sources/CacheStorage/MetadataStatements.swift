@@ -37,8 +37,8 @@ struct MetadataStatements: ~Copyable {
         case .lost(let image):
             try forget(image, in: database)
             return [image]
-        case .used(let resources, let recipe):
-            for resource in resources { try use(recipe, of: resource, in: database) }
+        case .used(let resources, let variant):
+            for resource in resources { try use([variant], of: resource, in: database) }
             return []
         }
     }
@@ -69,8 +69,8 @@ struct MetadataStatements: ~Copyable {
         _ row: ImageRow, in database: Database
     ) throws -> [StoredImage] {
         let previous = try previousResource(key: row.key, in: database)
-        let response = row.response
-        let source = row.source
+        let (validation, source) = (row.validation, row.source)
+        let (response, location) = (validation.response, validation.location)
         let resource: Int64
         var replaced: [StoredImage] = []
         let statement = try PreparedStatement(
@@ -78,13 +78,13 @@ struct MetadataStatements: ~Copyable {
             sql: previous == nil
                 ? MetadataStatements.resourceInsertion : MetadataStatements.resourceUpdate)
         try statement.execute(
-            .text(row.key), .text(row.url), .init(row.finalURL), .text(row.host),
+            .text(row.key), .text(location.url), .init(location.finalURL), .text(location.host),
             .init(response.entityTag), .init(response.lastModified), .init(response.cacheControl),
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
-            .init(row.fetchedAt), .init(row.expiresAt), .init(source.size.bytes),
+            .init(validation.validatedAt), .init(validation.expiresAt), .init(source.size.bytes),
             .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
-            .init(source.heightInPixels), .init(row.permanentURL), .init(response.contentType),
-            .init(row.redirects))
+            .init(source.heightInPixels), .init(location.permanentURL),
+            .init(response.contentType), .init(location.redirects))
         if let previous {
             resource = previous.id
             if previous.sourceDigest != source.digest {
@@ -94,23 +94,26 @@ struct MetadataStatements: ~Copyable {
         } else {
             resource = database.lastInsertedRowID
         }
-        replaced += try putVariant(
-            row.image, recipe: row.recipe, of: resource, at: row.fetchedAt,
-            isNew: previous == nil, in: database)
+        for variant in row.variants {
+            replaced += try putVariant(
+                variant, of: resource, isNew: previous == nil, in: database)
+        }
         let freshness = Freshness(
-            validatedAt: row.fetchedAt.milliseconds, expiresAt: row.expiresAt.milliseconds,
-            vary: response.vary)
+            validatedAt: validation.validatedAt.milliseconds,
+            expiresAt: validation.expiresAt.milliseconds, vary: response.vary)
         if previous == nil {
-            try putFreshness(
-                recipe: row.recipe.canonicalText, key: row.key, resource: resource, freshness,
-                in: database)
+            for variant in row.variants {
+                try putFreshness(
+                    recipe: variant.variant.recipe.canonicalText, key: row.key,
+                    resource: resource, freshness, in: database)
+            }
         } else {
             try putFreshness(key: row.key, resource: resource, freshness, in: database)
-            try use(row.recipe, of: resource, in: database)
+            try use(row.variants.map(\.variant), of: resource, in: database)
         }
         try put(row.attributes, resource: resource, in: database)
         try removeFailure(key: row.key, in: database)
-        return replaced.filter { $0.digest != row.image.digest || $0.format != row.image.format }
+        return replaced.filter { !row.variants.name($0) }
     }
 
     private static let resourceInsertion = """
@@ -157,9 +160,9 @@ struct MetadataStatements: ~Copyable {
 
     /// Writes a variant, and returns the image that it replaces, if any.
     private func putVariant(
-        _ image: StoredImage, recipe: Recipe, of resource: Int64, at time: Timestamp, isNew: Bool,
-        in database: Database
+        _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Database
     ) throws -> [StoredImage] {
+        let (image, recipe) = (row.image, row.variant.recipe)
         var replaced: [StoredImage] = []
         // Stays as it is in ``freshness``, too, until the variant is used.
         var isSuperseded: Int64 = 0
@@ -185,7 +188,7 @@ struct MetadataStatements: ~Copyable {
         ).execute(
             .integer(resource), .text(recipe.canonicalText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
-            .init(image.size.bytes), .init(time), .integer(isSuperseded))
+            .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded))
         return replaced
     }
 
@@ -195,14 +198,11 @@ struct MetadataStatements: ~Copyable {
         _ change: ResourceChange, in database: Database
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
-        if let variant = change.variant {
-            replaced = try putVariant(
-                variant.image, recipe: change.recipe, of: change.resourceID,
-                at: variant.createdAt, isNew: false, in: database)
-            replaced.removeAll {
-                $0.digest == variant.image.digest && $0.format == variant.image.format
-            }
+        for variant in change.variants {
+            replaced += try putVariant(
+                variant, of: change.resourceID, isNew: false, in: database)
         }
+        replaced.removeAll(where: change.variants.name)
         if let validation = change.validation {
             let response = validation.response
             try PreparedStatement(
@@ -232,7 +232,7 @@ struct MetadataStatements: ~Copyable {
                     expiresAt: validation.expiresAt.milliseconds, vary: response.vary),
                 in: database)
             try removeFailure(key: change.key, in: database)
-        } else if change.variant != nil {
+        } else if !change.variants.isEmpty {
             let freshness = try PreparedStatement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
             ).first(.integer(change.resourceID)) {
@@ -241,28 +241,36 @@ struct MetadataStatements: ~Copyable {
                     vary: try $0.optionalText(2))
             }
             guard let freshness else { throw DatabaseError(message: "the resource is gone") }
-            try putFreshness(
-                recipe: change.recipe.canonicalText, key: change.key,
-                resource: change.resourceID, freshness, in: database)
+            for variant in change.variants {
+                try putFreshness(
+                    recipe: variant.variant.recipe.canonicalText, key: change.key,
+                    resource: change.resourceID, freshness, in: database)
+            }
         }
-        try use(change.recipe, of: change.resourceID, in: database)
+        try use(change.used, of: change.resourceID, in: database)
         try put(change.attributes, resource: change.resourceID, in: database)
         return replaced
     }
 
-    /// Makes the variant of a recipe the one in use of its resource; mostly it is already.
+    /// Makes these variants the ones in use of a resource, if any of them is stored; mostly they are
+    /// already.
     private mutating func use(
-        _ recipe: Recipe, of resource: Int64, in database: Database
+        _ variants: [RequestedVariant], of resource: Int64, in database: Database
     ) throws {
+        let recipes = JSONTexts(variants.map(\.recipe.canonicalText)).text
         let changed = try PreparedStatement(
             database,
             sql: """
-                UPDATE variant SET superseded = recipe <> ?2
-                WHERE resource_id = ?1 AND superseded <> (recipe <> ?2) AND EXISTS (
-                    SELECT 1 FROM variant WHERE resource_id = ?1 AND recipe = ?2)
+                UPDATE variant
+                SET superseded = recipe NOT IN (SELECT value FROM json_each(?2))
+                WHERE resource_id = ?1
+                    AND superseded <> (recipe NOT IN (SELECT value FROM json_each(?2)))
+                    AND EXISTS (
+                        SELECT 1 FROM variant
+                        WHERE resource_id = ?1 AND recipe IN (SELECT value FROM json_each(?2)))
                 RETURNING recipe, superseded
                 """
-        ).all(.integer(resource), .text(recipe.canonicalText)) {
+        ).all(.integer(resource), .text(recipes)) {
             (recipe: try $0.text(0), isSuperseded: try $0.integer(1))
         }
         guard !changed.isEmpty else { return }
@@ -364,5 +372,21 @@ struct MetadataStatements: ~Copyable {
     static func isNamed(_ digest: ContentDigest, in database: Database) throws -> Bool {
         try PreparedStatement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
             .first(.digest(digest)) { _ in true } ?? false
+    }
+}
+
+extension [VariantRow] {
+    /// Whether one of them has this content file.
+    fileprivate func name(_ image: StoredImage) -> Bool {
+        contains { $0.image.digest == image.digest && $0.image.format == image.format }
+    }
+}
+
+/// Texts as an array of JSON, to give several of them to one statement. Recipes need no escapes.
+private struct JSONTexts {
+    let text: String
+
+    init(_ texts: [String]) {
+        text = "[" + texts.map { "\"\($0)\"" }.joined(separator: ",") + "]"
     }
 }

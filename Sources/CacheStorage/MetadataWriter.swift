@@ -221,14 +221,14 @@ package final class MetadataWriter: Sendable {
         } catch  where error.isDiskFull && items.count > 1 {
             // The files of the later half make room for the rows of the earlier.
             let half = items.count / 2
-            for image in items[half...].compactMap(\.change.image) {
+            for image in items[half...].flatMap(\.change.images) {
                 content.unpin(image.digest)
                 try remove([image])
             }
             _ = try commit(Array(items[..<half]), with: &statements, delivered)
             throw error
         }
-        for image in items.compactMap(\.change.image) { content.unpin(image.digest) }
+        for image in items.flatMap(\.change.images) { content.unpin(image.digest) }
         state.withLock { state in state.memory -= items.reduce(0) { $0 + $1.memory } }
         delivered(items.compactMap(\.token))
         return replaced
@@ -236,16 +236,16 @@ package final class MetadataWriter: Sendable {
 }
 
 extension MetadataChange {
-    /// The image that was stored for it, and is pinned.
-    fileprivate var image: StoredImage? {
+    /// The images that were stored for it, and are pinned.
+    fileprivate var images: [StoredImage] {
         switch self {
-        case .image(let row): row.image
-        case .resource(let change): change.variant?.image
-        case .failure, .lost, .used: nil
+        case .image(let row): row.variants.map(\.image)
+        case .resource(let change): change.variants.map(\.image)
+        case .failure, .lost, .used: []
         }
     }
 
-    fileprivate var contentBytes: Int { image?.size.bytes ?? 0 }
+    fileprivate var contentBytes: Int { images.reduce(0) { $0 + $1.size.bytes } }
 
     /// Bytes that it takes in memory, at a guess: what origins and lists may make long is counted.
     fileprivate var memoryEstimate: Int {
@@ -253,7 +253,10 @@ extension MetadataChange {
         var attributes: [EntryAttribute] = []
         switch self {
         case .image(let row):
-            texts = [row.key, row.url, row.finalURL, row.permanentURL] + row.response.texts
+            let location = row.validation.location
+            texts =
+                [row.key, location.url, location.finalURL, location.permanentURL]
+                + row.validation.response.texts
             attributes = row.attributes
         case .resource(let change):
             texts =

@@ -117,11 +117,21 @@ package final class PartialStore: Sendable {
         }
     }
 
+    /// The body that there is of a key, and the URL that it came from; nil without one.
+    package func part(key: String) throws(StorageError) -> (url: String, part: Part)? {
+        try current()[key].map {
+            ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
+        }
+    }
+
     /// What ``take(key:url:into:)`` would find; nil without a body of that key from that URL.
     package func part(key: String, url: @autoclosure () -> String) throws(StorageError) -> Part? {
-        guard let entry = try current()[key], entry.url == url() else { return nil }
-        return Part(size: entry.size, validator: entry.validator, total: entry.total)
+        guard let found = try part(key: key), found.url == url() else { return nil }
+        return found.part
     }
+
+    /// Whether there is a body of any key.
+    package func isEmpty() throws(StorageError) -> Bool { try current().isEmpty }
 
     /// Forgets what there is of a key, whose whole body has come.
     package func discard(key: String) throws(StorageError) {

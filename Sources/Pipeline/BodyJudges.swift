@@ -1,5 +1,6 @@
 import CacheStorage
 import Codecs
+import EntryLifecycle
 import PrefetchModel
 import Transfers
 
@@ -30,8 +31,8 @@ extension BodyJudge.Verdict {
             self = .accepted
         case .refused(let error):
             // A beginning that can be judged is long enough for a signature, however the body ends.
-            let (reason, message) = error.failure(sourceBytes: .max, hasFramedBody: true)
-            self = .refused(BodyRefusal(reason: reason, message: message))
+            let failure = error.failure(sourceBytes: .max, hasFramedBody: true)
+            self = .refused(BodyRefusal(reason: failure.reason, message: failure.message))
         }
     }
 }
@@ -42,35 +43,5 @@ extension RunConfiguration {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
             recipe: recipe, check: check, memory: pixelBudget)
-    }
-}
-
-extension RunCoordinator {
-    /// What judges the body of an entry's next response.
-    ///
-    /// Some bytes are not judged by their header even when they are whole: those that are stored
-    /// already, however the limits have changed, and those that ended a run, for which another reason
-    /// is given. Whether a body is one of them is known at its end.
-    func bodyJudge(for progress: PendingEntry.Progress) -> BodyJudge {
-        let mayBeKnown = known(progress) != nil
-        let mayHaveCrashed = !configuration.retriesFailed && stages?.crashes.isEmpty == false
-        return mayBeKnown || mayHaveCrashed ? bodyJudges.byFormat : bodyJudges.byHeader
-    }
-
-    /// Ends an entry whose body was refused before all of it had come, on the way that it would have
-    /// gone: what must not be stored is ``FailureReason/uncacheable``, whatever it is.
-    func refuse(
-        _ refusal: BodyRefusal, _ response: Response, _ transferTime: Duration,
-        for identifier: Int, _ progress: PendingEntry.Progress
-    ) {
-        guard expiry(of: response.fields, response, transferTime, for: identifier) != nil else {
-            return
-        }
-        guard !isCancelling, fatal == nil, let stages, let entry = pending[identifier] else {
-            return finish(identifier, .cancelled)
-        }
-        decoding += 1
-        stages.codecs.enqueue(
-            CodecJob(id: identifier, input: .refused(refusal, part: partKey(of: entry, progress))))
     }
 }

@@ -13,6 +13,8 @@ enum EntryState {
     case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
     /// Stored, and to be asked for again.
     case stale(resource: Int64, expiresAt: Timestamp)
+    /// Fresh, but for a variant that cannot be made of what is stored.
+    case incomplete(resource: Int64, missing: VariantName)
     /// Not stored by this recipe, but the original is, of which it can be made, or a variant with the
     /// same bytes.
     case derivable(resource: Int64, isFresh: Bool)
@@ -24,7 +26,8 @@ enum EntryState {
     /// What is stored of the entry, by whatever recipe.
     var resource: Int64? {
         switch self {
-        case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _):
+        case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
+            .incomplete(let resource, _):
             resource
         case .blocked(_, let resource): resource
         case .invalid, .missing: nil
@@ -37,13 +40,27 @@ struct LookedUpBatch: Sendable {
     let batch: EntryBatch
     let fingerprints: [KeyFingerprint]
     var states: [EntryState]
-    /// The images of fresh entries; empty when nobody wants to hear of them.
+    /// The images of fresh entries, those of the run's variants one after the other for each record;
+    /// empty when nobody wants to hear of them.
     var images: [StoredImage?] = []
+    /// How many these are for each record.
+    var imagesEach = 1
+    /// Of records that ask for other variants than the run.
+    var ownImages: [Int: [StoredImage?]] = [:]
     /// What the report says of fresh entries; nil when it is not written here.
     var lines: WarmLines?
     var blocks: [FailureRecord] = []
-    /// Resources of fresh entries of which an earlier run used another variant.
-    var returning: [Int64] = []
+    /// Resources of fresh entries of which an earlier run used another variant than this.
+    var returning: [RequestedVariant: [Int64]] = [:]
+    /// Records whose keys have failed in earlier runs.
+    var failedBefore: Set<Int> = []
+
+    /// By position of the variant that a fresh entry asks for; empty when nobody wants to hear of them.
+    func images(of number: Int) -> [StoredImage?] {
+        if let own = ownImages[number] { return own }
+        guard !images.isEmpty else { return [] }
+        return Array(images[(number * imagesEach)..<((number + 1) * imagesEach)])
+    }
 }
 
 /// Reads manifests and asks the cache for their entries, on several threads at once.
@@ -69,8 +86,9 @@ final class EntryLookup: Sendable {
     private let threads = Monitor([OwnedThread]())
     private let cache: OpenCache
     private let index: FreshnessIndex
-    /// Nil when nobody wants to hear of the images of fresh entries.
-    private let images: ImageIndex?
+    /// By position of the run's variants; empty when nobody wants to hear of the images of fresh
+    /// entries.
+    private let images: [ImageIndex]
     private let lineWriter: (any WarmLineWriting)?
     private let configuration: RunConfiguration
     private let facts: RunFacts
@@ -89,9 +107,10 @@ final class EntryLookup: Sendable {
         index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
         images =
             wantsFreshImages
-            ? try ImageIndex(
-                cache.database, recipe: configuration.recipe, expectedLookups: expectedLookups)
-            : nil
+            ? try configuration.variants.map { variant throws(StorageError) in
+                try ImageIndex(
+                    cache.database, recipe: variant.recipe, expectedLookups: expectedLookups)
+            } : []
         self.lineWriter = lineWriter
         self.configuration = configuration
         self.facts = facts
@@ -184,14 +203,17 @@ final class EntryLookup: Sendable {
 }
 
 extension LookedUpBatch {
-    /// The entries that are fresh and ask for nothing else.
+    /// The entries that are fresh and ask for nothing else, nor for variants of their own.
     fileprivate var warm: [WarmEntry] {
         states.indices.compactMap { number in
-            guard case .fresh(_, let expiresAt, lacksAttributes: false) = states[number] else {
-                return nil
-            }
+            guard case .fresh(_, let expiresAt, lacksAttributes: false) = states[number],
+                ownImages[number] == nil
+            else { return nil }
+            let first = number * imagesEach
             return WarmEntry(
-                number: number, image: images.isEmpty ? nil : images[number], expiresAt: expiresAt)
+                number: number, image: images.isEmpty ? nil : images[first],
+                variantImages: imagesEach > 1 ? images[first..<(first + imagesEach)] : [],
+                expiresAt: expiresAt)
         }
     }
 
@@ -209,7 +231,7 @@ private struct Worker {
     /// that were seen.
     let hasFailures: Bool
     let index: FreshnessIndex
-    let images: ImageIndex?
+    let images: [ImageIndex]
     let lineWriter: (any WarmLineWriting)?
     let configuration: RunConfiguration
     let facts: RunFacts
@@ -218,38 +240,60 @@ private struct Worker {
     func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
         let batch = unknown.batch
         let hasher = SHA256Hasher()
-        let recipe = RecipeFingerprint(configuration.recipe.canonicalText, hasher: hasher)
         let keys = batch.text.withUnsafeBytes { text in
             batch.records.map { record in
                 KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
             }
         }
-        let records = try index.records(
-            of: keys.map { VariantFingerprint($0, recipe) }, with: reader)
+        let asked = AskedVariants(configuration.variants, of: batch, hasher: hasher)
+        let records = try index.records(of: asked.fingerprints(of: keys), with: reader)
         var result = LookedUpBatch(batch: batch, fingerprints: keys, states: [])
         result.states.reserveCapacity(keys.count)
         let now = wallClock()
         var missing: [Int] = []
         for (number, entry) in batch.records.enumerated() {
-            if entry.problem >= 0 {
+            guard entry.problem < 0 else {
                 result.states.append(.invalid)
-            } else if let record = records[number] {
-                let state = try state(record, extras: batch.extras(of: entry), at: now)
-                if record.isSuperseded, case .fresh(let resource, _, _) = state {
-                    result.returning.append(resource)
+                continue
+            }
+            let found = records[asked.places(of: number)]
+            let state = try state(
+                found, asked.variants(of: number), extras: batch.extras(of: entry), at: now)
+            result.states.append(state)
+            switch state {
+            case .fresh(let resource, _, _):
+                for (record, variant) in zip(found, asked.variants(of: number))
+                where record?.isSuperseded == true {
+                    result.returning[variant, default: []].append(resource)
                 }
-                result.states.append(state)
-            } else {
-                result.states.append(.missing)
-                missing.append(number)
+            case .missing, .incomplete: missing.append(number)
+            case .invalid, .stale, .derivable, .blocked: break
             }
         }
         try findMissingAttributes(in: &result)
-        try findSources(of: missing, in: &result, at: now)
+        try findSources(of: missing, asked, in: &result, at: now)
         try findBlocks(in: &result, at: now)
-        if let images { try findImages(in: &result, images) }
-        if let lineWriter { result.lines = lineWriter.lines(of: result.warm, in: batch) }
+        if !images.isEmpty { try findImages(asked, in: &result) }
+        if let lineWriter {
+            result.lines = lineWriter.lines(
+                of: result.warm, variants: configuration.variants, in: batch)
+        }
         return result
+    }
+
+    /// What the rows of an entry's variants come to.
+    private func state(
+        _ records: ArraySlice<FreshnessRecord?>, _ variants: VariantSet, extras: EntryExtras?,
+        at now: Timestamp
+    ) throws(StorageError) -> EntryState {
+        guard let known = records.first(where: { $0 != nil }) ?? nil else { return .missing }
+        let state = try state(known, extras: extras, at: now)
+        // All rows of a resource say the same of its freshness.
+        guard case .fresh(let resource, _, _) = state,
+            let missing = records.firstIndex(where: { $0 == nil })
+        else { return state }
+        return .incomplete(
+            resource: resource, missing: variants[missing - records.startIndex].name)
     }
 
     private func state(
@@ -309,16 +353,20 @@ private struct Worker {
         }
     }
 
-    /// Finds entries that are not stored by this run's recipe, and need not be downloaded for it.
+    /// Finds entries that are not stored by all of their recipes, and need not be downloaded for them.
     private func findSources(
-        of missing: [Int], in result: inout LookedUpBatch, at now: Timestamp
+        of missing: [Int], _ asked: AskedVariants, in result: inout LookedUpBatch,
+        at now: Timestamp
     ) throws(StorageError) {
         guard !missing.isEmpty, !index.isEmpty else { return }
         let batch = result.batch
         let records = try reader.sources(
-            ofKeys: missing.map {
-                String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
-            }, for: configuration.recipe)
+            of: missing.map {
+                (
+                    String(decoding: batch.text[batch.records[$0].key], as: UTF8.self),
+                    asked.variants(of: $0).map(\.recipe)
+                )
+            })
         for (number, record) in zip(missing, records) {
             guard let record else { continue }
             let extras = batch.extras(of: batch.records[number])
@@ -331,7 +379,7 @@ private struct Worker {
     private func findBlocks(
         in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {
-        guard hasFailures, !configuration.retriesFailed, !configuration.isOffline else { return }
+        guard hasFailures, !configuration.isOffline else { return }
         let batch = result.batch
         let numbers = batch.records.indices.filter { result.states[$0].needsRequest }
         let failures = try reader.failures(
@@ -339,7 +387,9 @@ private struct Worker {
                 String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
             })
         for (number, failure) in zip(numbers, failures) {
-            guard let failure, failure.isBlocking(at: now) else { continue }
+            guard let failure else { continue }
+            result.failedBefore.insert(number)
+            guard !configuration.retriesFailed, failure.isBlocking(at: now) else { continue }
             let record = batch.records[number]
             let url = batch.url(of: record)
             // A key that stands for another URL now has not failed yet, and a run that differs in what
@@ -363,18 +413,31 @@ private struct Worker {
     }
 
     private func findImages(
-        in result: inout LookedUpBatch, _ index: ImageIndex
+        _ asked: AskedVariants, in result: inout LookedUpBatch
     ) throws(StorageError) {
         var numbers: [Int] = []
         var resources: [Int64] = []
         for (number, state) in result.states.enumerated() {
             guard case .fresh(let resource, _, _) = state else { continue }
+            guard !asked.isOwn(number) else {
+                result.ownImages[number] = try asked.variants(of: number).map {
+                    variant throws(StorageError) in
+                    try reader.images(of: [resource], recipe: variant.recipe)[0]
+                }
+                continue
+            }
             numbers.append(number)
             resources.append(resource)
         }
-        result.images = [StoredImage?](repeating: nil, count: result.states.count)
-        let images = try index.images(of: resources, with: reader)
-        for (number, image) in zip(numbers, images) { result.images[number] = image }
+        let count = images.count
+        result.imagesEach = count
+        result.images = [StoredImage?](repeating: nil, count: result.states.count * count)
+        for (position, index) in images.enumerated() {
+            let found = try index.images(of: resources, with: reader)
+            for (number, image) in zip(numbers, found) {
+                result.images[number * count + position] = image
+            }
+        }
     }
 }
 
@@ -382,7 +445,7 @@ extension EntryState {
     /// Whether the origin has to be asked.
     fileprivate var needsRequest: Bool {
         switch self {
-        case .stale, .missing, .derivable(_, isFresh: false): true
+        case .stale, .missing, .incomplete, .derivable(_, isFresh: false): true
         case .invalid, .fresh, .blocked, .derivable(_, isFresh: true): false
         }
     }

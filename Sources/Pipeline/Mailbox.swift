@@ -2,13 +2,26 @@ import PrefetchModel
 import Threading
 import Transfers
 
+/// Where a run hears of everything that happens.
+protocol EventSource: AnyObject {
+    /// Waits until something is there or `deadline` passes; takes all events and, if wanted, the next
+    /// input.
+    func take(
+        wantsInput: Bool, until deadline: ContinuousClock.Instant?
+    ) -> (events: [Mailbox.Event], input: Mailbox.Input?)
+
+    /// Makes the readers stop at their next batch.
+    func endReading()
+}
+
 /// What the coordinator's thread hears from the other threads.
 ///
 /// What the readers give has a bounded queue of its own, so that readers ahead of everybody else
 /// wait; events are bounded by what the coordinator itself has started.
-final class Mailbox: Sendable {
+final class Mailbox: EventSource, Sendable {
     enum Event: Sendable {
         case transferred(TransferCompletion)
+        case found([CopyFindings])
         case processed(CodecCompletion)
         /// The rows of these entries are committed.
         case committed([Int])
@@ -16,6 +29,8 @@ final class Mailbox: Sendable {
         case transfersFailed(FatalError)
         /// The writer has ended; nothing of it comes after this.
         case writerFailed(FatalError)
+        /// Look-ups have ended; nothing of them comes after this.
+        case lookupsFailed(FatalError)
         case stop(signal: Int32)
     }
 
@@ -94,23 +109,5 @@ final class Mailbox: Sendable {
         // A reader may have waited for the room.
         if taken.1 != nil { state.wakeAll() }
         return taken
-    }
-}
-
-/// Why a run cannot be completed.
-struct FatalError: Error, Sendable {
-    let message: String
-    var hint: String?
-    /// What the entries that it caught on their way are reported with.
-    let reason: FailureReason
-    /// Whether the disk is full.
-    var isDiskFull = false
-    /// Whether the database is damaged.
-    var isDamage = false
-}
-
-extension FatalError {
-    init(_ error: ThreadError) {
-        self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 }

@@ -28,7 +28,13 @@ package struct RunConfiguration: Sendable {
     /// Threads that decode and encode.
     package var codecWorkers: Int
     private var fittedDescriptors: DescriptorBudget?
-    package var recipe = Recipe()
+    /// What is made of each image, `main` among it.
+    package var variants = VariantSet(main: Recipe())
+    /// That of `main`.
+    package var recipe: Recipe {
+        get { variants.primary.recipe }
+        set { variants.setPrimaryRecipe(newValue) }
+    }
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
     package var connectTimeout: Duration = .seconds(10)
@@ -146,6 +152,12 @@ package struct RunConfiguration: Sendable {
     func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
         let fields = transfers.requestFields(userFields: userFields)
         return { Vary.matches($0, request: fields) }
+    }
+
+    /// What an entry asks for.
+    func variants(of extras: EntryExtras?) -> VariantSet {
+        guard let extras, extras.changesVariants else { return variants }
+        return variants.applying(extras)
     }
 
     /// The rules of an entry: its own lifetime goes before the run's.

@@ -1,34 +1,35 @@
 import CacheStorage
+import EntryLifecycle
+import EntryQueue
 import PrefetchModel
 import Scheduling
 
-/// What runs tell one another about hosts.
+/// What runs tell one another about hosts and failures.
 extension RunCoordinator {
-    /// A host of which nothing has been heard for so long is like any other.
-    private static let hostMemory = Duration.seconds(30 * 86400)
     /// Hosts in one transaction, since there may be many of them.
     private static let hostsAtOnce = 4096
 
-    /// Lets the scheduler go on from what earlier runs have found out; with `--retry-failed` from how
+    /// Lets the dispatch go on from what earlier runs have found out; with `--retry-failed` from how
     /// much a host bears only.
-    func recallHosts() throws(StorageError) {
-        let (wall, now) = (wallClock(), ContinuousClock.now)
-        let forgives = configuration.retriesFailed
-        try cache.hosts.forEach(at: wall) { state in
-            let memory = HostPacing.Memory(
-                concurrency: state.concurrency,
-                failuresInARow: forgives ? 0 : state.failuresInARow,
-                coolingUntil: forgives
-                    ? nil : state.coolingUntil.map { now + $0.timeSince(wall) })
-            scheduler.recall(memory, of: state.host)
+    func recallHosts() throws(FatalError) {
+        let (wall, now) = (clock.wall(), clock.now)
+        let forgives = settings.retriesFailed
+        try recorder.forEachHost(at: wall) { state in
+            dispatch.recall(
+                HostPacing.Memory(
+                    concurrency: state.concurrency,
+                    failuresInARow: forgives ? 0 : state.failuresInARow,
+                    coolingUntil: forgives
+                        ? nil : state.coolingUntil.map { now + $0.timeSince(wall) }),
+                of: state.host)
         }
     }
 
     /// Notes what this run has found out.
-    func rememberHosts() throws(StorageError) {
-        let (wall, now) = (wallClock(), ContinuousClock.now)
+    func rememberHosts() throws(FatalError) {
+        let (wall, now) = (clock.wall(), clock.now)
         var states: [HostState] = []
-        try scheduler.forEachMemory(at: now) { (host, memory) throws(StorageError) in
+        try dispatch.forEachMemory(at: now) { (host, memory) throws(FatalError) in
             states.append(
                 HostState(
                     host: host, concurrency: memory?.concurrency,
@@ -36,10 +37,62 @@ extension RunCoordinator {
                     coolingUntil: memory?.coolingUntil.map { wall.advanced(by: $0 - now) },
                     updatedAt: wall))
             guard states.count >= RunCoordinator.hostsAtOnce else { return }
-            try cache.hosts.save(states)
+            try recorder.save(states)
             states.removeAll(keepingCapacity: true)
         }
-        try cache.hosts.save(states)
-        try cache.hosts.forget(olderThan: RunCoordinator.hostMemory, at: wall)
+        try recorder.save(states)
+    }
+}
+
+extension FailureLog.Settlement {
+    /// Decides at the end of a run whether one of its failures blocks, and until when; nil for what does
+    /// not count.
+    init?(_ record: FailureRecord, outage: Outage?, _ ledger: Ledger) {
+        let isExplained =
+            outage.map {
+                ledger.isExplained(
+                    record.reason, httpStatus: record.httpStatus, host: record.host, by: $0)
+            } ?? false
+        let failureClass = FailurePolicy.failureClass(
+            of: record.reason, httpStatus: record.httpStatus)
+        guard !isExplained, let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else {
+            return nil
+        }
+        // What fails for good fails in a row when it is for the same cause.
+        let isSame =
+            failureClass != .permanent
+            || record.former.map {
+                $0.reason == record.reason
+                    && ($0.conditions == nil || $0.conditions == record.conditions)
+            } ?? false
+        let runs = FailurePolicy.nextRunsInARow(
+            previous: FailureClass(rawValue: record.kind.rawValue).flatMap {
+                isSame ? ($0, record.runsInARow) : nil
+            }, now: failureClass)
+        let duration = FailurePolicy.blockDuration(
+            confirmations: FailurePolicy.confirmations(
+                failureClass, reason: record.reason, runsInARow: runs))
+        self.init(
+            kind: kind, runsInARow: runs,
+            blockedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
+    }
+}
+
+extension FailureRecord {
+    /// How an entry failed that was asked for; nil for what is ours and not remembered.
+    init?(
+        _ machine: EntryMachine, _ reason: FailureReason, message: String, _ facts: RunFacts,
+        at now: Timestamp
+    ) {
+        let entry = machine.entry
+        let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: machine.httpStatus)
+        guard let kind = FailureRecord.Kind(rawValue: failureClass.rawValue) else { return nil }
+        self.init(
+            key: entry.key, url: entry.url.withoutCredentials.text, host: entry.url.origin,
+            reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
+            message: message, attempts: machine.attempts, kind: kind, failedAt: now,
+            conditions: FailureConditions(of: reason) {
+                facts.value(of: $0, url: entry.url, extras: entry.extras)
+            }.text)
     }
 }

@@ -1,435 +1,250 @@
-package import CacheStorage
-import Codecs
-import Glibc
-import HTTPSemantics
-package import PrefetchModel
+import CacheStorage
+import EntryLifecycle
+import EntryQueue
+import PrefetchModel
 import Scheduling
-import Threading
-import Transfers
 
-/// One run, start to end: the only place that knows every stage.
+/// One run, start to end: the loop that joins the owners of its state.
 ///
-/// It lives on the thread that calls ``run(_:)``, owns all the run's state, and hears of the other
-/// threads through one mailbox; so nothing here needs a lock, and every entry gets its outcome in
-/// one place. The stages' threads are started with the first entry that needs them.
+/// It lives on the thread that calls ``run(_:)`` and hears of the other threads through one
+/// mailbox; so nothing here needs a lock. ``Intake`` knows which entries have been seen,
+/// ``Dispatch`` which one is next, an ``EntryMachine`` each what becomes of one, ``RunStages`` who does
+/// it, and ``Ledger`` what has become of them.
 package final class RunCoordinator {
-    let configuration: RunConfiguration
-    let cache: OpenCache
-    let observer: any RunObserving
-    let mailbox: Mailbox
-    let wallClock: @Sendable () -> Timestamp
-    /// The fields of every request that a response may vary on.
-    let requestFields: [HeaderField]
-    let transferSettings: TransferConfiguration
-    let facts: RunFacts
-    let bodyJudges: BodyJudges
-    /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
-    private let wantedOutcomes: [Bool]
-
-    var counters = RunCounters()
-    var scheduler: Scheduler
-    /// Entries whose variant is made from a stored original; they need no host.
-    var derivations: Scheduler
+    let settings: RunSettings
+    let clock: RunClock
+    let recorder: any RunRecording
     /// Entries that are queued, in flight, with the codecs or waiting for their commit.
-    let pending: EntryStore
-    /// The keys of all entries that were not warm, by the entries' identifiers.
-    var seen: SeenKeys
-    /// The resources of those that were.
-    var warm = ResourceSet()
-    var unusualWarm = UnusualWarmEntries()
-    /// Entries that were asked for.
-    var starts = 0
-    var retries: RetryPolicy
-    var random = SystemRandomNumberGenerator()
-    /// Transfers on the wire.
-    var inFlight = 0
-    /// Bodies with the codec workers or waiting for them.
-    var decoding = 0
-    /// Fresh entries whose attributes wait for their commit.
-    var annotating = 0
-    var stages: RunningStages?
-    var transfers: RunningTransfers?
-    /// The threads that read.
-    private var lookup: EntryLookup?
-    /// This thread's own way to the cache, opened when first needed.
-    var reader: CacheReader?
-    /// The run's row in the log; failures are noted with it.
-    var logged: Int64?
-    /// Why the run's start could not be noted, when it went on without.
-    private(set) var lackOfRoom: FatalError?
-    var outageRule = OutageRule()
-    var knownFailures = KnownFailures()
-    var hasReadAll = false
-    var fatal: FatalError?
-    /// Whether some entries could not be read back from the temporary file.
-    private var losesEntries = false
-    /// Set when rows can no longer be committed.
-    var writerError: FatalError?
-    var stopSignal: Int32?
-    /// When what still runs is cancelled, after a signal or a fatal error.
-    var cancelTime: ContinuousClock.Instant?
-    /// Whether that time has come: nothing more is decoded.
-    var isCancelling = false
-    private var nextProgress: ContinuousClock.Instant
-    /// Lines of warm entries that are still to be reported: a part of those of the batch in work.
-    private var warmLines: (lines: WarmLines, range: Range<Int>)?
-    var holdUpWatch = HoldUpWatch()
+    let store: EntryStore
+    var intake: Intake
+    var dispatch: Dispatch
+    var ledger: Ledger
+    var stages: RunStages
+    var ending = RunEnding()
+    /// Duplicates of entries that have ended, whose fates are looked up.
+    var fates = PendingFates()
+    private let events: any EventSource
+    private var reading = Reading()
 
-    /// Of the ten seconds that a stop may take, those for finishing what runs.
-    static let finishingTime = Duration.seconds(5)
-    private static let progressInterval = Duration.milliseconds(100)
-
-    /// Other threads stop the run through `control`; the wall clock serves freshness and the run log.
-    package init(
-        configuration: RunConfiguration, cache: OpenCache, observer: any RunObserving,
-        control: RunControl, wallClock: @escaping @Sendable () -> Timestamp
-    ) {
-        self.configuration = configuration
-        self.cache = cache
-        self.observer = observer
-        self.wallClock = wallClock
-        mailbox = control.mailbox
-        transferSettings = configuration.transfers
-        requestFields = transferSettings.requestFields
-        facts = RunFacts(configuration)
-        bodyJudges = BodyJudges(configuration.headerRules)
-        pending = EntryStore(
-            capacity: configuration.queueCapacity,
-            folder: configuration.temporaryFolder ?? cache.directory.temporaryFolder)
-        scheduler = Scheduler(
-            order: configuration.order, rules: configuration.hostRules, storage: pending)
-        derivations = Scheduler(
-            order: configuration.order, rules: HostPacing.Rules(concurrency: .max),
-            storage: pending)
-        seen = SeenKeys(using: &random)
-        retries = RetryPolicy(
-            maximumRetries: configuration.maximumRetries, backoff: configuration.backoff)
-        wantedOutcomes = Outcome.allCases.map(observer.wantsResults)
-        nextProgress = .now
+    /// How far the lists have been read, and when the observer hears of it next.
+    private struct Reading {
+        var isDone = false
+        var nextProgress: ContinuousClock.Instant?
+        static let progressInterval = Duration.milliseconds(100)
     }
 
-    /// Brings the cache up to date with the entries and returns how it went.
+    init(
+        _ settings: RunSettings, clock: RunClock, events: any EventSource,
+        stages: any StageMaking, recorder: any RunRecording, observer: any RunObserving,
+        random: some RandomNumberGenerator = SystemRandomNumberGenerator()
+    ) {
+        self.settings = settings
+        self.clock = clock
+        self.events = events
+        self.recorder = recorder
+        store = EntryStore(
+            capacity: settings.limits.queueCapacity, folder: settings.temporaryFolder)
+        intake = Intake(store: store, random: random)
+        dispatch = Dispatch(settings.limits, store: store, random: random)
+        ledger = Ledger(observer: observer)
+        self.stages = RunStages(stages)
+    }
+
+    /// Brings the cache up to date with what the events' inputs bring, and returns how it went.
     ///
-    /// The entries are read on threads of their own. With `readsAheadOfStarts` everything is read
-    /// before the first transfer starts, which LIFO order over regular files asks for.
-    package func run(
-        _ entries: some EntryReading, readsAheadOfStarts: Bool
+    /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO order
+    /// over regular files asks for.
+    ///
+    /// - Parameter startReading: lets the inputs begin, after the run has been noted.
+    func run(
+        readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
     ) -> RunSummary {
-        let startedAt = wallClock()
-        let clockStart = ContinuousClock.now
-        if configuration.writesFileAttributes { cache.content.writeFileAttributes() }
-        do throws(StorageError) {
-            try beginLog(at: startedAt)
-            if !configuration.isOffline { try recallHosts() }
-            try startReading(entries)
+        let startedAt = clock.wall()
+        let start = clock.now
+        do throws(FatalError) {
+            try recorder.begin(at: startedAt)
+            if !settings.rules.isOffline { try recallHosts() }
+            try startReading()
         } catch {
-            fail(FatalError(error))
-            hasReadAll = true
+            fail(error)
+            reading.isDone = true
         }
         while !isFinished {
-            let mayStart = !isStopping && (hasReadAll || !readsAheadOfStarts)
+            let mayStart = !ending.isStopping && (reading.isDone || !readsAheadOfStarts)
             if mayStart { startWork() }
-            step(clockStart: clockStart, mayStart: mayStart)
+            step(start: start, mayStart: mayStart)
         }
-        mailbox.endReading()
-        lookup?.finish()
-        finishStages()
-        // The last checkpoint comes after the last commit, and may fail or be interrupted.
-        for event in mailbox.take(wantsInput: false, until: .now).events {
-            switch event {
-            // The cookie jar is written at the very end.
-            case .writerFailed(let error), .transfersFailed(let error): fail(error)
-            case .stop(let signal): stopSignal = signal
-            default: break
-            }
-        }
-
-        if fatal?.isDiskFull == true { makeRoom() }
-        if losesEntries {
-            // What could not be read back from the temporary file has its outcome all the same.
-            counters.count(
-                .cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
-        }
-
-        var summary = RunSummary(
-            counters: counters, startedAt: startedAt, elapsed: .now - clockStart, exitStatus: 0,
-            cacheDirectory: cache.directory.path)
-        let outage = outageRule.outages().first
-        summary.outage = outage
-        summary.exitStatus = exitStatus
-        // What is damaged is not written to.
-        if let logged, fatal?.isDamage != true {
-            do throws(StorageError) {
-                try cache.checkHold()
-                try settleFailures(of: logged, outage: outage)
-                try rememberHosts()
-                try cache.log.end(
-                    logged, at: wallClock(), exitStatus: summary.exitStatus, counters: counters)
-                reader = nil
-                try cache.close()
-            } catch {
-                fail(FatalError(error))
-                summary.exitStatus = exitStatus
-            }
-        }
-        if fatal?.isDamage == true { setDatabaseAside() }
-        summary.fatalMessage = fatal?.message
-        summary.fatalHint = fatal?.hint
-        // What could not be completed says more than who stopped it.
-        summary.stoppedBySignal = fatal == nil ? stopSignal : nil
-        return summary
-    }
-
-    /// Notes that the run begins. Without room for that it goes on: what is warm needs none, and what
-    /// is not ends it.
-    private func beginLog(at time: Timestamp) throws(StorageError) {
-        do throws(StorageError) {
-            logged = try cache.log.begin(
-                manifests: configuration.manifests, at: time, bootID: BootID.current(),
-                syncsFiles: configuration.durability != .off)
-            try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
-        } catch {
-            guard error.isDiskFull else { throw error }
-            lackOfRoom = FatalError(error)
-        }
-    }
-
-    /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
-    /// full disk is not left fuller than it need be.
-    private func makeRoom() {
-        do throws(StorageError) {
-            // What has lost its row must not come back by a power cut.
-            try cache.database.synchronizeLog()
-            try cache.log.collectStrays(scansContent: true)
-            try cache.partials.removeAll(olderThan: .zero, at: wallClock())
-        } catch {
-            // The next run tries again: this one ends with status 2.
-        }
-    }
-
-    /// Lets the next run begin a new database in the place of one that turned out to be damaged.
-    private func setDatabaseAside() {
-        do throws(StorageError) {
-            guard let name = try cache.setDatabaseAside(at: wallClock()) else {
-                fatal?.hint = "run again: a check found no damage, so the disk may be at fault"
-                return
-            }
-            fatal?.hint =
-                "it is now \(name); run again: images are fetched again, files that are the same are kept"
-        } catch {
-            // The next run finds the damage, too.
-        }
+        events.endReading()
+        return summary(startedAt: startedAt, start: start)
     }
 
     private var isFinished: Bool {
-        pending.isEmpty && isQueueEmpty && derivations.isEmpty && (hasReadAll || isStopping)
-    }
-
-    /// Whether nothing is in the queue but places that raised entries have left behind: one each of
-    /// those that have started, and of the others there are two.
-    private var isQueueEmpty: Bool {
-        scheduler.isEmpty || scheduler.count == pending.raisedCount
-    }
-
-    private var exitStatus: Int32 {
-        if fatal != nil { return 2 }
-        if let stopSignal { return 128 + stopSignal }
-        // What is left out is not warm either.
-        var failures = counters[.failed] + counters[.excluded]
-        switch configuration.countedFailures {
-        case .any: failures += counters[.blacklisted]
-        case .new: failures -= counters.knownFailures
-        }
-        let isAccepted = configuration.tolerance.accepts(
-            failures: failures, of: counters.entriesRead)
-        return isAccepted ? 0 : 1
-    }
-
-    private func startReading(_ entries: some EntryReading) throws(StorageError) {
-        let lookup = try EntryLookup(
-            entries, cache: cache, configuration: configuration, facts: facts,
-            wantsFreshImages: wantsResults(of: .fresh), lineWriter: observer.warmLineWriter,
-            mailbox: mailbox, wallClock: wallClock)
-        do throws(ThreadError) {
-            try lookup.start()
-            self.lookup = lookup
-        } catch {
-            fail(FatalError(error))
-            hasReadAll = true
-        }
+        store.isEmpty && dispatch.isEmpty && fates.isEmpty
+            && (reading.isDone || ending.isStopping)
     }
 
     /// Waits for the next thing to happen and carries it out.
-    private func step(clockStart: ContinuousClock.Instant, mayStart: Bool) {
+    private func step(start: ContinuousClock.Instant, mayStart: Bool) {
+        send()
         // What waits to start goes to a file beyond the queue's capacity, so that a host that has
         // to wait does not keep the entries of others from being read.
-        let hasRoom = annotating < configuration.queueCapacity && hasRoomForCommit
-        var deadline = min(cancelTime ?? nextProgress, nextProgress)
-        if mayStart, let wakeTime = nextStartTime { deadline = min(deadline, wakeTime) }
-        let (events, input) = mailbox.take(wantsInput: hasRoom && !hasReadAll, until: deadline)
+        let hasRoom = stages.hasRoomForCommit && fates.hasRoom && hasRoomForAnnotation
+        let before = clock.now
+        let nextProgress = reading.nextProgress ?? before + Reading.progressInterval
+        reading.nextProgress = nextProgress
+        var deadline = ending.deadline(nextProgress)
+        if mayStart,
+            let wakeTime = dispatch.nextStartTime(hasRoom: stages.hasRoomForImage, at: before)
+        {
+            deadline = min(deadline, wakeTime)
+        }
+        let (events, input) = events.take(
+            wantsInput: hasRoom && !reading.isDone, until: deadline)
         for event in events { handle(event) }
         switch input {
         case .batch(let batch):
             read(batch)
         case .ended:
-            hasReadAll = true
+            reading.isDone = true
         case .failed(let error):
-            hasReadAll = true
+            reading.isDone = true
             fail(error)
         case nil:
             break
         }
-        let now = ContinuousClock.now
-        if let time = cancelTime, time <= now {
-            cancelTime = nil
-            cancelRunning()
-        }
+        let now = clock.now
+        if ending.cancels(at: now) { cancelRunning() }
         if nextProgress <= now {
-            nextProgress = now + RunCoordinator.progressInterval
-            var progress = RunProgress(
-                counters: counters, inFlight: inFlight, isTotalKnown: hasReadAll,
-                elapsed: now - clockStart)
-            progress.holdUp = holdUp(at: now)
-            observer.progressed(progress)
+            reading.nextProgress = now + Reading.progressInterval
+            ledger.progress(
+                inFlight: dispatch.inFlight, isTotalKnown: reading.isDone, elapsed: now - start,
+                holdUp: holdUp(at: now))
         }
         // When only commits are outstanding, nobody is waited for: commit at once.
-        if hasReadAll || isStopping, isQueueEmpty, derivations.isEmpty, inFlight == 0,
-            decoding == 0
+        if reading.isDone || ending.isStopping, dispatch.isEmpty, dispatch.inFlight == 0,
+            stages.isIdle
         {
-            stages?.writer.finish()
+            stages.hurry()
         }
+    }
+
+    /// What keeps more transfers from running, when that is a host: nil while as many run as may, or
+    /// images wait for the processor or the disk, or the list has not been read to its end and
+    /// nothing waits.
+    private func holdUp(at now: ContinuousClock.Instant) -> HoldUp? {
+        guard dispatch.hasRoomForTransfer, stages.hasRoomForImage, !ending.isStopping,
+            reading.isDone || !dispatch.waitsForNoHost
+        else { return nil }
+        return dispatch.holdUp(at: now)
     }
 
     private func handle(_ event: Mailbox.Event) {
         switch event {
         case .transferred(let completion): transferred(completion)
+        case .found(let findings): findings.forEach(found)
         case .processed(let completion): processed(completion)
-        case .committed(let identifiers): committed(identifiers)
+        case .committed(let identifiers): identifiers.forEach(committed)
         case .transfersFailed(let error): transfersFailed(error)
+        case .lookupsFailed(let error): lookupsFailed(error)
         case .writerFailed(let error): writerFailed(error)
         case .stop(let signal):
-            guard stopSignal == nil else { return }
-            stopSignal = signal
-            stopStarting()
+            if ending.stop(signal: signal, at: clock.now) { stopStarting() }
         }
     }
 
-    // MARK: Outcomes
-
-    func wantsResults(of outcome: Outcome) -> Bool { wantedOutcomes[outcome.index] }
-
-    /// Reports an entry that was never pending.
-    func finish(_ outcome: Outcome, reason: FailureReason? = nil, result: () -> EntryResult) {
-        counters.count(outcome, reason: reason)
-        if wantsResults(of: outcome) { report(result()) }
-    }
-
-    /// Gives a pending entry, and those that wait for it, their outcome.
-    func finish(
-        _ identifier: Int, _ outcome: Outcome, reason: FailureReason? = nil,
-        message: String? = nil, isKnown: Bool = false
-    ) {
-        guard let entry = pending.end(identifier, reason: reason) else {
-            preconditionFailure("an entry has one outcome")
-        }
-        var result = entry.result(outcome, reason: reason, message: message)
-        result.isKnown = isKnown
-        if outcome == .failed, let reason { remember(entry, reason, &result) }
-        if result.isKnown { counters.knownFailures += 1 }
-        let fate = Fate(
-            reason: reason, stored: result.stored, expiresAt: result.expiresAt,
-            manifest: entry.manifest, line: entry.line)
-        finish(outcome, reason: reason) { result }
-        // What was cancelled has no fate to share: its duplicates were cancelled with it.
-        let shared: Outcome = outcome == .cancelled ? .cancelled : .duplicate
-        do throws(SpillError) {
-            try pending.takeDuplicates(of: identifier) { duplicate in
-                finish(shared) { entry.result(of: duplicate, shared, fate: fate) }
-            }
-        } catch {
-            // What cannot be read back is counted at the end.
-            losesEntries = true
-            fail(FatalError(error))
-        }
-    }
-
-    /// Reports an entry of the batch that is being read, which is fresh, by the line that a reader has
-    /// written; it goes out with those of its neighbours.
-    func finishFresh(_ number: Int, _ lines: WarmLines) {
-        counters.count(.fresh, reason: nil)
-        let line = lines[record: number]
-        if let waiting = warmLines, waiting.range.upperBound == line.lowerBound {
-            warmLines = (lines, waiting.range.lowerBound..<line.upperBound)
-        } else {
-            reportWarmLines()
-            warmLines = (lines, line)
-        }
-    }
-
-    /// Reports the lines that wait, before anything else is reported and at the end of each batch.
-    func reportWarmLines() {
-        guard let waiting = warmLines else { return }
-        warmLines = nil
-        report { try observer.warmEntriesFinished(waiting.lines.bytes[waiting.range]) }
-    }
-
-    private func report(_ result: EntryResult) {
-        reportWarmLines()
-        report { try observer.entryFinished(result) }
-    }
-
-    private func report(_ work: () throws -> Void) {
-        do {
-            try work()
-        } catch {
-            fail(FatalError(message: "\(error)", hint: nil, reason: .disk))
-        }
-    }
+    // MARK: Stopping
 
     /// Ends the run: nothing more starts, what runs is cancelled, what is stored is committed.
     func fail(_ error: FatalError) {
-        guard fatal == nil else { return }
-        fatal = error
-        stopStarting()
-        cancelTime = .now
+        if ending.fail(error, at: clock.now) { stopStarting() }
+    }
+
+    /// Does what may find that the run cannot go on.
+    func attempt(_ work: () throws(FatalError) -> Void) {
+        do throws(FatalError) {
+            try work()
+        } catch {
+            fail(error)
+        }
     }
 
     private func stopStarting() {
-        let time = ContinuousClock.now + RunCoordinator.finishingTime
-        cancelTime = min(cancelTime ?? time, time)
-        mailbox.endReading()
-        cancelWaiting(\.scheduler)
-        cancelWaiting(\.derivations)
-    }
-
-    /// Cancels what waits.
-    ///
-    /// The outcome of an entry may fail to be reported, which leads here again: so nothing of the
-    /// scheduler is in use meanwhile, and each call goes on with what is left.
-    private func cancelWaiting(_ queue: ReferenceWritableKeyPath<RunCoordinator, Scheduler>) {
+        events.endReading()
+        // The outcome of an entry may fail to be reported, which leads here again; each call goes on
+        // with what is left.
         while true {
-            do {
-                guard let identifier = try self[keyPath: queue].removeNext() else { return }
-                if !pending.dropPlace(of: identifier) { finish(identifier, .cancelled) }
+            do throws(FatalError) {
+                guard let identifier = try dispatch.removeNext() else { return }
+                perform(store.update(identifier) { $0.cancel() }, for: identifier)
             } catch {
-                losesEntries = true
-                fail(FatalError(spilling: error))
+                ending.noteLoss()
+                fail(error)
             }
         }
     }
 
     /// Cancels what runs: images that a worker has begun end soon, and are heard of then.
     private func cancelRunning() {
-        isCancelling = true
-        transfers?.loop.cancelAll()
-        guard let stages else { return }
-        for identifier in stages.codecs.dropWaiting() {
-            decoding -= 1
-            finish(identifier, .cancelled)
+        stages.cancelTransfers()
+        for identifier in stages.cancelImages() {
+            perform(store.update(identifier) { $0.cancel() }, for: identifier)
         }
-        stages.codecs.cancel()
     }
 
-    /// Whether entries that are not begun yet are to be left alone.
-    var isStopping: Bool { fatal != nil || stopSignal != nil }
+    // MARK: The end
+
+    private func summary(
+        startedAt: Timestamp, start: ContinuousClock.Instant
+    ) -> RunSummary {
+        attempt { () throws(FatalError) in try stages.finish() }
+        // The last checkpoint comes after the last commit, and may fail or be interrupted.
+        for event in events.take(wantsInput: false, until: clock.now).events {
+            switch event {
+            // The cookie jar is written at the very end.
+            case .writerFailed(let error), .transfersFailed(let error): fail(error)
+            case .stop(let signal): ending.noteLateStop(signal: signal)
+            case .transferred, .found, .processed, .committed, .lookupsFailed: break
+            }
+        }
+        if ending.fatal?.isDiskFull == true { recorder.makeRoom(at: clock.wall()) }
+        if ending.losesEntries {
+            // What could not be read back from the temporary file has its outcome all the same.
+            ledger.countLost()
+        }
+        var summary = RunSummary(
+            counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
+            exitStatus: exitStatus, cacheDirectory: settings.cacheDirectory)
+        summary.outage = ledger.outages.first
+        // What is damaged is not written to.
+        if ending.fatal?.isDamage != true {
+            attempt { () throws(FatalError) in try record(summary) }
+            summary.exitStatus = exitStatus
+        }
+        if ending.fatal?.isDamage == true {
+            ending.setHint(recorder.setDatabaseAside(at: clock.wall()))
+        }
+        summary.fatalMessage = ending.fatal?.message
+        summary.fatalHint = ending.fatal?.hint
+        // What could not be completed says more than who stopped it.
+        summary.stoppedBySignal = ending.fatal == nil ? ending.stopSignal : nil
+        return summary
+    }
+
+    private func record(_ summary: RunSummary) throws(FatalError) {
+        try recorder.checkHold()
+        if stages.hasStored {
+            try recorder.settleFailures { [ledger] in
+                FailureLog.Settlement($0, outage: summary.outage, ledger)
+            }
+        }
+        try rememberHosts()
+        try recorder.end(
+            at: clock.wall(), exitStatus: summary.exitStatus, summary.counters)
+    }
+
+    private var exitStatus: Int32 {
+        if ending.fatal != nil { return 2 }
+        if let signal = ending.stopSignal { return 128 + signal }
+        return settings.exit.isSuccess(ledger.counters) ? 0 : 1
+    }
 }

@@ -12,7 +12,9 @@ struct RunFacts: Sendable {
     private let configuration: RunConfiguration
     private let route: String
     private let authorities: String
-    private let method: String
+    /// Of an entry without variants of its own.
+    private let recipes: String
+    private let methods: String
     /// Of an entry without fields and credentials of its own.
     private let request: String
 
@@ -25,8 +27,8 @@ struct RunFacts: Sendable {
             "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
         ])
         authorities = RunFacts.digest([requests.authorityFingerprint])
-        method = configuration.recipe.canonicalText.split(separator: ";")
-            .filter { !$0.hasPrefix("q=") }.joined(separator: ";")
+        recipes = RunFacts.recipes(configuration.variants)
+        methods = RunFacts.methods(configuration.variants)
         request = RunFacts.digest(RunFacts.texts(of: configuration))
     }
 
@@ -47,11 +49,18 @@ struct RunFacts: Sendable {
         case .maximumRedirects: "\(configuration.maximumRedirects)"
         case .allowsDowngrade: RunFacts.text(configuration.allowsDowngrade)
         case .lifetime: RunFacts.text(configuration.freshness(extras).forced != nil)
-        case .recipe: configuration.recipe.canonicalText
-        case .method: method
+        case .recipe:
+            extras?.changesVariants == true
+                ? RunFacts.recipes(configuration.variants(of: extras)) : recipes
+        case .method:
+            extras?.changesVariants == true
+                ? RunFacts.methods(configuration.variants(of: extras)) : methods
         case .checksStructure:
             RunFacts.text(
-                configuration.recipe.encoding == .original && configuration.check == .structure)
+                configuration.check == .structure
+                    && configuration.variants(of: extras).allSatisfy {
+                        $0.recipe.encoding == .original
+                    })
         case .codecs: CodecLibraries.decoders
         }
     }
@@ -63,6 +72,19 @@ struct RunFacts: Sendable {
             RunFacts.texts(of: configuration)
                 + [url.credentials.map(String.init) ?? ""]
                 + headers.flatMap { [$0.name.lowercased(), $0.value] })
+    }
+
+    /// All that is made, by whatever name.
+    private static func recipes(_ variants: VariantSet) -> String {
+        variants.map(\.recipe.canonicalText).sorted().joined(separator: ",")
+    }
+
+    /// The same without qualities.
+    private static func methods(_ variants: VariantSet) -> String {
+        variants.map { variant in
+            variant.recipe.canonicalText.split(separator: ";")
+                .filter { !$0.hasPrefix("q=") }.joined(separator: ";")
+        }.sorted().joined(separator: ",")
     }
 
     private static func texts(of configuration: RunConfiguration) -> [String] {

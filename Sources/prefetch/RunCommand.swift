@@ -50,7 +50,9 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         let signals = try watchSignals()
-        let reader = try ManifestSequence(arguments: manifests, options: input.manifestOptions)
+        let reader = try ManifestSequence(
+            arguments: manifests,
+            options: input.manifestOptions(variants: try storing.variantSet()))
         var configuration = try self.configuration(manifests: reader.names)
         try OpenFiles.require(RunConfiguration.leastDescriptors) {
             configuration.fit(toDescriptors: $0)
@@ -65,12 +67,12 @@ struct RunCommand: ParsableCommand {
             manifests: manifests, cacheDirectory: try cache.absolutePath())
         requests.warn()
         let control = RunControl()
-        let coordinator = RunCoordinator(
+        let run = Run(
             configuration: configuration, cache: opened, observer: reporter, control: control,
             wallClock: WallClock.now)
         signals.onStatusRequest { reporter.showStatus() }
         signals.hand(to: { control.stop(signal: $0) })
-        let summary = coordinator.run(
+        let summary = run(
             reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
         if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
             reporter.message("\(reader.names.joined(separator: ", ")): no entries")
@@ -162,7 +164,7 @@ struct RunCommand: ParsableCommand {
         limits.apply(to: &configuration)
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
-        storing.apply(to: &configuration)
+        try storing.apply(to: &configuration)
         disk.apply(to: &configuration)
         result.apply(to: &configuration)
         return configuration

@@ -1,5 +1,5 @@
 import Glibc
-import Pipeline
+import EntryQueue
 import PrefetchModel
 import Scheduling
 

@@ -209,7 +209,7 @@ struct CacheStorageTests {
         for number in 0..<100 {
             let (row, bytes) = Sample.row(key: "http://a/\(number)", bytes: [UInt8(number)])
             try bytes.withUnsafeBytes {
-                try cache.content.store($0, as: row.image, originURL: row.url)
+                try cache.content.store($0, as: row.image, originURL: row.key)
             }
             changes.append(.image(row))
         }

@@ -31,7 +31,7 @@ struct MetadataChangeTests {
                 Sample.row(key: "http://a/2", bytes: [2]),
             ], in: cache)
         let identifier = try resource(of: "http://a/1")
-        let validation = ResourceChange.Validation(
+        let validation = ResourceValidation(
             location: ResourceLocation(
                 url: "http://a/1", finalURL: "http://b/1", host: "http://a"),
             response: StoredResponse(
@@ -42,7 +42,7 @@ struct MetadataChangeTests {
             [
                 .resource(
                     ResourceChange(
-                        resourceID: identifier, key: "http://a/1", recipe: Recipe(),
+                        resourceID: identifier, key: "http://a/1", used: .main(),
                         validation: validation))
             ], in: cache)
         let lookup = try Lookup(cache) { $0 == "accept: x" }
@@ -62,8 +62,8 @@ struct MetadataChangeTests {
 
     @Test func permanentRedirectsAreRememberedUntilTheyAreGone() throws {
         var sample = Sample.row(key: "http://a/1", bytes: [1])
-        sample.row.finalURL = "http://c/1"
-        sample.row.permanentURL = "http://b/1"
+        sample.row.validation.location.finalURL = "http://c/1"
+        sample.row.validation.location.permanentURL = "http://b/1"
         try store([sample, Sample.row(key: "http://a/2", bytes: [2])], in: cache)
         let reader = try Lookup(cache).reader
         let identifiers = [try resource(of: "http://a/1"), try resource(of: "http://a/2")]
@@ -73,7 +73,7 @@ struct MetadataChangeTests {
         #expect(try permanentURLs() == ["http://b/1", nil])
         #expect(try reader.copies(of: identifiers).map { $0?.url } == ["http://a/1", "http://a/2"])
         func validate(_ index: Int, permanentURL: String?) throws {
-            let validation = ResourceChange.Validation(
+            let validation = ResourceValidation(
                 location: ResourceLocation(
                     url: "http://a/\(index + 1)", finalURL: "http://c/1",
                     permanentURL: permanentURL, host: "http://a"),
@@ -83,7 +83,7 @@ struct MetadataChangeTests {
                     .resource(
                         ResourceChange(
                             resourceID: identifiers[index], key: "http://a/\(index + 1)",
-                            recipe: Recipe(),
+                            used: .main(),
                             validation: validation))
                 ], in: cache)
         }
@@ -124,8 +124,12 @@ struct MetadataChangeTests {
             try cache.content.store($0, as: small, originURL: "http://a/1")
         }
         let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1", recipe: Recipe(),
-            variant: ResourceChange.Variant(image: small, createdAt: time(50)))
+            resourceID: identifier, key: "http://a/1", used: .main(),
+            variants: [
+                VariantRow(
+                    RequestedVariant(name: .main, recipe: Recipe()), image: small,
+                    createdAt: time(50))
+            ])
         _ = try commit([.resource(change)], in: cache)
         let lookup = try Lookup(cache)
         let record = try #require(try lookup(["http://a/1"])[0])
@@ -261,7 +265,7 @@ struct MetadataChangeTests {
         let other = try EntryAttribute(name: "a", value: [0, 10])
         #expect(try !has([other]))
         let change = ResourceChange(
-            resourceID: identifier, key: "http://a/1", recipe: Recipe(), attributes: [other])
+            resourceID: identifier, key: "http://a/1", used: .main(), attributes: [other])
         _ = try commit([.resource(change)], in: cache)
         #expect(
             try has([other, sample.row.attributes[1]]))

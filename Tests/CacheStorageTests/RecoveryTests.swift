@@ -354,7 +354,7 @@ struct RecoveryTests {
         let cache = try openForRun()
         let writer = MetadataWriter(cache, run: 1, configuration: .init())
         var row = Sample.row(key: "http://a/1", bytes: [1])
-        row.row.response.cacheControl = String(repeating: "x", count: 100_000)
+        row.row.validation.response.cacheControl = String(repeating: "x", count: 100_000)
         try row.bytes.withUnsafeBytes {
             try cache.content.store($0, as: row.row.image, originURL: "http://a/1")
         }

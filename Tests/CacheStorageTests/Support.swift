@@ -20,7 +20,7 @@ func commit(
 func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throws {
     for item in rows {
         try item.bytes.withUnsafeBytes {
-            try cache.content.store($0, as: item.row.image, originURL: item.row.url)
+            try cache.content.store($0, as: item.row.image, originURL: item.row.key)
         }
     }
     let groups = try commit(rows.map { .image($0.row) }, in: cache)
@@ -95,14 +95,33 @@ enum Sample {
             digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
             size: ByteCount(bytes.count))
         let row = ImageRow(
-            key: key, url: key, finalURL: nil, host: "http://a",
-            response: StoredResponse(entityTag: "\"e\""), fetchedAt: Timestamp(milliseconds: 10),
-            expiresAt: Timestamp(milliseconds: expiresAt),
+            key: key,
+            validation: ResourceValidation(
+                location: ResourceLocation(url: key, finalURL: nil, host: "http://a"),
+                response: StoredResponse(entityTag: "\"e\""),
+                fetchedAt: Timestamp(milliseconds: 10), validatedAt: Timestamp(milliseconds: 10),
+                expiresAt: Timestamp(milliseconds: expiresAt)),
             source: SourceImage(
                 digest: digest(bytes), format: .png, widthInPixels: 3, heightInPixels: 2,
                 size: ByteCount(bytes.count)),
-            recipe: recipe, image: image)
+            variants: [
+                VariantRow(
+                    RequestedVariant(name: .main, recipe: recipe), image: image,
+                    createdAt: Timestamp(milliseconds: 10))
+            ])
         return (row, bytes)
+    }
+}
+
+extension ImageRow {
+    /// Of the one variant that a sample has.
+    var image: StoredImage { variants[0].image }
+    var recipe: Recipe { variants[0].variant.recipe }
+}
+
+extension [RequestedVariant] {
+    static func main(_ recipe: Recipe = Recipe()) -> [RequestedVariant] {
+        [RequestedVariant(name: .main, recipe: recipe)]
     }
 }
 

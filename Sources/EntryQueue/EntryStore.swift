@@ -1,19 +1,18 @@
-import CacheStorage
-import Glibc
-import PrefetchModel
-import Scheduling
+package import EntryLifecycle
+package import PrefetchModel
+package import Scheduling
 
 /// The entries of a run that have no outcome yet, and how the others ended.
 ///
 /// Entries that wait are in memory up to a number and a size; the scheduler has the others put
 /// into a temporary file. What is kept of every entry for those of the same key that come later is
 /// seven bytes, and four more where its request is not what its key says.
-final class EntryStore: QueueSpilling {
+package final class EntryStore: QueueSpilling {
     /// Entries that wait in memory, in each of the run's queues.
     private let capacity: Int
     /// Where the temporary file is made when it is needed.
     private let folder: String
-    private var entries: [Int: PendingEntry] = [:]
+    private var entries: [Int: Held] = [:]
     /// What the texts of ``entries`` take, which may be long.
     private var bytes = 0
     private var file: SpillFile?
@@ -33,9 +32,9 @@ final class EntryStore: QueueSpilling {
     private var raised: Set<Int> = []
 
     /// Of entries without an outcome, those in memory.
-    private var duplicates: [Int: [PendingEntry.Duplicate]] = [:]
+    private var duplicates: [Int: [Entry.Duplicate]] = [:]
     /// Of them all.
-    private(set) var duplicatesInMemory = 0
+    package private(set) var duplicatesInMemory = 0
     private var duplicateBytes = 0
     /// By entry: where the last of its duplicates in the file is, plus one.
     private var spilledDuplicates = ChunkedArray<UInt64>()
@@ -51,7 +50,14 @@ final class EntryStore: QueueSpilling {
     /// The place and the position of the record that starts next, in front of the entry's payload.
     private static let linkBytes = 2 * 8
 
-    init(capacity: Int, folder: String) {
+    /// An entry in memory.
+    private struct Held {
+        var machine: EntryMachine
+        /// What its texts take, as ``EntryStore/bytes`` has counted it.
+        var countedBytes: Int
+    }
+
+    package init(capacity: Int, folder: String) {
         self.capacity = capacity
         self.folder = folder
     }
@@ -59,78 +65,83 @@ final class EntryStore: QueueSpilling {
     // MARK: Entries in memory
 
     /// Whether no entry without an outcome is in memory.
-    var isEmpty: Bool { entries.isEmpty }
+    package var isEmpty: Bool { entries.isEmpty }
 
     /// The entry of an identifier, if it is in memory.
-    subscript(identifier: Int) -> PendingEntry? {
-        get { entries[identifier] }
-        _modify { yield &entries[identifier] }
+    package subscript(identifier: Int) -> EntryMachine? { entries[identifier]?.machine }
+
+    /// Changes an entry that is in memory.
+    package func update<Result>(
+        _ identifier: Int, _ change: (inout EntryMachine) -> Result
+    ) -> Result {
+        guard let index = entries.index(forKey: identifier) else {
+            preconditionFailure("an entry that something happens to is in memory")
+        }
+        return change(&entries.values[index].machine)
     }
 
     /// Adds an entry that has just been read.
-    func add(_ entry: PendingEntry, as identifier: Int) {
-        var entry = entry
-        entry.countedBytes = entry.textBytes
-        bytes += entry.countedBytes
-        entries[identifier] = entry
+    package func add(_ machine: EntryMachine, as identifier: Int) {
+        let count = machine.textBytes
+        bytes += count
+        entries[identifier] = Held(machine: machine, countedBytes: count)
     }
 
     /// Tells that an entry waits anew, perhaps with a longer URL than before.
-    func waits(_ identifier: Int) {
-        guard let entry = entries[identifier] else { return }
-        let count = entry.textBytes
-        bytes += count - entry.countedBytes
+    package func waits(_ identifier: Int) {
+        guard let held = entries[identifier] else { return }
+        let count = held.machine.textBytes
+        bytes += count - held.countedBytes
         entries[identifier]?.countedBytes = count
     }
 
-    /// Takes out an entry that gets its outcome now.
-    func end(_ identifier: Int, reason: FailureReason?) -> PendingEntry? {
-        guard let entry = entries.removeValue(forKey: identifier) else { return nil }
-        bytes -= entry.countedBytes
+    /// Takes out an entry that has its outcome.
+    package func end(_ identifier: Int, reason: FailureReason?) {
+        guard let held = entries.removeValue(forKey: identifier) else { return }
+        bytes -= held.countedBytes
         noteEnd(identifier, reason: reason)
-        return entry
     }
 
-    /// Those in memory whose entry `isWanted`.
-    func identifiers(where isWanted: (PendingEntry) -> Bool) -> [Int] {
-        entries.filter { isWanted($0.value) }.map(\.key)
+    /// Those in memory that are `wanted`.
+    package func identifiers(where isWanted: (EntryMachine) -> Bool) -> [Int] {
+        entries.filter { isWanted($0.value.machine) }.map(\.key)
     }
 
     // MARK: Duplicates
 
     /// Notes an entry for those of its key that come later: where it stands, and what tells its request
     /// from others of the key, 0 for what the key says.
-    func noteOrigin(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
+    package func noteOrigin(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
         lines[identifier] = UInt32(clamping: line)
         manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
         if requestMark != 0 { requestMarks[identifier] = requestMark }
     }
 
-    func noteEnd(_ identifier: Int, reason: FailureReason?) {
+    package func noteEnd(_ identifier: Int, reason: FailureReason?) {
         ends[identifier] =
             reason.map { EntryStore.firstReason + UInt8($0.index) }
             ?? EntryStore.endedWithoutReason
     }
 
-    func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
+    package func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
 
     /// Where an entry stands.
-    func origin(of identifier: Int) -> (manifest: String, line: Int) {
+    package func origin(of identifier: Int) -> (manifest: String, line: Int) {
         (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
     }
 
-    func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+    package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
 
     /// Why an entry failed; nil when it did not, or has not ended.
-    func reason(of identifier: Int) -> FailureReason? {
+    package func reason(of identifier: Int) -> FailureReason? {
         let end = ends[identifier]
         guard end >= EntryStore.firstReason else { return nil }
         return FailureReason.allCases[Int(end - EntryStore.firstReason)]
     }
 
     /// Adds an entry that shares the fate of one without an outcome.
-    func add(
-        _ duplicate: PendingEntry.Duplicate, of identifier: Int
+    package func add(
+        _ duplicate: Entry.Duplicate, of identifier: Int
     ) throws(SpillError) {
         let count = duplicate.url.utf8.count
         if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.mostDuplicateBytes {
@@ -154,8 +165,8 @@ final class EntryStore: QueueSpilling {
     /// from the last one on.
     ///
     /// - Throws: when they cannot be read back.
-    func takeDuplicates(
-        of identifier: Int, _ body: (PendingEntry.Duplicate) -> Void
+    package func takeDuplicates(
+        of identifier: Int, _ body: (Entry.Duplicate) -> Void
     ) throws(SpillError) {
         if let known = duplicates.removeValue(forKey: identifier) {
             duplicatesInMemory -= known.count
@@ -171,7 +182,7 @@ final class EntryStore: QueueSpilling {
             let line = reader.number()
             let manifest = manifests[reader.number()]
             body(
-                PendingEntry.Duplicate(manifest: manifest, line: line, url: reader.text()))
+                Entry.Duplicate(manifest: manifest, line: line, url: reader.text()))
             file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
             spilledDuplicates[identifier] = UInt64(next)
         }
@@ -180,39 +191,39 @@ final class EntryStore: QueueSpilling {
     // MARK: Raising
 
     /// Whether an entry that waits may be put into its queue once more, at a better place.
-    func canBeRaised(_ identifier: Int) -> Bool {
-        entries[identifier].map { $0.progress == nil } ?? false
+    package func canBeRaised(_ identifier: Int) -> Bool {
+        entries[identifier]?.machine.isWaiting == true
             && !raised.contains(identifier) && raised.count < capacity
     }
 
     /// Notes that an entry waits in a second place.
-    func raise(_ identifier: Int, to priority: Priority) {
-        entries[identifier]?.priority = priority
+    package func raise(_ identifier: Int, to priority: Priority) {
+        entries[identifier]?.machine.raise(to: priority)
         raised.insert(identifier)
     }
 
     /// Whether an entry waits in a place that is not to be used.
-    func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
+    package func isRaised(_ identifier: Int) -> Bool { raised.contains(identifier) }
 
     /// Forgets that place, when it comes up.
     ///
     /// - Returns: whether there was one.
-    func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
+    package func dropPlace(of identifier: Int) -> Bool { raised.remove(identifier) != nil }
 
     /// Of entries that have ended and those without an outcome.
-    var raisedCount: Int { raised.count }
+    package var raisedCount: Int { raised.count }
 
     // MARK: Spilling
 
-    func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
+    package func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
         waiting < capacity
             && bytes < (isReturning ? EntryStore.mostBytesReturning : EntryStore.mostBytes)
     }
 
     /// Whether one more entry may sleep until its retry.
-    var hasRoomForSleeper: Bool { bytes < EntryStore.mostBytesSleeping }
+    package var hasRoomForSleeper: Bool { bytes < EntryStore.mostBytesSleeping }
 
-    func spill(
+    package func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
     ) throws -> SpillLink {
         var record = SpillWriter(reservingCapacity: 160)
@@ -224,11 +235,12 @@ final class EntryStore: QueueSpilling {
         if isPlace {
             payload.put(~identifier)
         } else {
-            guard let entry = entries[identifier] else {
+            guard let machine = entries[identifier]?.machine, let rest = machine.rest else {
                 preconditionFailure("an entry that waits in memory is there")
             }
             payload.put(identifier)
-            entry.write(to: &payload, manifest: index(of: entry.manifest), epoch: epoch)
+            payload.put(machine.entry, manifest: index(of: machine.entry.manifest), epoch: epoch)
+            payload.put(rest)
         }
         record.put(payload: payload)
         let file = try openFile()
@@ -251,7 +263,7 @@ final class EntryStore: QueueSpilling {
         return SpillLink(place: SpillPlace(offset: offset), position: position)
     }
 
-    func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
+    package func load(_ place: SpillPlace) throws -> (entry: Int, next: SpillLink) {
         let file = try openFile()
         var head = SpillReader(try file.read(EntryStore.linkBytes, at: place.offset))
         let offset = head.number()
@@ -261,8 +273,8 @@ final class EntryStore: QueueSpilling {
         var reader = SpillReader(payload)
         let number = reader.number()
         if number >= 0 {
-            add(
-                PendingEntry(from: &reader, manifests: manifests, epoch: epoch), as: number)
+            let entry = reader.entry(manifests: manifests, epoch: epoch)
+            add(EntryMachine(entry, rest: reader.rest(of: entry)), as: number)
         }
         file.forget(
             EntryStore.linkBytes + SpillFile.payloadHeadBytes + payload.count, at: place.offset)
@@ -284,61 +296,20 @@ final class EntryStore: QueueSpilling {
     }
 }
 
-extension PendingEntry {
+extension EntryMachine {
     /// What its texts take, about.
     fileprivate var textBytes: Int {
-        var count = url.text.utf8.count + (key == url.text ? 0 : key.utf8.count)
-        if let progress {
+        var count = entry.url.text.utf8.count
+        if entry.key != entry.url.text { count += entry.key.utf8.count }
+        if case .queued(let history, let journey) = rest {
             count +=
-                progress.target.text.utf8.count + (progress.permanentURL?.text.utf8.count ?? 0)
-                + (progress.contentType?.utf8.count ?? 0)
+                journey.route.target.text.utf8.count
+                + (journey.route.permanentTarget?.text.utf8.count ?? 0)
+            if case .response(_, let type?) = history.answer { count += type.utf8.count }
         }
-        guard let extras else { return count }
+        guard let extras = entry.extras else { return count }
         return count
             + extras.attributes.reduce(64) { $0 + $1.name.utf8.count + $1.value.count + 64 }
             + extras.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
-    }
-
-    fileprivate func write(
-        to record: inout SpillWriter, manifest: Int, epoch: ContinuousClock.Instant
-    ) {
-        record.put(manifest)
-        record.put(line)
-        record.put(Int(priority.value))
-        let (seconds, attoseconds) = (queuedAt - epoch).components
-        record.put(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
-        switch plan {
-        case .fetch: record.put(-1)
-        case .refresh(let resource): record.put(0, Int(resource))
-        case .derive(let resource): record.put(1, Int(resource))
-        case .annotate(let resource): record.put(2, Int(resource))
-        }
-        record.put(url.text)
-        record.put(key == url.text ? 0 : 1)
-        if key != url.text { record.put(key) }
-        record.put(extras)
-        record.put(progress)
-    }
-
-    fileprivate init(
-        from record: inout SpillReader, manifests: [String], epoch: ContinuousClock.Instant
-    ) {
-        let manifest = manifests[record.number()]
-        let line = record.number()
-        let priority = Priority(record.number()) ?? .normal
-        let queuedAt = epoch + .nanoseconds(record.number())
-        let plan: Plan =
-            switch record.number() {
-            case 0: .refresh(resource: Int64(record.number()))
-            case 1: .derive(resource: Int64(record.number()))
-            case 2: .annotate(resource: Int64(record.number()))
-            default: .fetch
-            }
-        let url = RequestURL(normalized: record.text())
-        let key = record.number() == 0 ? url.text : record.text()
-        self.init(
-            manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
-            extras: record.extras(), queuedAt: queuedAt)
-        progress = record.progress()
     }
 }

@@ -216,7 +216,7 @@ package struct SpillError: Error, CustomStringConvertible {
     }
 
     /// What the user can do about it.
-    var hint: String {
+    package var hint: String {
         "TMPDIR names another folder for waiting entries, a larger --queue-capacity keeps more of "
             + "them in memory"
     }

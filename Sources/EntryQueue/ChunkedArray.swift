@@ -2,13 +2,15 @@
 ///
 /// Memory is taken by pieces of 2¹⁶ values, where values are set: growing copies nothing, and
 /// what nobody asks for costs nothing.
-struct ChunkedArray<Value: FixedWidthInteger> {
+package struct ChunkedArray<Value: FixedWidthInteger> {
     private var chunks: [[Value]] = []
+
+    package init() {}
 
     private static var chunkBits: Int { 16 }
     private static var chunkCount: Int { 1 << chunkBits }
 
-    subscript(index: Int) -> Value {
+    package subscript(index: Int) -> Value {
         get {
             let chunk = index >> Self.chunkBits
             guard chunk < chunks.count, !chunks[chunk].isEmpty else { return 0 }

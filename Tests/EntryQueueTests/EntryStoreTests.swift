@@ -1,11 +1,10 @@
-import CacheStorage
 import Foundation
 import PrefetchModel
 import Scheduling
 import Testing
-import Transfers
 
-@testable import Pipeline
+@testable import EntryLifecycle
+@testable import EntryQueue
 
 @Suite(.timeLimit(.minutes(5)))
 struct EntryStoreTests {
@@ -15,8 +14,8 @@ struct EntryStoreTests {
         EntryStore(capacity: capacity, folder: folder)
     }
 
-    private static func entry(_ number: Int) -> PendingEntry {
-        let plans: [PendingEntry.Plan] = [
+    private static func entry(_ number: Int) -> EntryMachine {
+        let plans: [Entry.Plan] = [
             .fetch, .refresh(resource: Int64(number)), .derive(resource: .max),
             .annotate(resource: -1),
         ]
@@ -26,25 +25,30 @@ struct EntryStoreTests {
                 timeToLive: .milliseconds(number),
                 headers: [
                     HeaderField(name: "X-A", value: "ä b"), HeaderField(name: "Accept", value: ""),
-                ]),
+                ], encoding: .png, quality: 77,
+                variants: VariantSelection(rawValue: 1 << 63 | 1)),
             EntryExtras(attributes: [
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),
                 EntryAttribute(storedName: "", value: []),
             ]),
         ]
         let url = "http://h/\(number)?" + String(repeating: "x", count: number % 300)
-        return PendingEntry(
+        var entry = Entry(
             manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
             priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 4],
             extras: extras[number % 3], queuedAt: .now)
+        entry.failedBefore = number % 7 == 0
+        return EntryMachine(entry)
     }
 
-    private static func isEqual(_ left: PendingEntry?, _ right: PendingEntry) -> Bool {
-        guard let left else { return false }
-        return "\(left.plan)" == "\(right.plan)" && left.manifest == right.manifest
+    private static func isEqual(_ left: EntryMachine?, _ right: EntryMachine) -> Bool {
+        guard let left = left?.entry else { return false }
+        let right = right.entry
+        return left.plan == right.plan && left.manifest == right.manifest
             && left.line == right.line && left.url == right.url && left.key == right.key
             && left.priority == right.priority && left.extras == right.extras
+            && left.failedBefore == right.failedBefore
             && abs((left.queuedAt - right.queuedAt) / .nanoseconds(1)) < 2
     }
 
@@ -68,7 +72,7 @@ struct EntryStoreTests {
             #expect(next.place == (number == 0 ? nil : places[number - 1]))
             #expect(next.position == (number == 0 ? 0 : -number))
             #expect(Self.isEqual(store[number], entries[number]), "\(number)")
-            _ = store.end(number, reason: nil)
+            store.end(number, reason: nil)
         }
         #expect(store.isEmpty)
     }
@@ -132,8 +136,8 @@ struct EntryStoreTests {
             var started: [Int] = []
             while let start = try scheduler.popReady(at: now) {
                 started.append(start.entry)
-                #expect(store[start.entry]?.line == start.entry)
-                _ = store.end(start.entry, reason: nil)
+                #expect(store[start.entry]?.entry.line == start.entry)
+                store.end(start.entry, reason: nil)
                 scheduler.finished(start.host, of: "", .answered, at: now)
             }
             #expect(started == (order == .fifo ? Array(0..<30_000) : (0..<30_000).reversed()))
@@ -150,13 +154,13 @@ struct EntryStoreTests {
         }
         for line in 0..<5000 {
             try store.add(
-                PendingEntry.Duplicate(
+                Entry.Duplicate(
                     manifest: "d\(line % 2)", line: line, url: "http://h/\(line)"),
                 of: line % 50)
         }
         for number in 0..<50 {
             #expect(!store.hasEnded(number))
-            _ = store.end(number, reason: number % 2 == 0 ? .connect : nil)
+            store.end(number, reason: number % 2 == 0 ? .connect : nil)
             #expect(store.hasEnded(number))
             var lines: [Int] = []
             try store.takeDuplicates(of: number) { duplicate in
@@ -185,14 +189,14 @@ struct EntryStoreTests {
             links.append(try store.spill(number, position: number, next: .end, behind: nil))
         }
         #expect(store[0] == nil && store[2] == nil)
-        #expect(store[1]?.priority == .high)
+        #expect(store[1]?.entry.priority == .high)
         for (link, number) in zip(links, [0, 1, 1, 2]) {
             let place = try #require(link.place)
             #expect(try store.load(place).entry == number)
         }
-        #expect(store[0]?.line == 0 && store[1]?.line == 1 && store[2]?.line == 2)
+        #expect(store[0]?.entry.line == 0 && store[1]?.entry.line == 1 && store[2]?.entry.line == 2)
         // Also of one that has ended.
-        _ = store.end(1, reason: nil)
+        store.end(1, reason: nil)
         let last = try store.spill(1, position: 9, next: .end, behind: nil)
         #expect(try store.load(try #require(last.place)).entry == 1)
         #expect(store[1] == nil && store.dropPlace(of: 1) && !store.dropPlace(of: 1))
@@ -224,62 +228,66 @@ struct EntryStoreTests {
     /// Those that were started and wait for the host of a redirect, or for a retry.
     @Test func whatHasBecomeOfAnEntryComesBackWithIt() throws {
         let store = Self.store()
+        for number in 0..<500 {
+            let rest = EntryMachine.Rest.queued(Self.history(number), Self.journey(number))
+            let machine = EntryMachine(Self.entry(number).entry, rest: rest)
+            store.add(machine, as: number)
+            let place = try #require(
+                try store.spill(number, position: 1, next: .end, behind: nil).place)
+            #expect(store[number] == nil)
+            #expect(try store.load(place).entry == number)
+            let loaded = try #require(store[number])
+            #expect("\(String(describing: loaded.rest))" == "\(String(describing: machine.rest))")
+            #expect(loaded.waitsForRetry == (number % 3 == 2))
+        }
+    }
+
+    private static func history(_ number: Int) -> History {
+        let answers: [History.LastAnswer] = [
+            .none, .response(status: 302, contentType: nil),
+            .response(status: 200, contentType: "image/jpeg"),
+            .failure(status: nil, curlCode: 7), .failure(status: 200, curlCode: nil),
+        ]
+        return History(
+            beginning: number % 3 == 0 ? .notAsked : .asked(position: number),
+            attempts: number % 4,
+            stages: StageDurations(
+                queue: .milliseconds(number),
+                transfer: number % 2 == 0 ? nil : .nanoseconds(number),
+                decode: .seconds(number)),
+            bytesReceived: number, answer: answers[number % 5])
+    }
+
+    private static func journey(_ number: Int) -> Journey {
         let rules: [AddressRule?] = [
             nil, .publicOnly, .redirectedFromPublic, .listed(allowsLinkLocal: false),
             .listed(allowsLinkLocal: true),
         ]
-        for number in 0..<50 {
-            var entry = Self.entry(number)
-            let progress = PendingEntry.Progress(
-                start: number % 3 == 0 ? nil : number,
+        let turns: [Journey.Turn] = [
+            .firstAttempt, .sameAttempt,
+            .retry(after: AttemptFailure(FailureReason.allCases[number % 19], "why")),
+        ]
+        return Journey(
+            route: Route(
                 target: RequestURL(normalized: "http://other/\(number)"),
-                queued: .milliseconds(number))
-            progress.attempts = number % 4
-            progress.beginsAttempt = number % 2 == 0
-            if number % 5 > 0 { progress.failure = (FailureReason.allCases[number % 19], "why") }
-            if number % 6 > 0 {
-                progress.permanentURL = RequestURL(normalized: "http://there/\(number)")
-            }
-            progress.isPermanentSoFar = number % 7 == 0
-            progress.followsMemory = number % 8 == 0
-            progress.ignoresMemory = number % 9 == 0
-            progress.ignoresParts = number % 10 == 0
-            progress.addressRule = rules[number % 5]
-            for hop in 0..<(number % 11) {
-                progress.visit(RequestURL(normalized: "http://hop/\(hop)"))
-            }
-            progress.stages.transfer = number % 2 == 0 ? nil : .nanoseconds(number)
-            progress.stages.decode = .seconds(number)
-            progress.bytesReceived = number
-            progress.httpStatus = number % 3 == 0 ? 302 : nil
-            progress.curlCode = number % 4 == 0 ? 7 : nil
-            progress.outcome = number % 2 == 0 ? .downloaded : .revalidated
-            entry.progress = progress
-            store.add(entry, as: number)
-            let place = try #require(
-                try store.spill(number, position: 1, next: .end, behind: nil).place)
-            #expect(try store.load(place).entry == number)
-            let loaded = try #require(store[number]?.progress)
-            #expect(loaded !== progress)
-            #expect(Self.text(of: loaded) == Self.text(of: progress))
-            #expect(loaded.hasVisited(RequestURL(normalized: "http://hop/0")) == (number % 11 > 0))
-        }
-    }
-
-    private static func text(of progress: PendingEntry.Progress) -> String {
-        Mirror(reflecting: progress).children.map { "\($0.label ?? ""): \($0.value)" }
-            .joined(separator: "\n")
+                permanentTarget: number % 6 == 0
+                    ? nil : RequestURL(normalized: "http://there/\(number)"),
+                isPermanentSoFar: number % 7 == 0, followsMemory: number % 8 == 0,
+                addressRule: rules[number % 5], visited: (0..<(number % 11)).map { $0 * 7919 },
+                redirects: number % 4),
+            turn: turns[number % 3], usesMemory: number % 9 == 0, usesParts: number % 10 == 0,
+            usesConditions: number % 13 == 0)
     }
 
     /// Entries without extras, whose URLs may be as long as a line.
     @Test func longURLsLeaveMemoryBeforeTheNumberIsReached() throws {
         let store = EntryStore(capacity: 10_000, folder: Self.folder)
         let url = "http://h/" + String(repeating: "x", count: 60_000)
-        func entry(_ number: Int) -> PendingEntry {
-            PendingEntry(
-                manifest: "m", line: number, url: RequestURL(normalized: url), key: url,
-                priority: .normal, plan: .fetch,
-                extras: nil, queuedAt: .now)
+        func entry(_ number: Int) -> EntryMachine {
+            EntryMachine(
+                Entry(
+                    manifest: "m", line: number, url: RequestURL(normalized: url), key: url,
+                    priority: .normal, plan: .fetch, extras: nil, queuedAt: .now))
         }
         func fill(_ hasRoom: () -> Bool, from first: Int) -> Int {
             var number = first
@@ -295,17 +303,19 @@ struct EntryStoreTests {
         let returning = fill({ store.hasRoom(beside: 0, isReturning: true) }, from: 10_000)
         #expect((100...200).contains(returning))
         #expect((100...200).contains(fill({ store.hasRoomForSleeper }, from: 20_000)))
-        for number in 0..<fresh { _ = store.end(number, reason: nil) }
+        for number in 0..<fresh { store.end(number, reason: nil) }
         #expect(store.hasRoom(beside: 0, isReturning: false))
         // A redirect may lead to a longer one.
         for number in 10_000..<(10_000 + returning) {
-            store[number]?.progress = PendingEntry.Progress(
-                start: 1, target: RequestURL(normalized: url + url + url + url), queued: .zero)
+            var journey = Journey(from: RequestURL(normalized: url))
+            journey.route.target = RequestURL(normalized: url + url + url + url)
+            let rest = EntryMachine.Rest.queued(History(), journey)
+            store.update(number) { $0 = EntryMachine($0.entry, rest: rest) }
             store.waits(number)
         }
         #expect(!store.hasRoom(beside: 0, isReturning: true))
-        for number in 10_000..<(10_000 + returning) { _ = store.end(number, reason: nil) }
-        for number in 20_000..<20_200 { _ = store.end(number, reason: nil) }
+        for number in 10_000..<(10_000 + returning) { store.end(number, reason: nil) }
+        for number in 20_000..<20_200 { store.end(number, reason: nil) }
         #expect(store.isEmpty)
         #expect(fill({ store.hasRoom(beside: 0, isReturning: false) }, from: 0) == fresh)
     }
@@ -335,10 +345,11 @@ struct EntryStoreTests {
         var count = 0
         while store.hasRoom(beside: count, isReturning: false), count < 10_000 {
             store.add(
-                PendingEntry(
-                    manifest: "m", line: count, url: RequestURL(normalized: "u"), key: "u",
-                    priority: .normal,
-                    plan: .fetch, extras: extras, queuedAt: .now), as: count)
+                EntryMachine(
+                    Entry(
+                        manifest: "m", line: count, url: RequestURL(normalized: "u"), key: "u",
+                        priority: .normal, plan: .fetch, extras: extras, queuedAt: .now)),
+                as: count)
             count += 1
         }
         #expect((450...550).contains(count))
@@ -373,25 +384,5 @@ struct SpillFileTests {
             file.forget(1000, at: offset)
         }
         #expect(try file.bytesOnDisk == 0)
-    }
-}
-
-@Suite(.timeLimit(.minutes(5)))
-struct SeenKeysTests {
-    @Test func findsEveryKeyAndNoOther() {
-        var random = SystemRandomNumberGenerator()
-        var keys = SeenKeys(using: &random)
-        let hasher = SHA256Hasher()
-        #expect(keys.isEmpty)
-        for number in 0..<200_000 {
-            keys.append(KeyFingerprint("http://h/\(number)", hasher: hasher))
-        }
-        #expect(keys.count == 200_000)
-        for number in 0..<200_000 {
-            #expect(keys[KeyFingerprint("http://h/\(number)", hasher: hasher)] == number)
-        }
-        for number in 200_000..<300_000 {
-            #expect(keys[KeyFingerprint("http://h/\(number)", hasher: hasher)] == nil)
-        }
     }
 }

@@ -1,0 +1,180 @@
+import HTTPSemantics
+import PrefetchModel
+
+extension EntryMachine {
+    /// What is known of the entry, as it was asked for by ``EntryAction/lookUp``.
+    package mutating func lookedUp(
+        _ findings: Findings, in context: EntryContext
+    ) -> EntryAction {
+        guard case .lookingUp(let history, var journey, let purpose) = state else {
+            preconditionFailure("what is looked up was asked for")
+        }
+        if case .due = journey.lookup { journey.lookup = .done(findings) }
+        // What is said of a host is said at its end.
+        if findings.isKnownTrouble { journey.findings.isKnownTrouble = true }
+        return switch purpose {
+        case .asking: ask(history, journey, context)
+        case .deriving: derive(history, journey, .fresh, context)
+        case .givingUp(let trouble): endGivenUp(history, journey, trouble, context)
+        }
+    }
+
+    private mutating func ask(
+        _ history: History, _ journey: Journey, _ context: EntryContext
+    ) -> EntryAction {
+        var journey = journey
+        if context.phase.isStopping {
+            state = .queued(history, journey)
+            return cancel()
+        }
+        if let target = remembered(journey, context) {
+            let isElsewhere = target.origin != entry.url.origin
+            journey.route.followMemory(to: target)
+            if isElsewhere {
+                // Who has sent us there is not asked this time, and may have been anybody.
+                journey.route.addressRule = .redirectedFromPublic
+                state = .queued(history, journey)
+                return .moveOn
+            }
+        }
+        journey.route.visit(journey.route.target)
+        let isForeign = journey.route.isForeign(to: entry.url)
+        let inquiry = Inquiry(
+            // A redirect inside an origin keeps what the list gave for it, as with curl.
+            url: isForeign
+                ? journey.route.target : journey.route.target.withCredentials(of: entry.url),
+            conditions: conditions(journey, context), part: part(journey, context),
+            isForeign: isForeign, addressRule: journey.route.addressRule,
+            mayBeKnown: known(journey, context) != nil)
+        state = .asking(history, journey, inquiry)
+        return .ask(inquiry)
+    }
+
+    /// Where permanent redirects led an earlier run, if that is where the first transfer goes.
+    private func remembered(_ journey: Journey, _ context: EntryContext) -> RequestURL? {
+        guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
+            !journey.route.followsMemory, context.rules.followsMemory,
+            context.rules.maximumRedirects > 0, let copy = journey.findings.copy,
+            copy.url == entry.url.withoutCredentials.text, let target = copy.permanentTarget,
+            target != journey.route.target.withoutCredentials,
+            mayLead(from: entry.url, to: target, context)
+        else { return nil }
+        return target
+    }
+
+    /// Whether a redirect gives up no encryption that the user wants to be kept.
+    func mayLead(
+        from url: RequestURL, to target: RequestURL, _ context: EntryContext
+    ) -> Bool {
+        context.rules.allowsDowngrade || target.isEncrypted || !url.isEncrypted
+    }
+
+    /// The fields that make a request conditional; none where a 304 would be of no use.
+    private func conditions(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
+        // What is stored came from one URL. The validators of that one say nothing of another: not
+        // of the hops on the way, nor of what an entry's `key` now stands for.
+        guard context.rules.usesWhatIsStored, journey.usesConditions,
+            let copy = journey.findings.copy,
+            journey.route.target.withoutCredentials.text == copy.responseURL,
+            copy.isComplete || copy.isOriginalWhole
+        else { return [] }
+        let matchesVary =
+            copy.response.vary.map { text in
+                Vary.matches(text, request: requestFields(journey, context))
+            } ?? true
+        return copy.response.conditionalFields(matchesVary: matchesVary)
+    }
+
+    /// The fields of the present request that a response may vary on.
+    func requestFields(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
+        context.rules.requestFields(
+            entry.extras?.headers ?? [], journey.route.isForeign(to: entry.url))
+    }
+
+    private func part(_ journey: Journey, _ context: EntryContext) -> PartialBody? {
+        guard journey.usesParts, context.rules.usesWhatIsStored, let part = journey.findings.part,
+            part.count < context.rules.maximumBodyBytes,
+            part.url == journey.route.target.withoutCredentials.text
+        else { return nil }
+        return part
+    }
+
+    /// The bytes that need not be decoded when they come again.
+    func known(_ journey: Journey, _ context: EntryContext) -> Work.Known? {
+        guard context.rules.usesWhatIsStored, let copy = journey.findings.copy, !copy.isEmpty
+        else { return nil }
+        return Work.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
+    }
+
+    // MARK: Without asking
+
+    /// Makes what is missing of a copy, or has what is there committed.
+    mutating func derive(
+        _ history: History, _ journey: Journey, _ confirmation: Processing.Confirmation,
+        _ context: EntryContext
+    ) -> EntryAction {
+        guard let copy = journey.findings.copy else {
+            return fetchAnew(history, journey, context)
+        }
+        if copy.isComplete {
+            return commit(history, journey, copy, copy.keptEnds, confirmation, remark: "")
+        }
+        guard context.phase.decodes, let original = copy.original else {
+            return fetchAnew(history, journey, context)
+        }
+        state = .processing(
+            history, journey, Processing(source: .original(confirmation), remark: ""))
+        return .process(.original(original, kept: copy.kept.map { $0?.image }))
+    }
+
+    /// Ends an entry of a host that is given up.
+    private mutating func endGivenUp(
+        _ history: History, _ journey: Journey, _ trouble: AttemptFailure, _ context: EntryContext
+    ) -> EntryAction {
+        var history = history
+        if journey.route.followsMemory, !context.phase.isStopping {
+            return restart(history, journey)
+        }
+        let failure: AttemptFailure
+        if case .retry(let former) = journey.turn {
+            failure = AttemptFailure(
+                former.reason, "\(former.message); not retried: \(trouble.message)")
+        } else {
+            // That of a redirect, or of an earlier attempt.
+            history.forgetResponse()
+            failure = AttemptFailure(trouble.reason, "not requested: \(trouble.message)")
+        }
+        state = .queued(history, journey)
+        return finish(
+            .failed(
+                EntryEnd.Failed(
+                    failure: failure, blame: history.wasAsked ? .origin : .hostGivenUp)))
+    }
+}
+
+extension Processing.Confirmation {
+    var validation: ResourceValidation? {
+        switch self {
+        case .fresh: nil
+        case .confirmed(let validation): validation
+        }
+    }
+
+    var outcome: Outcome {
+        switch self {
+        case .fresh: .derived
+        case .confirmed: .revalidated
+        }
+    }
+}
+
+extension History {
+    /// libcurl's code stays.
+    fileprivate mutating func forgetResponse() {
+        switch answer {
+        case .none: break
+        case .response: answer = .none
+        case .failure(_, let curlCode): answer = .failure(status: nil, curlCode: curlCode)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import HTTPSemantics
+import PrefetchModel
+
+extension EntryMachine {
+    /// The codec workers have done what was asked of them.
+    ///
+    /// - Parameters:
+    ///   - decode: processor time, nil where nothing was decoded.
+    ///   - remark: what is to be said of what is stored; empty for nothing.
+    package mutating func processed(
+        _ result: ProcessingResult, decode: Duration?, encode: Duration?, remark: String,
+        in context: EntryContext
+    ) -> EntryAction {
+        guard case .processing(var history, let journey, var processing) = state else {
+            preconditionFailure("a result belongs to an entry that is with the codec workers")
+        }
+        history.stages.decode = decode
+        history.stages.encode = encode
+        processing.add(remark)
+        switch result {
+        case .made(let ends, let source):
+            return write(ends, source, history, journey, processing, context)
+        case .unchanged:
+            guard case .body(_, let validation) = processing.source,
+                let copy = journey.findings.copy
+            else { preconditionFailure("only the body of a copy is unchanged") }
+            return commit(
+                history, journey, .resource(copy.resource, validation, copy.changes(copy.keptEnds)),
+                EntryEnd.Stored(copy.keptEnds, validation, remark: "the same bytes as before"),
+                .warm(.downloaded))
+        case .originalDamaged:
+            return fetchWithoutOriginal(history, journey, context)
+        case .partDamaged:
+            return fetchWhole(history, journey, context)
+        case .cancelled:
+            state = .processing(history, journey, processing)
+            return cancel()
+        case .failed(let failure):
+            if processing.isContinued, failure.reason.mayComeFromPart {
+                // The two parts may not belong together, whatever the origin says.
+                return fetchWhole(history, journey, context)
+            }
+            return fail(failure, history, journey, context)
+        case .underivable(let failure):
+            state = .processing(history, journey, processing)
+            return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ours)))
+        case .fatal(let failure):
+            state = .processing(history, journey, processing)
+            return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
+        }
+    }
+
+    /// What came of a body that broke off has been dealt with.
+    ///
+    /// - Parameter part: what there is of it now; nil when nothing could be kept.
+    package mutating func partSaved(
+        _ part: PartialBody?, in context: EntryContext
+    ) -> EntryAction {
+        guard case .savingPart(let history, var journey, let end) = state else {
+            preconditionFailure("only the body of a broken transfer is kept")
+        }
+        journey.usesParts = true
+        journey.findings.part = part
+        switch end {
+        case .failure(let failure): return fail(failure, history, journey, context)
+        case .cancellation: return cancel()
+        }
+    }
+
+    // MARK: What is written
+
+    private mutating func write(
+        _ ends: [VariantEnd], _ source: SourceImage, _ history: History, _ journey: Journey,
+        _ processing: Processing, _ context: EntryContext
+    ) -> EntryAction {
+        switch processing.source {
+        case .refusal:
+            preconditionFailure("nothing is made of a refused body")
+        case .original(let confirmation):
+            guard let copy = journey.findings.copy else {
+                preconditionFailure("a stored original has its copy")
+            }
+            return commit(
+                history, journey, copy, ends, confirmation, remark: processing.remark)
+        case .body(_, let validation):
+            let changes = ends.enumerated().compactMap { position, end in
+                switch end {
+                case .kept(let image): VariantChange(position: position, image: image, isKept: true)
+                case .made(let image):
+                    VariantChange(position: position, image: image, isKept: false)
+                case .failed: nil
+                }
+            }
+            return commit(
+                history, journey, .body(validation, source: source, changes),
+                EntryEnd.Stored(ends, validation, remark: processing.remark),
+                ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded))
+        }
+    }
+
+    /// Writes what is new of a resource whose body stays.
+    mutating func commit(
+        _ history: History, _ journey: Journey, _ copy: StoredCopy, _ ends: [VariantEnd],
+        _ confirmation: Processing.Confirmation, remark: String
+    ) -> EntryAction {
+        let stored: EntryEnd.Stored
+        let validation: ResourceValidation?
+        switch confirmation {
+        case .fresh:
+            validation = nil
+            stored = EntryEnd.Stored(variants: ends, expiresAt: copy.expiresAt, remark: remark)
+        case .confirmed(let confirmed):
+            validation = confirmed
+            stored = EntryEnd.Stored(ends, confirmed, remark: remark)
+        }
+        return commit(
+            history, journey, .resource(copy.resource, validation, copy.changes(ends)), stored,
+            ends.failure.map { .failed($0, .ours) } ?? .warm(confirmation.outcome))
+    }
+
+    private mutating func commit(
+        _ history: History, _ journey: Journey, _ change: EntryChange, _ stored: EntryEnd.Stored,
+        _ outcome: CommittedOutcome
+    ) -> EntryAction {
+        state = .committing(history, journey, Committing(stored: stored, outcome: outcome))
+        return .write(change)
+    }
+}
+
+extension Processing {
+    fileprivate mutating func add(_ text: String) {
+        guard !text.isEmpty else { return }
+        remark = remark.isEmpty ? text : "\(remark); \(text)"
+    }
+
+    fileprivate var isContinued: Bool {
+        if case .body(isContinued: true, _) = source { true } else { false }
+    }
+}
+
+extension StoredCopy {
+    /// What there is of it, as an end. All of it is there.
+    var keptEnds: [VariantEnd] { kept.compactMap { $0.map { .kept($0.image) } } }
+
+    /// What these ends change in its rows.
+    func changes(_ ends: [VariantEnd]) -> [VariantChange] {
+        ends.enumerated().compactMap { position, end in
+            switch end {
+            case .kept(let image):
+                kept[position]?.isNamed == true
+                    ? nil : VariantChange(position: position, image: image, isKept: true)
+            case .made(let image):
+                VariantChange(position: position, image: image, isKept: false)
+            case .failed: nil
+            }
+        }
+    }
+}
+
+extension [VariantEnd] {
+    /// Why the first of those failed that could not be made; nil when all are there.
+    fileprivate var failure: AttemptFailure? {
+        for case .failed(let failure) in self { return failure }
+        return nil
+    }
+}
+
+extension EntryEnd.Stored {
+    fileprivate init(
+        _ ends: [VariantEnd], _ validation: ResourceValidation, remark: String
+    ) {
+        self.init(
+            variants: ends,
+            expiresAt: validation.expiresAt == Freshness.alwaysStale ? nil : validation.expiresAt,
+            remark: remark)
+    }
+}
+
+extension FailureReason {
+    /// Whether a body looks so when it was put together of two that do not belong together.
+    fileprivate var mayComeFromPart: Bool {
+        switch self {
+        case .corruptImage, .notAnImage, .interrupted: true
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
+            .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
+            .uncacheable, .disk, .internal:
+            false
+        }
+    }
+}

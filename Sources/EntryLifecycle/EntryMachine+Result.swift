@@ -1,0 +1,78 @@
+package import PrefetchModel
+
+extension EntryMachine {
+    /// What is reported of the entry.
+    package func result(_ end: EntryEnd) -> EntryResult {
+        let history = history
+        var result = EntryResult(
+            manifest: entry.manifest, line: entry.line, url: entry.url.text, key: entry.key,
+            outcome: end.outcome, httpStatus: history.httpStatus, attempts: history.attempts,
+            bytesReceived: history.bytesReceived, stages: history.stages)
+        if case .asked(let position) = history.beginning {
+            result.start = position
+            result.exchange = exchange(history)
+        }
+        switch end {
+        case .stored(_, let stored):
+            result.message = stored.remark.isEmpty ? nil : stored.remark
+            result.stored = stored.variants.first?.image
+            result.expiresAt = stored.expiresAt
+        case .failed(let failed):
+            result.reason = failed.failure.reason
+            result.message = failed.failure.message
+            describeWhatStays(failed, &result)
+        case .excluded(let message):
+            result.message = message
+        case .cancelled:
+            break
+        }
+        return result
+    }
+
+    /// libcurl's code of the last transfer, for the row of a failure.
+    package var curlCode: Int? {
+        if case .failure(_, let code) = history.answer { code } else { nil }
+    }
+
+    /// What was known of it before this run; nothing if it was not looked up.
+    package var findings: Findings { journey.findings }
+
+    private func exchange(_ history: History) -> EntryResult.Exchange {
+        let route = journey.route
+        let target = route.target.withoutCredentials
+        let contentType: String? =
+            if case .response(_, let type) = history.answer { type } else { nil }
+        return EntryResult.Exchange(
+            finalURL: target == entry.url.withoutCredentials ? nil : target.text,
+            contentType: contentType, redirects: route.redirects)
+    }
+
+    /// A failed refresh keeps the old copy and says so.
+    private func describeWhatStays(_ failed: EntryEnd.Failed, _ result: inout EntryResult) {
+        guard failed.stored.variants.isEmpty else {
+            result.stored = failed.stored.variants.first?.image
+            result.expiresAt = failed.stored.expiresAt
+            return
+        }
+        guard let copy = findings.copy, let kept = copy.kept.first ?? nil else { return }
+        result.message = "\(failed.failure.message); the copy of \(copy.fetchedAt) stays"
+        result.stored = kept.image
+        result.expiresAt = copy.expiresAt
+    }
+}
+
+extension EntryEnd {
+    package var outcome: Outcome {
+        switch self {
+        case .stored(let outcome, _): outcome
+        case .failed: .failed
+        case .excluded: .excluded
+        case .cancelled: .cancelled
+        }
+    }
+
+    /// Why it failed; nil when it did not.
+    package var reason: FailureReason? {
+        if case .failed(let failed) = self { failed.failure.reason } else { nil }
+    }
+}

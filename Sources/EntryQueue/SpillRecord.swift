@@ -1,0 +1,323 @@
+import CZlib
+import EntryLifecycle
+import PrefetchModel
+
+/// Puts values into the bytes of a record of ``SpillFile``: numbers in 8 bytes, little end first,
+/// texts and blobs behind their length. Read back by the process that wrote them only.
+struct SpillWriter {
+    private(set) var bytes: [UInt8] = []
+
+    init(reservingCapacity count: Int) {
+        bytes.reserveCapacity(count)
+    }
+
+    mutating func put(_ number: Int) {
+        withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+    }
+
+    mutating func put(_ first: Int, _ second: Int) {
+        put(first)
+        put(second)
+    }
+
+    mutating func put(_ blob: [UInt8]) {
+        put(blob.count)
+        bytes += blob
+    }
+
+    mutating func put(_ text: String) {
+        put(text.utf8.count)
+        bytes += text.utf8
+    }
+
+    /// Puts what another writer has gathered, with its length and a checksum.
+    mutating func put(payload: SpillWriter) {
+        put(payload.bytes.count, payload.bytes.spillChecksum)
+        bytes += payload.bytes
+    }
+}
+
+extension SpillFile {
+    /// What stands before a payload: its length and its checksum.
+    static let payloadHeadBytes = 2 * 8
+
+    /// Reads a payload that ``SpillWriter/put(payload:)`` has put, its head at `offset`.
+    ///
+    /// - Throws: also when it is not what was written: a disk that gives back anything else must not
+    ///   make an entry of it.
+    func payload(at offset: Int) throws(SpillError) -> [UInt8] {
+        var head = SpillReader(try read(SpillFile.payloadHeadBytes, at: offset))
+        let (count, checksum) = (head.number(), head.number())
+        // No payload is empty, and the checksum of nothing is 0, as a disk that lost it gives back.
+        guard count > 0 else { throw damage() }
+        let payload = try read(count, at: offset + SpillFile.payloadHeadBytes)
+        guard payload.spillChecksum == checksum else { throw damage() }
+        return payload
+    }
+}
+
+extension [UInt8] {
+    fileprivate var spillChecksum: Int {
+        withUnsafeBufferPointer { Int(crc32_z(0, $0.baseAddress, $0.count)) }
+    }
+}
+
+/// Takes the values of a record in the order in which they were put. What was put in a payload has a
+/// checksum, so it is trusted to be whole.
+struct SpillReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func number() -> Int {
+        defer { position += 8 }
+        return bytes.withUnsafeBytes {
+            Int(littleEndian: $0.loadUnaligned(fromByteOffset: position, as: Int.self))
+        }
+    }
+
+    mutating func blob() -> [UInt8] {
+        let count = number()
+        defer { position += count }
+        return Array(bytes[position..<(position + count)])
+    }
+
+    mutating func text() -> String {
+        let count = number()
+        defer { position += count }
+        return String(decoding: bytes[position..<(position + count)], as: UTF8.self)
+    }
+}
+
+extension SpillWriter {
+    mutating func put(_ number: Int?) {
+        put(number == nil ? 0 : 1)
+        if let number { put(number) }
+    }
+
+    mutating func put(_ text: String?) {
+        put(text == nil ? 0 : 1)
+        if let text { put(text) }
+    }
+
+    mutating func put(_ duration: Duration?) {
+        put(duration == nil ? 0 : 1)
+        guard let (seconds, attoseconds) = duration?.components else { return }
+        put(Int(seconds), Int(attoseconds))
+    }
+
+    mutating func put(_ entry: Entry, manifest: Int, epoch: ContinuousClock.Instant) {
+        put(manifest)
+        put(entry.line)
+        put(Int(entry.priority.value))
+        let (seconds, attoseconds) = (entry.queuedAt - epoch).components
+        put(Int(seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        switch entry.plan {
+        case .fetch: put(-1)
+        case .refresh(let resource): put(0, Int(resource))
+        case .derive(let resource): put(1, Int(resource))
+        case .annotate(let resource): put(2, Int(resource))
+        }
+        put(entry.url.text)
+        put(entry.key == entry.url.text ? 0 : 1)
+        if entry.key != entry.url.text { put(entry.key) }
+        put(entry.extras)
+        put(entry.failedBefore ? 1 : 0)
+    }
+
+    /// What is stored of the entry is looked up again when it starts.
+    mutating func put(_ rest: EntryMachine.Rest) {
+        switch rest {
+        case .waiting:
+            put(0)
+        case .queued(let history, let journey):
+            put(1)
+            put(history)
+            put(journey)
+        }
+    }
+
+    private mutating func put(_ history: History) {
+        switch history.beginning {
+        case .notAsked: put(0)
+        case .asked(let position): put(position)
+        }
+        put(history.attempts)
+        put(history.stages.queue)
+        put(history.stages.transfer)
+        put(history.stages.decode)
+        put(history.stages.encode)
+        put(history.bytesReceived)
+        switch history.answer {
+        case .none:
+            put(0)
+        case .response(let status, let contentType):
+            put(1, status)
+            put(contentType)
+        case .failure(let status, let curlCode):
+            put(2)
+            put(status)
+            put(curlCode)
+        }
+    }
+
+    private mutating func put(_ journey: Journey) {
+        put(journey.route)
+        switch journey.turn {
+        case .firstAttempt: put(0)
+        case .sameAttempt: put(1)
+        case .retry(let failure):
+            put(2, failure.reason.index)
+            put(failure.message)
+        }
+        put(journey.usesMemory ? 1 : 0)
+        put(journey.usesParts ? 1 : 0)
+        put(journey.usesConditions ? 1 : 0)
+    }
+
+    private mutating func put(_ route: Route) {
+        put(route.target.text)
+        put(route.permanentTarget?.text)
+        put(route.isPermanentSoFar ? 1 : 0)
+        put(route.followsMemory ? 1 : 0)
+        switch route.addressRule {
+        case nil: put(0)
+        case .publicOnly: put(1)
+        case .redirectedFromPublic: put(2)
+        case .listed(allowsLinkLocal: let allows): put(allows ? 4 : 3)
+        }
+        put(route.visited.count)
+        for hash in route.visited { put(hash) }
+        put(route.redirects)
+    }
+
+    mutating func put(_ extras: EntryExtras?) {
+        guard let extras else { return put(0) }
+        put(1)
+        put(extras.timeToLive)
+        put(extras.attributes.count)
+        for attribute in extras.attributes {
+            put(attribute.name)
+            put(attribute.value)
+        }
+        put(extras.headers.count)
+        for field in extras.headers {
+            put(field.name)
+            put(field.value)
+        }
+        put(extras.encoding?.rawValue)
+        put(extras.quality)
+        put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
+    }
+}
+
+extension SpillReader {
+    mutating func optionalNumber() -> Int? { number() == 0 ? nil : number() }
+    mutating func optionalText() -> String? { number() == 0 ? nil : text() }
+
+    mutating func optionalDuration() -> Duration? {
+        guard number() == 1 else { return nil }
+        return Duration(
+            secondsComponent: Int64(number()), attosecondsComponent: Int64(number()))
+    }
+
+    mutating func entry(manifests: [String], epoch: ContinuousClock.Instant) -> Entry {
+        let manifest = manifests[number()]
+        let line = number()
+        let priority = Priority(number()) ?? .normal
+        let queuedAt = epoch + .nanoseconds(number())
+        let plan: Entry.Plan =
+            switch number() {
+            case 0: .refresh(resource: Int64(number()))
+            case 1: .derive(resource: Int64(number()))
+            case 2: .annotate(resource: Int64(number()))
+            default: .fetch
+            }
+        let url = RequestURL(normalized: text())
+        let key = number() == 0 ? url.text : text()
+        var entry = Entry(
+            manifest: manifest, line: line, url: url, key: key, priority: priority, plan: plan,
+            extras: extras(), queuedAt: queuedAt)
+        entry.failedBefore = number() == 1
+        return entry
+    }
+
+    mutating func rest(of entry: Entry) -> EntryMachine.Rest {
+        guard number() == 1 else { return .waiting }
+        let history = history()
+        return .queued(history, journey())
+    }
+
+    private mutating func history() -> History {
+        let position = number()
+        let attempts = number()
+        let stages = StageDurations(
+            queue: optionalDuration(), transfer: optionalDuration(), decode: optionalDuration(),
+            encode: optionalDuration())
+        let bytesReceived = number()
+        let answer: History.LastAnswer =
+            switch number() {
+            case 1: .response(status: number(), contentType: optionalText())
+            case 2: .failure(status: optionalNumber(), curlCode: optionalNumber())
+            default: .none
+            }
+        return History(
+            beginning: position == 0 ? .notAsked : .asked(position: position), attempts: attempts,
+            stages: stages, bytesReceived: bytesReceived, answer: answer)
+    }
+
+    private mutating func journey() -> Journey {
+        let route = route()
+        let turn: Journey.Turn
+        switch number() {
+        case 0: turn = .firstAttempt
+        case 2:
+            let reason = FailureReason.allCases[number()]
+            turn = .retry(after: AttemptFailure(reason, text()))
+        default: turn = .sameAttempt
+        }
+        return Journey(
+            route: route, turn: turn, usesMemory: number() == 1, usesParts: number() == 1,
+            usesConditions: number() == 1)
+    }
+
+    private mutating func route() -> Route {
+        let target = RequestURL(normalized: text())
+        let permanentTarget = optionalText().map { RequestURL(normalized: $0) }
+        let (isPermanentSoFar, followsMemory) = (number() == 1, number() == 1)
+        let rule: AddressRule? =
+            switch number() {
+            case 1: .publicOnly
+            case 2: .redirectedFromPublic
+            case 3: .listed(allowsLinkLocal: false)
+            case 4: .listed(allowsLinkLocal: true)
+            default: nil
+            }
+        let visited = (0..<number()).map { _ in number() }
+        return Route(
+            target: target, permanentTarget: permanentTarget, isPermanentSoFar: isPermanentSoFar,
+            followsMemory: followsMemory, addressRule: rule, visited: visited,
+            redirects: number())
+    }
+
+    mutating func extras() -> EntryExtras? {
+        guard number() == 1 else { return nil }
+        var extras = EntryExtras()
+        extras.timeToLive = optionalDuration()
+        for _ in 0..<number() {
+            extras.attributes.append(EntryAttribute(storedName: text(), value: blob()))
+        }
+        for _ in 0..<number() {
+            extras.headers.append(HeaderField(name: text(), value: text()))
+        }
+        extras.encoding = optionalText().flatMap(Recipe.Encoding.init)
+        extras.quality = optionalNumber()
+        extras.variants = optionalNumber().map {
+            VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
+        }
+        return extras
+    }
+}

@@ -1,0 +1,70 @@
+import CacheStorage
+import PrefetchModel
+
+/// What the entries of a batch ask for: mostly what the run does.
+struct AskedVariants {
+    private let usual: VariantSet
+    private let usualFingerprints: [RecipeFingerprint]
+    private var ownFingerprints: [Int: [RecipeFingerprint]] = [:]
+    /// By number of the record.
+    private var own: [Int: VariantSet] = [:]
+    /// Where the variants of each record begin; empty when all ask for what the run does.
+    private var starts: [Int] = []
+
+    init(_ usual: VariantSet, of batch: EntryBatch, hasher: borrowing SHA256Hasher) {
+        self.usual = usual
+        usualFingerprints = AskedVariants.fingerprints(of: usual, hasher: hasher)
+        guard !batch.extras.isEmpty else { return }
+        for (number, record) in batch.records.enumerated() {
+            guard let extras = batch.extras(of: record), extras.changesVariants else { continue }
+            let variants = usual.applying(extras)
+            own[number] = variants
+            ownFingerprints[number] = AskedVariants.fingerprints(of: variants, hasher: hasher)
+        }
+        guard !own.isEmpty else { return }
+        var start = 0
+        starts.reserveCapacity(batch.records.count + 1)
+        for number in batch.records.indices {
+            starts.append(start)
+            start += variants(of: number).count
+        }
+        starts.append(start)
+    }
+
+    private static func fingerprints(
+        of variants: VariantSet, hasher: borrowing SHA256Hasher
+    ) -> [RecipeFingerprint] {
+        var fingerprints: [RecipeFingerprint] = []
+        for variant in variants {
+            fingerprints.append(
+                RecipeFingerprint(variant.recipe.canonicalText, hasher: hasher))
+        }
+        return fingerprints
+    }
+
+    func variants(of number: Int) -> VariantSet {
+        own.isEmpty ? usual : own[number] ?? usual
+    }
+
+    /// Whether a record asks for other variants than the run.
+    func isOwn(_ number: Int) -> Bool { !own.isEmpty && own[number] != nil }
+
+    /// Where what is looked up of a record stands among all of the batch.
+    func places(of number: Int) -> Range<Int> {
+        guard starts.isEmpty else { return starts[number]..<starts[number + 1] }
+        return (number * usual.count)..<((number + 1) * usual.count)
+    }
+
+    /// Of every variant of every record.
+    func fingerprints(of keys: [KeyFingerprint]) -> [VariantFingerprint] {
+        if own.isEmpty, usualFingerprints.count == 1 {
+            return keys.map { VariantFingerprint($0, usualFingerprints[0]) }
+        }
+        var fingerprints: [VariantFingerprint] = []
+        fingerprints.reserveCapacity(starts.last ?? keys.count * usual.count)
+        for (number, key) in keys.enumerated() {
+            for recipe in ownFingerprints[number] ?? usualFingerprints { fingerprints.append(VariantFingerprint(key, recipe)) }
+        }
+        return fingerprints
+    }
+}

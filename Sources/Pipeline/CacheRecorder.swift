@@ -1,0 +1,148 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+import Scheduling
+
+/// What a run reads and writes of its cache besides its entries: its own row, hosts, and which failures
+/// block.
+protocol RunRecording: AnyObject {
+    /// Notes that the run begins. Without room for that it goes on: what is warm needs none, and what
+    /// is not ends it.
+    func begin(at time: Timestamp) throws(FatalError)
+    /// What earlier runs have found out about hosts.
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
+    /// Whether a part of a body is kept of the key.
+    func hasPart(of key: String) throws(FatalError) -> Bool
+    func hasWholeFile(_ image: StoredImage) -> Bool
+    /// Keeps a file from being removed until the change that names it is committed.
+    func pin(_ image: StoredImage)
+
+    /// Sees that the cache is still this run's, before its end is written.
+    func checkHold() throws(FatalError)
+    /// Decides which of the run's failures block; `decide` gives nil for those that do not count.
+    func settleFailures(
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
+    ) throws(FatalError)
+    func save(_ hosts: [HostState]) throws(FatalError)
+    /// Notes how the run ended, and closes the cache. Nothing is written of a run that could not be
+    /// noted.
+    func end(at time: Timestamp, exitStatus: Int32, _ counters: RunCounters) throws(FatalError)
+
+    /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
+    /// full disk is not left fuller than it need be.
+    func makeRoom(at now: Timestamp)
+    /// Lets the next run begin a new database in the place of one that turned out to be damaged.
+    ///
+    /// - Returns: what the user can do; nil when the next run finds out.
+    func setDatabaseAside(at now: Timestamp) -> String?
+}
+
+/// The cache of a real run.
+final class CacheRecorder: RunRecording {
+    private let configuration: RunConfiguration
+    private let cache: OpenCache
+    /// The run's row in the log, or why it could not be written.
+    private var noted: Result<Int64, FatalError>?
+
+    /// A host of which nothing has been heard for so long is like any other.
+    private static let hostMemory = Duration.seconds(30 * 86400)
+
+    init(configuration: RunConfiguration, cache: OpenCache) {
+        self.configuration = configuration
+        self.cache = cache
+    }
+
+    func begin(at time: Timestamp) throws(FatalError) {
+        do throws(StorageError) {
+            noted = .success(
+                try cache.log.begin(
+                    manifests: configuration.manifests, at: time, bootID: BootID.current(),
+                    syncsFiles: configuration.durability != .off))
+            try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
+        } catch {
+            guard error.isDiskFull else { throw FatalError(error) }
+            if noted == nil { noted = .failure(FatalError(error)) }
+        }
+    }
+
+    /// The run's row, which failures are noted with; from here on there has to be room.
+    func runForStoring() throws(FatalError) -> Int64 {
+        guard let noted else {
+            throw FatalError(
+                message: "the run has not been noted", hint: nil, reason: .internal)
+        }
+        return try noted.get()
+    }
+
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
+        try storing { () throws(StorageError) in try cache.hosts.forEach(at: now, body) }
+    }
+
+    func hasPart(of key: String) throws(FatalError) -> Bool {
+        try storing { () throws(StorageError) in try cache.partials.part(key: key) != nil }
+    }
+
+    func hasWholeFile(_ image: StoredImage) -> Bool { cache.directory.hasWholeFile(image) }
+
+    func pin(_ image: StoredImage) { cache.content.pin(image.digest) }
+
+    func checkHold() throws(FatalError) {
+        try storing { () throws(StorageError) in try cache.checkHold() }
+    }
+
+    func settleFailures(
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
+    ) throws(FatalError) {
+        guard case .success(let run)? = noted else { return }
+        try storing { () throws(StorageError) in try cache.failures.settle(run: run, decide) }
+    }
+
+    func save(_ hosts: [HostState]) throws(FatalError) {
+        try storing { () throws(StorageError) in try cache.hosts.save(hosts) }
+    }
+
+    func end(
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters
+    ) throws(FatalError) {
+        guard case .success(let run)? = noted else { return }
+        try storing { () throws(StorageError) in
+            try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
+            try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
+            try cache.close()
+        }
+    }
+
+    func makeRoom(at now: Timestamp) {
+        do throws(StorageError) {
+            // What has lost its row must not come back by a power cut.
+            try cache.database.synchronizeLog()
+            try cache.log.collectStrays(scansContent: true)
+            try cache.partials.removeAll(olderThan: .zero, at: now)
+        } catch {
+            // The next run tries again: this one ends with status 2.
+        }
+    }
+
+    func setDatabaseAside(at now: Timestamp) -> String? {
+        do throws(StorageError) {
+            guard let name = try cache.setDatabaseAside(at: now) else {
+                return "run again: a check found no damage, so the disk may be at fault"
+            }
+            return
+                "it is now \(name); run again: images are fetched again, files that are the same are kept"
+        } catch {
+            // The next run finds the damage, too.
+            return nil
+        }
+    }
+
+    private func storing<Result>(
+        _ work: () throws(StorageError) -> Result
+    ) throws(FatalError) -> Result {
+        do throws(StorageError) {
+            return try work()
+        } catch {
+            throw FatalError(error)
+        }
+    }
+}

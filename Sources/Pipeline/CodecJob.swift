@@ -1,0 +1,112 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+import Transfers
+
+/// Bytes on their way through a codec worker.
+struct CodecJob: Sendable {
+    enum Input: Sendable {
+        case body(Download)
+        /// The stored original, from which what is missing is made; `kept` has by position what is there.
+        case original(StoredImage, originURL: String, kept: [StoredImage?])
+        /// A body that broke off, which is kept as it is.
+        case broken(BrokenDownload)
+        /// A body that was refused by its beginning: of the part that there may be of another one is no
+        /// use either.
+        case refused(BodyRefusal, part: PartKey)
+    }
+
+    /// A body that arrived.
+    struct Download: Sendable {
+        let body: Body
+        /// That gave it, without user information.
+        let originURL: String
+        /// Whether the transport could tell that the body was whole.
+        let hasFramedBody: Bool
+        /// The digest of the body of which variants are stored already: the same bytes are not decoded
+        /// again for those whose files are whole.
+        let known: Work.Known?
+        /// Where the body's gap is filled from, if it has one.
+        let part: PartKey
+    }
+
+    /// What names a part of a body.
+    struct PartKey: Sendable {
+        /// Of the resource.
+        let key: String
+        /// That the part came from, without user information.
+        let url: String
+    }
+
+    /// As much of a body as came.
+    struct BrokenDownload: Sendable {
+        let body: Body
+        let key: String
+        /// What it is when it has been kept.
+        let part: PartialBody
+        let receivedAt: Timestamp
+    }
+
+    let id: Int
+    let variants: VariantSet
+    let input: Input
+
+    var isOfBrokenBody: Bool {
+        if case .broken = input { true } else { false }
+    }
+
+    /// Whether it may take much longer than waking the coordinator, or has to wait for memory.
+    var isLong: Bool {
+        switch input {
+        case .body(let download): download.body.count > 64 << 10
+        case .original, .broken: true
+        case .refused: false
+        }
+    }
+}
+
+/// What the coordinator hears of a job.
+struct CodecCompletion: Sendable {
+    enum Result: Sendable {
+        case processed(ProcessingResult)
+        /// What there is of a broken body now; nil when nothing could be kept.
+        case partSaved(PartialBody?)
+        /// The cache cannot be written.
+        case fatal(FatalError)
+    }
+
+    let id: Int
+    let result: Result
+    var decode: Duration?
+    var encode: Duration?
+    /// What is to be said of an image that is stored; empty for nothing.
+    var remark = ""
+}
+
+extension CodecJob {
+    func ended(_ result: ProcessingResult) -> CodecCompletion {
+        CodecCompletion(id: id, result: .processed(result))
+    }
+
+    /// What is to be said of a variant that is larger than was asked for; nil for nothing.
+    func remark(on image: StoredImage, _ position: Int) -> String? {
+        let variant = variants[position]
+        guard let limit = variant.recipe.maximumStoredBytes, image.size.bytes > limit else {
+            return nil
+        }
+        let text = "\(image.size.bytes) bytes, --max-stored-bytes asked for \(limit)"
+        return variants.count > 1 ? "variant \(variant.name): \(text)" : text
+    }
+}
+
+extension [VariantEnd?] {
+    /// The first failure, where there is nothing else.
+    var onlyFailure: AttemptFailure? {
+        var first: AttemptFailure?
+        for end in self {
+            guard case .failed(let failure)? = end else { return nil }
+            first = first ?? failure
+        }
+        return first
+    }
+}

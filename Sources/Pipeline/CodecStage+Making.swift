@@ -1,0 +1,200 @@
+import CacheStorage
+import Codecs
+import EntryLifecycle
+import PrefetchModel
+import Transfers
+
+/// What is made of bodies and stored originals.
+extension CodecStage {
+    func process(
+        _ download: CodecJob.Download, _ job: CodecJob, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> CodecCompletion {
+        guard try complete(download) else { return job.ended(.partDamaged) }
+        return try download.body.withUnsafeBytes { bytes throws(StorageError) in
+            let digest = hasher.digest(of: bytes)
+            var kept = [StoredImage?](repeating: nil, count: job.variants.count)
+            if let known = download.known, digest == known.source {
+                kept = known.images.map { image in image.flatMap { whole($0, hasher: hasher) } }
+                if kept.allSatisfy({ $0 != nil }) { return job.ended(.unchanged) }
+            }
+            let known = download.known?.images ?? []
+            return try make(
+                job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
+                // A good copy is not given up for a body of which no such variant can be made.
+                needed: Set(known.indices.filter { known[$0] != nil }),
+                hasFramedBody: download.hasFramedBody, hasher: hasher)
+        }
+    }
+
+    /// An image whose file has what its name says.
+    private func whole(
+        _ image: StoredImage, hasher: borrowing SHA256Hasher
+    ) -> StoredImage? {
+        if case .whole = content.bytes(of: image, hasher: hasher) { image } else { nil }
+    }
+
+    func derive(
+        _ job: CodecJob, from original: StoredImage, originURL: String, kept: [StoredImage?],
+        hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> CodecCompletion {
+        switch content.bytes(of: original, hasher: hasher) {
+        case .whole(let bytes):
+            let made = bytes.withUnsafeBytes { bytes in
+                Result { () throws(StorageError) in
+                    try make(
+                        job, of: bytes, digest: original.digest, originURL: originURL, kept: kept,
+                        needed: [], hasFramedBody: true, hasher: hasher)
+                }
+            }
+            var completion = try made.get()
+            if case .processed(.failed(let failure)) = completion.result {
+                completion = job.ended(.underivable(failure))
+            }
+            return completion
+        case .damaged:
+            return job.ended(.originalDamaged)
+        case .unreadable(let error):
+            return job.ended(.underivable(AttemptFailure(.disk, error.description)))
+        }
+    }
+
+    /// Decodes or checks the source once, encodes and stores what is not there.
+    ///
+    /// - Parameter needed: positions without which nothing is stored of the source.
+    private func make(
+        _ job: CodecJob, of bytes: UnsafeRawBufferPointer, digest: ContentDigest,
+        originURL: String, kept: [StoredImage?], needed: Set<Int>, hasFramedBody: Bool,
+        hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> CodecCompletion {
+        if let crash = crashes.crash(of: digest), !retriesCrashes {
+            return job.ended(.failed(AttemptFailure(.unsupportedImage, crash.description)))
+        }
+        let positions = kept.indices.filter { kept[$0] == nil }
+        let processed: ProcessedEntry
+        do throws(CodecError) {
+            let outcome = crashes.whileDecoding(digest) {
+                Result { () throws(CodecError) in
+                    try decoded(bytes, positions.map { job.variants[$0].recipe })
+                }
+            }
+            processed = try outcome.get()
+        } catch .cancelled {
+            return job.ended(.cancelled)
+        } catch {
+            return job.ended(
+                .failed(error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)))
+        }
+        var ends = kept.map { $0.map(VariantEnd.kept) }
+        for (position, result) in zip(positions, processed.results) {
+            guard case .failure(let error) = result else { continue }
+            var failure = error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
+            if job.variants.count > 1 {
+                failure = AttemptFailure(
+                    failure.reason,
+                    "variant \(job.variants[position].name): \(failure.message)")
+            }
+            ends[position] = .failed(failure)
+            // Where nothing can be made, or not what is there already, nothing is stored.
+            if needed.contains(position) { return job.ended(.failed(failure)) }
+        }
+        if let failure = ends.onlyFailure { return job.ended(.failed(failure)) }
+        var remarks: [String] = []
+        do throws(StorageError) {
+            for (position, result) in zip(positions, processed.results) {
+                guard case .success(let image) = result else { continue }
+                let stored = try store(
+                    image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
+                ends[position] = .made(stored)
+                if let remark = job.remark(on: stored, position) { remarks.append(remark) }
+            }
+        } catch {
+            for case .made(let image)? in ends { content.unpin(image.digest) }
+            guard error.isAboutOnePath else { throw error }
+            return job.ended(
+                .failed(
+                    AttemptFailure(
+                        .disk, "\(error.description); \(error.hint ?? "move it away")")))
+        }
+        let header = processed.header
+        let source = SourceImage(
+            digest: digest, format: header.format, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, size: ByteCount(bytes.count))
+        return CodecCompletion(
+            id: job.id, result: .processed(.made(ends.compactMap(\.self), source: source)),
+            decode: processed.isDecoded ? processed.decodeDuration : nil,
+            encode: processed.isDecoded ? processed.encodeDuration : nil,
+            remark: remarks.joined(separator: "; "))
+    }
+
+    private func decoded(
+        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe]
+    ) throws(CodecError) -> ProcessedEntry {
+        let header = try Codecs.header(of: bytes, limits: limits)
+        let need = ImageProcessor.memoryNeed(
+            of: header, for: recipes, check: check, within: pixels.total.bytes)
+        let result = pixels.withReservation(of: need) {
+            Result { () throws(CodecError) in
+                try ImageProcessor.process(
+                    bytes, header: header, recipes: recipes, limits: limits, check: check,
+                    memoryBytes: need, cancellation: cancellation)
+            }
+        }
+        guard let result else { throw .tooMuchMemory(need, of: pixels.total) }
+        return try result.get()
+    }
+
+    /// Puts a content file in place.
+    private func store(
+        _ image: ProcessedImage, of source: UnsafeRawBufferPointer, digest: ContentDigest,
+        originURL: String, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> StoredImage {
+        func store(
+            _ bytes: UnsafeRawBufferPointer, _ digest: ContentDigest
+        ) throws(StorageError) -> StoredImage {
+            let stored = StoredImage(
+                digest: digest, format: image.format, widthInPixels: image.widthInPixels,
+                heightInPixels: image.heightInPixels, size: ByteCount(bytes.count))
+            try content.store(bytes, as: stored, originURL: originURL)
+            return stored
+        }
+        switch image.output {
+        case .source: return try store(source, digest)
+        case .encoded(let encoded):
+            return try encoded.withUnsafeBytes { encoded throws(StorageError) in
+                try store(encoded, hasher.digest(of: encoded))
+            }
+        }
+    }
+}
+
+extension CodecError {
+    /// The reason that entries are reported with, and the details.
+    ///
+    /// Where the transport could not see where the body ends, data that simply ends is a cut of
+    /// the connection and not the origin's fault.
+    func failure(
+        sourceBytes: Int, hasFramedBody: Bool
+    ) -> AttemptFailure {
+        let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
+        return AttemptFailure(reason, message)
+    }
+
+    private func verdict(
+        sourceBytes: Int, hasFramedBody: Bool
+    ) -> (FailureReason, String) {
+        switch self {
+        case .notAnImage(let message) where !hasFramedBody && sourceBytes < 16:
+            // Too short for a signature.
+            (.interrupted, message)
+        case .notAnImage(let message): (.notAnImage, message)
+        case .unsupported(let message): (.unsupportedImage, message)
+        case .tooManyPixels(let message): (.tooManyPixels, message)
+        case .corrupt(let message, let isTruncated):
+            (isTruncated && !hasFramedBody ? .interrupted : .corruptImage, message)
+        case .limitExceeded(let message): (.unsupportedImage, message)
+        case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)
+        // Told apart before.
+        case .cancelled: (.internal, description)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+import Scheduling
+import Threading
+import URLParsing
+
+/// A look-up of what earlier runs have left of an entry.
+struct CopyRequest: Sendable {
+    enum Subject: Sendable {
+        /// An entry that has its turn: its resource, if it has one.
+        case entry(resource: Int64?, VariantSet)
+        /// What is stored by now of a key whose first entry has ended.
+        case stored(Recipe)
+    }
+
+    /// Comes back with the findings.
+    let token: Int
+    let key: String
+    let subject: Subject
+    /// A host that is given up, and why; nil where none is.
+    var trouble: (host: String, cause: HostPacing.Surrender)?
+}
+
+/// What was found.
+struct CopyFindings: Sendable {
+    enum Found: Sendable {
+        case entry(Findings)
+        /// Nil when nothing is stored.
+        case stored((image: StoredImage, expiresAt: Timestamp)?)
+    }
+
+    let token: Int
+    let found: Found
+}
+
+/// Looks entries up on a thread of its own, so that the run's thread waits for no disk.
+final class CopyStage: Sendable {
+    private struct State {
+        var requests: [CopyRequest] = []
+        var isFinished = false
+    }
+
+    private let state = Monitor(State())
+    private let configuration: RunConfiguration
+    private let cache: OpenCache
+    private let mailbox: Mailbox
+
+    init(configuration: RunConfiguration, cache: OpenCache, mailbox: Mailbox) {
+        self.configuration = configuration
+        self.cache = cache
+        self.mailbox = mailbox
+    }
+
+    func enqueue(_ requests: [CopyRequest]) {
+        state.updateForOne { $0.requests += requests }
+    }
+
+    func finish() {
+        state.update { $0.isFinished = true }
+    }
+
+    /// The thread's work, until ``finish()`` or an error, after which nothing more comes.
+    func work() {
+        do throws(StorageError) {
+            let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
+            while let requests = next() {
+                mailbox.put(.found(try find(requests, with: reader)))
+            }
+        } catch {
+            mailbox.put(.lookupsFailed(FatalError(error)))
+        }
+    }
+
+    /// Waits for requests; nil when none will come.
+    private func next() -> [CopyRequest]? {
+        state.wait { state, _ -> Monitor<State>.Decision<[CopyRequest]?> in
+            guard state.requests.isEmpty else {
+                defer { state.requests = [] }
+                return .ready(state.requests)
+            }
+            return state.isFinished ? .ready(nil) : .wait(until: nil)
+        }
+    }
+
+    private func find(
+        _ requests: [CopyRequest], with reader: CacheReader
+    ) throws(StorageError) -> [CopyFindings] {
+        var found: [CopyFindings] = []
+        found.reserveCapacity(requests.count)
+        for request in requests {
+            switch request.subject {
+            case .entry(let resource, let variants):
+                found.append(
+                    CopyFindings(
+                        token: request.token,
+                        found: .entry(try findings(request, resource, variants, with: reader))))
+            case .stored(let recipe):
+                let stored = try reader.stored(key: request.key, recipe: recipe)
+                found.append(
+                    CopyFindings(
+                        token: request.token,
+                        found: .stored(stored.map { ($0.image, $0.expiresAt) })))
+            }
+        }
+        return found
+    }
+
+    private func findings(
+        _ request: CopyRequest, _ resource: Int64?, _ variants: VariantSet,
+        with reader: CacheReader
+    ) throws(StorageError) -> Findings {
+        var findings = Findings.nothing
+        if let resource, let copy = try reader.copies(of: [resource])[0] {
+            findings.copy = StoredCopy(copy, variants, in: cache.directory)
+        }
+        if let (url, part) = try cache.partials.part(key: request.key) {
+            findings.part = PartialBody(
+                url: url, count: part.size.bytes, validator: part.validator, total: part.total)
+        }
+        findings.formerFailure = try reader.failures(ofKeys: [request.key])[0].map {
+            FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
+        }
+        if let (host, cause) = request.trouble {
+            findings.isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
+        }
+        return findings
+    }
+}
+
+extension HostState {
+    /// Whether an earlier run had the same trouble with the host.
+    fileprivate func had(_ cause: HostPacing.Surrender) -> Bool {
+        switch cause {
+        case .unreachable: failuresInARow > 0
+        case .overloaded: concurrency != nil
+        case .coolingDown: coolingUntil != nil
+        }
+    }
+}
+
+extension StoredCopy {
+    fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
+        let original = copy[Recipe(encoding: .original)]
+        self.init(
+            resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
+            permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
+            response: copy.response, fetchedAt: copy.fetchedAt, expiresAt: copy.expiresAt,
+            sourceDigest: copy.sourceDigest,
+            kept: variants.map { variant in
+                guard let image = copy.image(asBy: variant.recipe),
+                    directory.hasWholeFile(image)
+                else { return nil }
+                return Kept(image: image, isNamed: copy[variant.recipe] == image)
+            }, original: original,
+            isOriginalWhole: original.map(directory.hasWholeFile) ?? false)
+    }
+}
+
+extension RequestURL {
+    /// Where permanent redirects led an earlier run, as this one would ask for it; a row may hold the
+    /// target as its origin spelled it. Nil for what cannot be asked for.
+    fileprivate init?(remembered text: String) {
+        do throws(EntryBatch.Problem) {
+            self = try URLParser().parse(text.utf8).withoutCredentials
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,282 @@
+import EntryLifecycle
+import EntryQueue
+import PrefetchModel
+import Scheduling
+
+/// Which entry has its turn next: the queues, the hosts that are in use, and the retries.
+///
+/// Without I/O but that of the queue's file, and without a clock: every method that needs the time is
+/// told it. What the queue's storage throws is a ``FatalError``.
+struct Dispatch {
+    typealias Instant = ContinuousClock.Instant
+
+    /// What the run allows.
+    struct Limits {
+        var order = StartOrder.fifo
+        /// Transfers at once.
+        var jobs = 32
+        /// Entries that wait in memory.
+        var queueCapacity = 10_000
+        var retries = RetryPolicy(maximumRetries: 3, backoff: Backoff(base: .seconds(1)))
+        var hosts = HostPacing.Rules(concurrency: 8)
+    }
+
+    private let jobs: Int
+    /// Entries that may wait for their retries, in memory.
+    private let sleepingCapacity: Int
+    private let store: EntryStore
+    private var scheduler: Scheduler
+    /// Entries whose variants are made from a stored original; they need no host.
+    private var derivations: Scheduler
+    private var retries: RetryPolicy
+    private var random: any RandomNumberGenerator
+    /// Entries that were asked for.
+    private(set) var starts = 0
+    /// By entry, those that occupy their host.
+    private var uses: [Int: Scheduler.Start] = [:]
+    private var watch = HoldUpWatch()
+
+    /// However little else is to be in memory.
+    private static let leastSleeping = 10_000
+
+    init(_ limits: Limits, store: EntryStore, random: some RandomNumberGenerator) {
+        jobs = limits.jobs
+        sleepingCapacity = max(limits.queueCapacity, Dispatch.leastSleeping)
+        self.store = store
+        scheduler = Scheduler(order: limits.order, rules: limits.hosts, storage: store)
+        derivations = Scheduler(
+            order: limits.order, rules: HostPacing.Rules(concurrency: .max), storage: store)
+        retries = limits.retries
+        self.random = random
+    }
+
+    // MARK: Waiting
+
+    /// Whether nothing is in the queues but places that raised entries have left behind: one each of
+    /// those that have started, and of the others there are two.
+    var isEmpty: Bool {
+        (scheduler.isEmpty || scheduler.count == store.raisedCount) && derivations.isEmpty
+    }
+
+    /// Adds an entry that was read. After an error it waits in memory all the same.
+    mutating func push(_ identifier: Int, _ entry: Entry, at now: Instant) throws(FatalError) {
+        try spilling {
+            if entry.plan.asksOrigin {
+                try scheduler.push(
+                    identifier, priority: entry.priority, host: entry.url.origin, at: now)
+            } else {
+                try derivations.push(identifier, priority: entry.priority, host: "", at: now)
+            }
+        }
+    }
+
+    /// Has an entry wait for the host of its next transfer. After an error it waits in memory all the
+    /// same.
+    mutating func requeue(
+        _ identifier: Int, _ machine: EntryMachine, _ standing: QueueStanding, at now: Instant
+    ) throws(FatalError) {
+        store.waits(identifier)
+        let place: (Scheduler.Standing, Instant?) =
+            switch standing {
+            case .next: (.next, nil)
+            case .retry(after: let delay): (.retry, now + delay)
+            }
+        try spilling {
+            try scheduler.push(
+                identifier, priority: machine.entry.priority, host: machine.target.origin,
+                standing: place.0, notBefore: place.1, at: now)
+        }
+    }
+
+    /// Lets an entry that waits for its first turn start by a higher priority.
+    mutating func raise(
+        _ identifier: Int, to priority: Priority, at now: Instant
+    ) throws(FatalError) {
+        guard let entry = store[identifier]?.entry, entry.priority < priority,
+            entry.plan.asksOrigin, store.canBeRaised(identifier)
+        else { return }
+        // Its old place is passed over when it comes up.
+        store.raise(identifier, to: priority)
+        try spilling {
+            try scheduler.push(identifier, priority: priority, host: entry.url.origin, at: now)
+        }
+    }
+
+    /// Takes an entry out to end it with all that waits; nil when nothing does.
+    mutating func removeNext() throws(FatalError) -> Int? {
+        while let identifier = try spilling({
+            if let identifier = try scheduler.removeNext() { return identifier }
+            return try derivations.removeNext()
+        }) {
+            if !store.dropPlace(of: identifier) { return identifier }
+        }
+        return nil
+    }
+
+    // MARK: Turns
+
+    /// Transfers on the wire, or about to be.
+    var inFlight: Int { uses.count }
+    var hasRoomForTransfer: Bool { uses.count < jobs }
+
+    mutating func hasReady(at now: Instant) -> Bool { scheduler.hasReady(at: now) }
+    mutating func hasDerivation(at now: Instant) -> Bool { derivations.hasReady(at: now) }
+
+    /// Takes the entry that asks its host next; nil when none may.
+    mutating func nextReady(at now: Instant) throws(FatalError) -> Int? {
+        while let start = try spilling({ try scheduler.popReady(at: now) }) {
+            if isPlaceOfRaised(start.entry, isFresh: start.isFresh) {
+                scheduler.withdrew(start.host, at: now)
+                continue
+            }
+            uses[start.entry] = start
+            return start.entry
+        }
+        return nil
+    }
+
+    /// Notes that an entry is asked for.
+    ///
+    /// - Returns: its position among the run's starts.
+    mutating func countStart(of machine: EntryMachine?) -> Int {
+        if machine?.wasAsked != true { starts += 1 }
+        return starts
+    }
+
+    /// Whether nothing else of an entry's host runs or waits.
+    func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.isAlone == true }
+
+    /// Takes the entry whose variants are made next from a stored original; nil when none waits.
+    mutating func nextDerivation(at now: Instant) throws(FatalError) -> Int? {
+        guard let start = try spilling({ try derivations.popReady(at: now) }) else { return nil }
+        derivations.finished(start.host, of: "", .answered, at: now)
+        return start.entry
+    }
+
+    /// Takes an entry of a host that is given up; nil when there is none.
+    mutating func nextGivenUp(
+        at now: Instant
+    ) throws(FatalError) -> (identifier: Int, cause: HostPacing.Surrender)? {
+        while let (identifier, isFresh, cause) = try spilling({
+            try scheduler.popGivenUp(at: now)
+        }) {
+            if !isPlaceOfRaised(identifier, isFresh: isFresh) { return (identifier, cause) }
+        }
+        return nil
+    }
+
+    var hasGivenUp: Bool { scheduler.hasGivenUp }
+
+    /// Whether what comes up is the place that a duplicate of higher priority has raised an entry from,
+    /// which has had its turn since.
+    private func isPlaceOfRaised(_ identifier: Int, isFresh: Bool) -> Bool {
+        guard isFresh, store.isRaised(identifier) else { return false }
+        if let machine = store[identifier], !machine.wasAsked { return false }
+        return store.dropPlace(of: identifier)
+    }
+
+    /// An entry's host is not used any more, and what that has told of it.
+    mutating func finished(
+        _ identifier: Int, at origin: String, _ signal: HostPacing.Signal, at now: Instant
+    ) {
+        guard let start = uses.removeValue(forKey: identifier) else { return }
+        scheduler.finished(start.host, of: origin, signal, at: now)
+    }
+
+    /// An entry has not asked its host for anything after all.
+    mutating func withdrew(_ identifier: Int, at now: Instant) {
+        guard let start = uses.removeValue(forKey: identifier) else { return }
+        scheduler.withdrew(start.host, at: now)
+    }
+
+    /// When something may start that may not now; nil when only other events change that.
+    mutating func nextStartTime(hasRoom: Bool, at now: Instant) -> Instant? {
+        if scheduler.hasGivenUp { return now }
+        guard hasRoom, hasRoomForTransfer else { return nil }
+        // Starting may have sent entries on to other hosts.
+        return scheduler.hasReady(at: now) ? now : scheduler.nextWakeTime
+    }
+
+    // MARK: Retries
+
+    /// Decides on a failed attempt; a retry is counted.
+    mutating func decideRetry(
+        _ reason: FailureReason, httpStatus: Int?, attempts: Int
+    ) -> RetryPolicy.Decision {
+        let starts = starts
+        let hasRoom = scheduler.sleepingCount < sleepingCapacity && store.hasRoomForSleeper
+        func decide(
+            _ retries: inout RetryPolicy, _ random: inout some RandomNumberGenerator
+        ) -> RetryPolicy.Decision {
+            retries.decide(
+                reason, httpStatus: httpStatus, attempts: attempts, starts: starts,
+                hasRoom: hasRoom, using: &random)
+        }
+        return decide(&retries, &random)
+    }
+
+    /// An entry that waits for its retry is ended before it.
+    mutating func withdrawRetry() { retries.withdraw() }
+
+    // MARK: Hosts
+
+    mutating func recall(_ memory: HostPacing.Memory, of host: String) {
+        scheduler.recall(memory, of: host)
+    }
+
+    func forEachMemory<Failure: Error>(
+        at now: Instant, _ body: (_ host: String, HostPacing.Memory?) throws(Failure) -> Void
+    ) throws(Failure) {
+        try scheduler.forEachMemory(at: now, body)
+    }
+
+    /// The host that the run waits for above all; nil for none. Looked for once a second.
+    mutating func holdUp(at now: Instant) -> HoldUp? {
+        if watch.isDue(at: now) { watch.note(largestHoldUp(at: now)) }
+        return watch.found
+    }
+
+    private func largestHoldUp(at now: Instant) -> HoldUp? {
+        guard let load = scheduler.largestLoad else { return nil }
+        // The scheduler knows hosts by number; an entry of it has the name.
+        let entry = load.waitingEntry ?? uses.first { $0.value.host.isOf(load) }?.key
+        guard let machine = entry.flatMap({ store[$0] }) else { return nil }
+        return HoldUp(
+            host: machine.target.origin, inFlight: load.running, waiting: load.waiting,
+            pause: load.wakeTime.map { $0 - now })
+    }
+
+    /// Whether nothing waits for a host.
+    var waitsForNoHost: Bool { scheduler.isEmpty }
+}
+
+/// Runs what uses the queue's storage.
+private func spilling<Result>(_ work: () throws -> Result) throws(FatalError) -> Result {
+    do {
+        return try work()
+    } catch {
+        throw FatalError(spilling: error)
+    }
+}
+
+/// The host that holds the run up, as it was found last: finding it goes through all hosts.
+struct HoldUpWatch {
+    private(set) var found: HoldUp?
+    private var nextLook: ContinuousClock.Instant?
+
+    private static let interval = Duration.seconds(1)
+    /// Shorter pauses are those between any two requests.
+    private static let shownPause = Duration.seconds(1)
+
+    /// Whether to look again, which is counted from now then.
+    mutating func isDue(at now: ContinuousClock.Instant) -> Bool {
+        if let nextLook, now < nextLook { return false }
+        nextLook = now + HoldUpWatch.interval
+        return true
+    }
+
+    mutating func note(_ found: HoldUp?) {
+        self.found = found
+        if let pause = found?.pause, pause < HoldUpWatch.shownPause { self.found?.pause = nil }
+    }
+}

@@ -1,0 +1,29 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+
+extension MetadataChange {
+    /// The rows that an entry's change comes to.
+    ///
+    /// - Parameter variants: that the entry asks for.
+    init(
+        _ change: EntryChange, of entry: Entry, _ variants: VariantSet, at now: Timestamp
+    ) {
+        let attributes = entry.extras?.attributes ?? []
+        func rows(_ changes: [VariantChange]) -> [VariantRow] {
+            changes.map { VariantRow(variants[$0.position], image: $0.image, createdAt: now) }
+        }
+        switch change {
+        case .body(let validation, source: let source, let changes):
+            self = .image(
+                ImageRow(
+                    key: entry.key, validation: validation, source: source,
+                    variants: rows(changes), attributes: attributes))
+        case .resource(let resource, let validation, let changes):
+            self = .resource(
+                ResourceChange(
+                    resourceID: resource, key: entry.key, used: Array(variants),
+                    validation: validation, variants: rows(changes), attributes: attributes))
+        }
+    }
+}

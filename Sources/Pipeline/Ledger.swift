@@ -1,0 +1,164 @@
+import EntryLifecycle
+import EntryQueue
+import PrefetchModel
+import Scheduling
+
+/// What has become of the entries: counts, outcomes, what duplicates share, and what the outcomes say of
+/// hosts. Each outcome is counted and reported here and nowhere else.
+struct Ledger {
+    private(set) var counters = RunCounters()
+    private var outageRule = OutageRule()
+    private let observer: any RunObserving
+    /// Of which outcomes the observer wants to hear, by ``Outcome/index``.
+    private let wanted: [Bool]
+    /// Lines of warm entries that are still to be reported: a part of those of the batch in work.
+    private var warmLines: (lines: WarmLines, range: Range<Int>)?
+
+    init(observer: any RunObserving) {
+        self.observer = observer
+        wanted = Outcome.allCases.map(observer.wantsResults)
+    }
+
+    func wantsResults(of outcome: Outcome) -> Bool { wanted[outcome.index] }
+
+    // MARK: Counts
+
+    mutating func countRead(_ entries: Int) { counters.entriesRead += entries }
+    mutating func countRequest() { counters.requests += 1 }
+    mutating func countReceived(_ bytes: Int) { counters.bytesReceived += bytes }
+
+    /// Counts those without an outcome, which cannot be read back, as cancelled.
+    mutating func countLost() {
+        counters.count(
+            .cancelled, reason: nil, times: counters.entriesRead - counters.entriesDone)
+    }
+
+    func progress(
+        inFlight: Int, isTotalKnown: Bool, elapsed: Duration, holdUp: HoldUp?
+    ) {
+        var progress = RunProgress(
+            counters: counters, inFlight: inFlight, isTotalKnown: isTotalKnown, elapsed: elapsed)
+        progress.holdUp = holdUp
+        observer.progressed(progress)
+    }
+
+    // MARK: Outcomes
+
+    /// Ends an entry of a batch that is not dealt with.
+    ///
+    /// - Throws: when the report cannot be written.
+    mutating func finish(
+        _ outcome: Outcome, reason: FailureReason? = nil, result: () -> EntryResult
+    ) throws(FatalError) {
+        counters.count(outcome, reason: reason)
+        if wantsResults(of: outcome) { try report(result()) }
+    }
+
+    /// Ends an entry that was dealt with.
+    ///
+    /// - Parameter isKnown: whether it failed in an earlier run for the same reason.
+    /// - Throws: when the report cannot be written.
+    mutating func finish(
+        _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool
+    ) throws(FatalError) {
+        if isKnown { counters.knownFailures += 1 }
+        switch end {
+        case .stored(_, let stored): note(stored, made: true)
+        case .failed(let failed): note(failed.stored, made: true)
+        case .excluded, .cancelled: break
+        }
+        noteHost(of: machine, end)
+        var result = result
+        result.isKnown = isKnown
+        try finish(end.outcome, reason: end.reason) { result }
+    }
+
+    private mutating func note(_ stored: EntryEnd.Stored, made: Bool) {
+        counters.bytesStored += stored.bytesStored
+    }
+
+    /// What an end says of the entry's host.
+    private mutating func noteHost(of machine: EntryMachine, _ end: EntryEnd) {
+        let host = machine.entry.url.origin
+        switch end {
+        case .stored where machine.wasAsked:
+            outageRule.succeeded(host: host)
+        case .failed(let failed):
+            let reason = failed.failure.reason
+            switch failed.blame {
+            case .origin where machine.wasAsked:
+                outageRule.failed(host: host, reason: reason, httpStatus: machine.httpStatus)
+            case .ours where machine.wasAsked:
+                // The origin has confirmed the original; what came then is ours.
+                outageRule.succeeded(host: host)
+            case .hostGivenUp:
+                // It would have failed like the others of its host.
+                outageRule.failed(
+                    host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
+            case .origin, .ours: break
+            }
+        case .stored, .excluded, .cancelled: break
+        }
+    }
+
+    /// The outages that the failures amount to, the largest first.
+    var outages: [Outage] { outageRule.outages() }
+
+    func isExplained(
+        _ reason: FailureReason, httpStatus: Int?, host: String, by outage: Outage
+    ) -> Bool {
+        outageRule.explains(reason, httpStatus: httpStatus, host: host, by: outage)
+    }
+
+    // MARK: Reports
+
+    /// Reports an entry of the batch that is being read, which is fresh, by the line that a reader has
+    /// written; it goes out with those of its neighbours.
+    mutating func finishFresh(_ number: Int, _ lines: WarmLines) throws(FatalError) {
+        counters.count(.fresh, reason: nil)
+        let line = lines[record: number]
+        if let waiting = warmLines, waiting.range.upperBound == line.lowerBound {
+            warmLines = (lines, waiting.range.lowerBound..<line.upperBound)
+        } else {
+            try reportWarmLines()
+            warmLines = (lines, line)
+        }
+    }
+
+    /// Reports the lines that wait, before anything else is reported and at the end of each batch.
+    mutating func reportWarmLines() throws(FatalError) {
+        guard let waiting = warmLines else { return }
+        warmLines = nil
+        try reporting { try observer.warmEntriesFinished(waiting.lines.bytes[waiting.range]) }
+    }
+
+    private mutating func report(_ result: EntryResult) throws(FatalError) {
+        try reportWarmLines()
+        try reporting { try observer.entryFinished(result) }
+    }
+
+    private func reporting(_ work: () throws -> Void) throws(FatalError) {
+        do {
+            try work()
+        } catch {
+            throw FatalError(message: "\(error)", hint: nil, reason: .disk)
+        }
+    }
+}
+
+/// How the first entry of a key ended, for the others.
+struct Fate {
+    let reason: FailureReason?
+    var stored: StoredImage?
+    var expiresAt: Timestamp?
+    /// Where that entry stands.
+    let manifest: String
+    let line: Int
+
+    func describe(_ result: inout EntryResult) {
+        result.reason = reason
+        result.message = "shares the fate of \(manifest):\(line)"
+        result.stored = stored
+        result.expiresAt = expiresAt
+    }
+}

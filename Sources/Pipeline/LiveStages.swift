@@ -1,0 +1,194 @@
+import CacheStorage
+import EntryLifecycle
+import Glibc
+import PrefetchModel
+import Threading
+import Transfers
+
+/// The stages of a real run: threads around libcurl, the codecs and SQLite.
+final class LiveStages: StageMaking {
+    private let configuration: RunConfiguration
+    private let cache: OpenCache
+    private let recorder: CacheRecorder
+    private let mailbox: Mailbox
+    private let wallClock: @Sendable () -> Timestamp
+
+    init(
+        configuration: RunConfiguration, cache: OpenCache, recorder: CacheRecorder,
+        mailbox: Mailbox, wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.configuration = configuration
+        self.cache = cache
+        self.recorder = recorder
+        self.mailbox = mailbox
+        self.wallClock = wallClock
+    }
+
+    /// - Throws: when the run could not be noted, what ended earlier ones cannot be read, or there is
+    ///   no room for the threads.
+    func makeStoring() throws(FatalError) -> StoringStages {
+        let run = try recorder.runForStoring()
+        let crashes: CrashLog
+        do throws(StorageError) {
+            // The run's beginning, before its first file: it tells the next run to look for files
+            // without a row.
+            if configuration.durability != .off { try cache.database.synchronizeLog() }
+            crashes = try CrashLog(directory: cache.directory, at: wallClock())
+        } catch {
+            throw FatalError(error)
+        }
+        crashes.begin()
+        var writing = MetadataWriter.Configuration()
+        writing.durability = configuration.durability
+        let codecs = CodecStage(
+            configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
+        let images = try CodecThreads(codecs, count: configuration.codecWorkers)
+        let writer: WriterThread
+        do throws(FatalError) {
+            writer = try WriterThread(
+                MetadataWriter(cache, run: run, configuration: writing), mailbox: mailbox)
+        } catch {
+            images.finish()
+            throw error
+        }
+        return StoringStages(
+            images: images, writer: writer, knowsCrashes: !crashes.isEmpty,
+            endCrashLog: { () throws(FatalError) in
+                do throws(StorageError) {
+                    try crashes.end()
+                } catch {
+                    throw FatalError(error)
+                }
+            })
+    }
+
+    func makeTransferring() throws(FatalError) -> any Transferring {
+        try TransferThread(
+            configuration: configuration.transfers, wallClock: wallClock, mailbox: mailbox)
+    }
+
+    func makeCopyFinding() throws(FatalError) -> any CopyFinding {
+        try CopyThread(CopyStage(configuration: configuration, cache: cache, mailbox: mailbox))
+    }
+}
+
+/// The transfer loop on its thread.
+private final class TransferThread: Transferring {
+    private let loop: TransferLoop
+    private let thread: OwnedThread
+
+    init(
+        configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp,
+        mailbox: Mailbox
+    ) throws(FatalError) {
+        do throws(TransferLoopError) {
+            loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
+        } catch {
+            throw FatalError(message: error.description, hint: nil, reason: .internal)
+        }
+        thread = try OwnedThread.forRun(name: "transfers") { [loop] in
+            do throws(TransferLoopError) {
+                try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
+            } catch {
+                mailbox.put(
+                    .transfersFailed(
+                        FatalError(message: error.description, hint: nil, reason: .internal)))
+            }
+        }
+    }
+
+    func start(_ requests: [TransferRequest]) { loop.start(requests) }
+    func cancelAll() { loop.cancelAll() }
+
+    func finish() {
+        loop.stop()
+        thread.join()
+    }
+}
+
+/// The codec workers on their threads.
+private final class CodecThreads: ImageProcessing {
+    private let stage: CodecStage
+    private let threads: [OwnedThread]
+
+    /// Starts as many workers as wanted, or fewer where the system has no room for more.
+    init(_ stage: CodecStage, count: Int) throws(FatalError) {
+        self.stage = stage
+        var threads: [OwnedThread] = []
+        for number in 0..<count {
+            do throws(FatalError) {
+                threads.append(try OwnedThread.forRun(name: "codec \(number)") { stage.work() })
+            } catch {
+                guard !threads.isEmpty else { throw error }
+                break
+            }
+        }
+        self.threads = threads
+    }
+
+    func enqueue(_ job: CodecJob) { stage.enqueue(job) }
+    func dropWaiting() -> [Int] { stage.dropWaiting() }
+    func cancel() { stage.cancel() }
+
+    func finish() {
+        stage.finish()
+        for thread in threads { thread.join() }
+    }
+}
+
+/// The writer on its thread.
+private final class WriterThread: Committing {
+    private let writer: MetadataWriter
+    private let thread: OwnedThread
+
+    init(_ writer: MetadataWriter, mailbox: Mailbox) throws(FatalError) {
+        self.writer = writer
+        thread = try OwnedThread.forRun(name: "writer") {
+            do throws(StorageError) {
+                try writer.run { mailbox.put(.committed($0)) }
+            } catch {
+                mailbox.put(.writerFailed(FatalError(error)))
+            }
+        }
+    }
+
+    func enqueue(_ change: MetadataChange, token: Int?) { writer.enqueue(change, token: token) }
+    var backlog: ByteCount { writer.backlog }
+    func hurry() { writer.finish() }
+
+    func finish() {
+        writer.finish()
+        thread.join()
+    }
+}
+
+/// The look-ups on their thread.
+private final class CopyThread: CopyFinding {
+    private let stage: CopyStage
+    private let thread: OwnedThread
+
+    init(_ stage: CopyStage) throws(FatalError) {
+        self.stage = stage
+        thread = try OwnedThread.forRun(name: "copies") { stage.work() }
+    }
+
+    func find(_ requests: [CopyRequest]) { stage.enqueue(requests) }
+
+    func finish() {
+        stage.finish()
+        thread.join()
+    }
+}
+
+extension OwnedThread {
+    /// - Throws: when the system has no room for another thread, which a run cannot do without.
+    fileprivate static func forRun(
+        name: String, _ body: @escaping @Sendable () -> Void
+    ) throws(FatalError) -> OwnedThread {
+        do throws(ThreadError) {
+            return try OwnedThread(name: name, body)
+        } catch {
+            throw FatalError(error)
+        }
+    }
+}

@@ -1,0 +1,252 @@
+import CacheStorage
+import EntryLifecycle
+import EntryQueue
+import PrefetchModel
+import Scheduling
+import Transfers
+
+extension RunCoordinator {
+    /// What came with an event, for the action that follows from it.
+    enum Payload {
+        case none
+        case body(Body, isFramed: Bool)
+        case broken(BrokenBody)
+        case refusal(BodyRefusal)
+    }
+
+    /// What a machine judges events by now.
+    var context: EntryContext {
+        EntryContext(rules: settings.rules, phase: ending.phase) { [self] in
+            dispatch.decideRetry($0, httpStatus: $1, attempts: $2)
+        }
+    }
+
+    /// Does what follows from an event.
+    ///
+    /// - Parameter trouble: the host that is given up with the entry, which is then looked up, too.
+    func perform(
+        _ action: EntryAction, for identifier: Int, with payload: Payload = .none,
+        trouble: (host: String, cause: HostPacing.Surrender)? = nil
+    ) {
+        switch action {
+        case .lookUp:
+            lookUp(identifier, trouble: trouble)
+        case .ask(let inquiry):
+            ask(inquiry, for: identifier)
+        case .queue(let standing):
+            queue(identifier, standing)
+        case .moveOn:
+            dispatch.withdrew(identifier, at: clock.now)
+            queue(identifier, .next)
+        case .process(let work):
+            process(work, for: identifier, with: payload)
+        case .keepPart(let part, let receivedAt):
+            keep(part, receivedAt: receivedAt, for: identifier, with: payload)
+        case .write(let change):
+            write(change, for: identifier)
+        case .forget(let image, let next):
+            attempt { () throws(FatalError) in try stages.write(.lost(image), token: nil) }
+            perform(next, for: identifier)
+        case .finish(let end):
+            finish(identifier, end)
+        }
+    }
+
+    // MARK: Asking
+
+    /// Looks an entry up, unless it is known that there is nothing to be found.
+    private func lookUp(
+        _ identifier: Int, trouble: (host: String, cause: HostPacing.Surrender)?
+    ) {
+        guard let machine = store[identifier] else { return }
+        guard trouble != nil || machine.needsLookup && mayBeFound(machine.entry) else {
+            return lookedUp(identifier, .nothing)
+        }
+        stages.find(
+            CopyRequest(
+                token: identifier, key: machine.entry.key,
+                subject: .entry(
+                    resource: machine.entry.plan.resource,
+                    settings.variants(of: machine.entry.extras)),
+                trouble: trouble))
+    }
+
+    private func mayBeFound(_ entry: Entry) -> Bool {
+        if entry.plan.resource != nil || entry.failedBefore { return true }
+        var hasPart = false
+        attempt { () throws(FatalError) in hasPart = try recorder.hasPart(of: entry.key) }
+        return hasPart
+    }
+
+    func lookedUp(_ identifier: Int, _ findings: Findings) {
+        let context = context
+        let action = store.update(identifier) { $0.lookedUp(findings, in: context) }
+        if store[identifier]?.isAsking != true { dispatch.withdrew(identifier, at: clock.now) }
+        perform(action, for: identifier)
+    }
+
+    private func ask(_ inquiry: Inquiry, for identifier: Int) {
+        guard let entry = store[identifier]?.entry else { return }
+        ledger.countRequest()
+        stages.ask(
+            settings.requests.request(
+                inquiry, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
+                // Some bytes are not judged by their header even when they are whole: those that are
+                // stored already, however the limits have changed, and those that ended a run, for which
+                // another reason is given. Whether a body is one of them is known at its end.
+                judgesFormatOnly: inquiry.mayBeKnown || stages.knowsCrashes))
+    }
+
+    private func queue(_ identifier: Int, _ standing: QueueStanding) {
+        guard let machine = store[identifier] else { return }
+        attempt { () throws(FatalError) in
+            try dispatch.requeue(identifier, machine, standing, at: clock.now)
+        }
+    }
+
+    // MARK: The stages
+
+    private func process(_ work: Work, for identifier: Int, with payload: Payload) {
+        guard let machine = store[identifier] else { return }
+        let entry = machine.entry
+        let url = machine.target.withoutCredentials.text
+        let part = CodecJob.PartKey(key: entry.key, url: url)
+        let input: CodecJob.Input
+        switch (work, payload) {
+        case (.body(let known, let validation), .body(let body, let isFramed)):
+            input = .body(
+                CodecJob.Download(
+                    body: body,
+                    originURL: validation.location.finalURL ?? validation.location.url,
+                    hasFramedBody: isFramed, known: known, part: part))
+        case (.original(let image, let kept), _):
+            input = .original(image, originURL: url, kept: kept)
+        case (.refusal, .refusal(let refusal)):
+            input = .refused(refusal, part: part)
+        case (.body, _), (.refusal, _):
+            preconditionFailure("a body comes with its response")
+        }
+        enqueue(
+            CodecJob(id: identifier, variants: settings.variants(of: entry.extras), input: input))
+    }
+
+    private func keep(
+        _ part: PartialBody, receivedAt: Timestamp, for identifier: Int, with payload: Payload
+    ) {
+        guard case .broken(let broken) = payload, let entry = store[identifier]?.entry else {
+            preconditionFailure("a part comes with its body")
+        }
+        enqueue(
+            CodecJob(
+                id: identifier, variants: settings.variants(of: entry.extras),
+                input: .broken(
+                    CodecJob.BrokenDownload(
+                        body: broken.body, key: entry.key, part: part, receivedAt: receivedAt))))
+    }
+
+    private func enqueue(_ job: CodecJob) {
+        do throws(FatalError) {
+            try stages.process(job)
+        } catch {
+            fail(error)
+            perform(store.update(job.id) { $0.cancel() }, for: job.id)
+        }
+    }
+
+    /// Hands a change to the writer; the outcome follows with the commit: "done" means durable.
+    private func write(_ change: EntryChange, for identifier: Int) {
+        guard let entry = store[identifier]?.entry else { return }
+        do throws(FatalError) {
+            if let error = ending.writerError { throw error }
+            let variants = settings.variants(of: entry.extras)
+            for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
+            try stages.write(
+                MetadataChange(change, of: entry, variants, at: clock.wall()), token: identifier)
+        } catch {
+            fail(error)
+            perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
+        }
+    }
+
+    // MARK: Outcomes
+
+    /// Gives an entry, and those that wait for it, their outcome.
+    private func finish(_ identifier: Int, _ end: EntryEnd) {
+        guard let machine = store[identifier] else {
+            preconditionFailure("an entry has one outcome")
+        }
+        store.end(identifier, reason: end.reason)
+        if machine.entry.plan.isAnnotation { fates.annotationEnded() }
+        let result = settings.result(of: machine, end)
+        var isKnown = false
+        if case .failed(let failed) = end {
+            isKnown = remember(machine, failed, message: result.message)
+        }
+        attempt { () throws(FatalError) in
+            try ledger.finish(machine, end, result, isKnown: isKnown)
+        }
+        let fate = Fate(
+            reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
+            manifest: machine.entry.manifest, line: machine.entry.line)
+        // What was cancelled has no fate to share: its duplicates were cancelled with it.
+        let shared: Outcome = end.outcome == .cancelled ? .cancelled : .duplicate
+        do throws(FatalError) {
+            try takeDuplicates(of: identifier) { duplicate in
+                attempt { () throws(FatalError) in
+                    try ledger.finish(shared) {
+                        var result = EntryResult(
+                            manifest: duplicate.manifest, line: duplicate.line,
+                            url: duplicate.url, key: machine.entry.key, outcome: shared)
+                        fate.describe(&result)
+                        return result
+                    }
+                }
+            }
+        } catch {
+            // What cannot be read back is counted at the end.
+            ending.noteLoss()
+            fail(error)
+        }
+    }
+
+    private func takeDuplicates(
+        of identifier: Int, _ body: (Entry.Duplicate) -> Void
+    ) throws(FatalError) {
+        do {
+            try store.takeDuplicates(of: identifier, body)
+        } catch {
+            throw FatalError(spilling: error)
+        }
+    }
+
+    /// Has a failure noted that the next runs should know of.
+    ///
+    /// - Returns: whether an earlier run left the same one.
+    private func remember(
+        _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String?
+    ) -> Bool {
+        switch failed.blame {
+        case .hostGivenUp: return machine.findings.isKnownTrouble
+        case .ours: return false
+        case .origin: break
+        }
+        guard machine.wasAsked, ending.fatal == nil,
+            let record = FailureRecord(
+                machine, failed.failure.reason, message: message ?? "", settings.facts,
+                at: clock.wall())
+        else { return false }
+        attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
+        let former = machine.findings.formerFailure
+        return former
+            == FormerFailure(
+                url: record.url, reason: record.reason, httpStatus: record.httpStatus)
+    }
+}
+
+extension EntryChange {
+    fileprivate var variants: [VariantChange] {
+        switch self {
+        case .body(_, source: _, let variants), .resource(_, _, let variants): variants
+        }
+    }
+}

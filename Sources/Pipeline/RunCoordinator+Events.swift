@@ -1,0 +1,181 @@
+import CacheStorage
+import EntryLifecycle
+import EntryQueue
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+import Transfers
+
+/// What the stages have to say of entries.
+extension RunCoordinator {
+    func transferred(_ completion: TransferCompletion) {
+        let identifier = completion.id
+        guard let machine = store[identifier] else {
+            preconditionFailure("a transfer belongs to a started entry")
+        }
+        dispatch.finished(
+            identifier, at: machine.target.origin, HostPacing.Signal(completion.result),
+            at: clock.now)
+        ledger.countReceived(completion.bytesReceived)
+        let cost = TransferCost(
+            bytesReceived: completion.bytesReceived, elapsed: completion.elapsed)
+        let context = context
+        switch completion.result {
+        case .cancelled:
+            let action = store.update(identifier) {
+                $0.transferCancelled(
+                    leaving: completion.brokenBody.map(BrokenAnswer.init), cost: cost, in: context)
+            }
+            perform(action, for: identifier, with: Payload(completion.brokenBody))
+        case .failure(let failure):
+            let transfer = BrokenTransfer(failure, leaving: completion.brokenBody)
+            let action = store.update(identifier) { $0.broke(transfer, cost: cost, in: context) }
+            perform(action, for: identifier, with: Payload(completion.brokenBody))
+        case .refused(let response, let refusal):
+            let answer = settings.requests.answer(response, nil, from: completion.address)
+            let action = store.update(identifier) { $0.refused(answer, cost: cost, in: context) }
+            perform(action, for: identifier, with: .refusal(refusal))
+        case .response(let response, let body):
+            let answer = settings.requests.answer(response, body, from: completion.address)
+            let kept = machine.keptImages.map { $0.map(recorder.hasWholeFile) ?? true }
+            let action = store.update(identifier) {
+                $0.answered(answer, cost: cost, kept: kept, in: context)
+            }
+            perform(
+                action, for: identifier,
+                with: body.map { .body($0, isFramed: response.hasFramedBody) } ?? .none)
+        }
+    }
+
+    func found(_ findings: CopyFindings) {
+        stages.noteFound()
+        switch findings.found {
+        case .entry(let found): lookedUp(findings.token, found)
+        case .stored(let stored): finishDuplicate(findings.token, stored)
+        }
+    }
+
+    func processed(_ completion: CodecCompletion) {
+        stages.noteProcessed()
+        let context = context
+        let action: EntryAction
+        switch completion.result {
+        case .processed(let result):
+            action = store.update(completion.id) {
+                $0.processed(
+                    result, decode: completion.decode, encode: completion.encode,
+                    remark: completion.remark, in: context)
+            }
+        case .partSaved(let part):
+            action = store.update(completion.id) { $0.partSaved(part, in: context) }
+        case .fatal(let error):
+            action = store.update(completion.id) { $0.abort(error.failure) }
+        }
+        perform(action, for: completion.id)
+        if case .fatal(let error) = completion.result { fail(error) }
+    }
+
+    func committed(_ identifier: Int) {
+        perform(store.update(identifier) { $0.committed() }, for: identifier)
+    }
+
+    // MARK: Stages that have ended
+
+    func transfersFailed(_ error: FatalError) {
+        fail(error)
+        for identifier in store.identifiers(where: \.isAsking) {
+            dispatch.withdrew(identifier, at: clock.now)
+            perform(store.update(identifier) { $0.cancel() }, for: identifier)
+        }
+    }
+
+    func lookupsFailed(_ error: FatalError) {
+        fail(error)
+        stages.noteLookupsLost()
+        for identifier in store.identifiers(where: \.isLookingUp) {
+            lookedUp(identifier, .nothing)
+        }
+        for token in fates.tokens { finishDuplicate(token, nil) }
+    }
+
+    func writerFailed(_ error: FatalError) {
+        ending.noteWriterError(error)
+        fail(error)
+        for identifier in store.identifiers(where: \.isWriting) {
+            perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
+        }
+    }
+
+    /// Tells the threads what this turn of the loop has for them.
+    func send() {
+        do throws(FatalError) {
+            try stages.sendLookups()
+        } catch {
+            lookupsFailed(error)
+        }
+        do throws(FatalError) {
+            try stages.sendRequests()
+        } catch {
+            transfersFailed(error)
+        }
+    }
+}
+
+extension RunCoordinator.Payload {
+    fileprivate init(_ broken: BrokenBody?) {
+        self = broken.map { .broken($0) } ?? .none
+    }
+}
+
+extension BrokenAnswer {
+    fileprivate init(_ broken: BrokenBody) {
+        self.init(
+            fields: broken.head.fields, receivedAt: broken.head.receivedAt,
+            count: broken.body.count, gap: broken.body.gap)
+    }
+}
+
+extension BrokenTransfer {
+    fileprivate init(_ failure: TransferFailure, leaving broken: BrokenBody?) {
+        // libcurl's code for what we have ended ourselves says nothing.
+        let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
+        self.init(
+            failure: AttemptFailure(failure.reason, failure.message + code),
+            httpStatus: failure.httpStatus, curlCode: failure.curlCode.map(Int.init),
+            broken: broken.map(BrokenAnswer.init))
+    }
+}
+
+extension HostPacing.Signal {
+    /// What a finished transfer says of its host.
+    fileprivate init(_ result: TransferCompletion.Result) {
+        switch result {
+        case .cancelled:
+            self = .nothing
+        case .refused:
+            self = .answered
+        case .response(let response, _):
+            guard response.status == 429 || response.status == 503 else {
+                self = .answered
+                return
+            }
+            self = .overloaded(
+                retryAfter: RetryAfter.delay(
+                    of: response.fields, receivedAt: response.receivedAt))
+        case .failure(let failure):
+            // What began to answer is there, however it ended.
+            guard failure.httpStatus == nil else {
+                self = .brokeOff
+                return
+            }
+            switch failure.reason {
+            case .dns, .connect, .tls, .timeout, .stalled, .interrupted:
+                self = .unreachable(failure.reason)
+            case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
+                .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
+                .uncacheable, .disk, .internal:
+                self = .nothing
+            }
+        }
+    }
+}

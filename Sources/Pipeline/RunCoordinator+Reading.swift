@@ -1,0 +1,234 @@
+import CacheStorage
+import EntryLifecycle
+import EntryQueue
+import HTTPSemantics
+import PrefetchModel
+
+extension RunCoordinator {
+    /// Decides for each entry of a batch what is to be done.
+    func read(_ looked: LookedUpBatch) {
+        let batch = looked.batch
+        ledger.countRead(batch.records.count)
+        noteReturning(looked)
+        batch.text.withUnsafeBytes { text in
+            for (number, record) in batch.records.enumerated() {
+                attempt { () throws(FatalError) in
+                    guard record.problem < 0 else {
+                        return try finishInvalid(record, of: batch, text)
+                    }
+                    let entry = RawEntry(
+                        manifest: batch.manifest, record: record,
+                        fingerprint: looked.fingerprints[number],
+                        extras: batch.extras(of: record), images: looked.images(of: number),
+                        text: text)
+                    try read(entry, number, of: looked)
+                }
+            }
+        }
+        attempt { () throws(FatalError) in try ledger.reportWarmLines() }
+    }
+
+    /// Notes which variants are in use again.
+    private func noteReturning(_ looked: LookedUpBatch) {
+        guard !ending.isStopping else { return }
+        for (variant, resources) in looked.returning {
+            attempt { () throws(FatalError) in
+                try stages.write(
+                    .used(resources: resources, variant), token: nil)
+            }
+        }
+    }
+
+    private func finishInvalid(
+        _ record: EntryBatch.Record, of batch: EntryBatch, _ text: UnsafeRawBufferPointer
+    ) throws(FatalError) {
+        let problem = batch.problems[record.problem]
+        try ledger.finish(.failed, reason: problem.reason) {
+            EntryResult(
+                manifest: batch.manifest, line: record.line, url: text.string(record.url),
+                key: text.string(record.key), outcome: .failed, reason: problem.reason,
+                message: "\(batch.manifest):\(record.line): \(problem.message)")
+        }
+    }
+
+    private func read(
+        _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
+    ) throws(FatalError) {
+        let state = looked.states[number]
+        switch intake.arrival(of: entry, state) {
+        case .warm(_, let expiresAt):
+            if let lines = looked.lines, lines.has(number) {
+                return try ledger.finishFresh(number, lines)
+            }
+            try ledger.finish(.fresh) {
+                settings.freshResult(of: entry, expiresAt: expiresAt)
+            }
+        case .duplicate(of: let first):
+            // What was cancelled has no fate to share.
+            if ending.isStopping { return try finishCancelled(entry) }
+            try readDuplicate(entry, of: first)
+        case .warmDuplicate(let expiresAt):
+            try ledger.finish(.duplicate) { entry.result(.duplicate, expiresAt: expiresAt) }
+        case .conflicting(since: let position):
+            if ending.isStopping { return try finishCancelled(entry) }
+            try ledger.finish(.failed, reason: .invalidEntry) {
+                entry.result(
+                    .failed, reason: .invalidEntry,
+                    message: """
+                        \(entry.manifest):\(entry.record.line): same key as \(position), but a \
+                        different URL or different header= fields
+                        """)
+            }
+        case .new:
+            try readNew(entry, number, of: looked)
+        }
+    }
+
+    private func finishCancelled(_ entry: RawEntry) throws(FatalError) {
+        try ledger.finish(.cancelled) { entry.result(.cancelled) }
+    }
+
+    private func readNew(
+        _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
+    ) throws(FatalError) {
+        let state = looked.states[number]
+        if case .blocked(let block, _) = state {
+            let failure = looked.blocks[block]
+            return try leaveOut(
+                entry, .blacklisted, message: failure.blockMessage, block: failure)
+        }
+        if settings.rules.isOffline, let cause = offlineCause(state) {
+            return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
+        }
+        // A report that cannot be written ends the run in the middle of a batch.
+        if ending.isStopping { return try finishCancelled(entry) }
+        guard let plan = state.plan else {
+            preconditionFailure("an entry without a problem was looked up")
+        }
+        let identifier = intake.identifier(for: entry)
+        let now = clock.now
+        var queued = entry.entry(plan, at: now)
+        queued.failedBefore = looked.failedBefore.contains(number)
+        store.add(EntryMachine(queued), as: identifier)
+        if case .annotate(let resource) = plan, case .fresh(_, let expiresAt, _) = state {
+            fates.annotationBegan()
+            let images = entry.images
+            perform(
+                store.update(identifier) {
+                    $0.annotate(resource: resource, images: images, expiresAt: expiresAt)
+                }, for: identifier)
+        } else {
+            // After an error it waits in memory, and is cancelled with the others.
+            try dispatch.push(identifier, queued, at: now)
+        }
+    }
+
+    /// Why an entry that is not warm is left out of a run that asks nobody; nil for what needs no asking.
+    private func offlineCause(_ state: EntryState) -> String? {
+        switch state {
+        case .missing: "not in the cache"
+        case .incomplete(_, let name): "variant \(name) is not in the cache"
+        case .stale(_, let expiresAt):
+            expiresAt == Freshness.alwaysStale
+                ? "to be validated at every use"
+                : expiresAt <= clock.wall()
+                    ? "expired at \(expiresAt)" : "stale by this run's rules"
+        case .derivable(_, isFresh: false): "its original is not fresh"
+        case .derivable(_, isFresh: true), .fresh, .invalid, .blocked: nil
+        }
+    }
+
+    /// Ends an entry that is neither warm nor asked for; `block` is the failure that forbids to ask.
+    private func leaveOut(
+        _ entry: RawEntry, _ outcome: Outcome, message: String, block: FailureRecord? = nil
+    ) throws(FatalError) {
+        store.noteEnd(intake.identifier(for: entry), reason: nil)
+        try ledger.finish(outcome) {
+            var result = entry.result(outcome, reason: block?.reason, message: message)
+            result.blockedUntil = block?.blockedUntil
+            return result
+        }
+    }
+
+    // MARK: Duplicates
+
+    private func readDuplicate(_ entry: RawEntry, of first: Int) throws(FatalError) {
+        guard store.hasEnded(first) else {
+            attempt { () throws(FatalError) in
+                try dispatch.raise(first, to: entry.record.priority, at: clock.now)
+            }
+            do {
+                try store.add(
+                    Entry.Duplicate(
+                        manifest: entry.manifest, line: entry.record.line, url: entry.url),
+                    of: first)
+            } catch {
+                try finishCancelled(entry)
+                throw FatalError(spilling: error)
+            }
+            return
+        }
+        let (manifest, line) = store.origin(of: first)
+        let fate = Fate(reason: store.reason(of: first), manifest: manifest, line: line)
+        guard ledger.wantsResults(of: .duplicate) else {
+            return try ledger.finish(.duplicate) { entry.result(.duplicate) }
+        }
+        // What it has brought is in the cache by now.
+        stages.find(
+            CopyRequest(
+                token: fates.add(entry.result(.duplicate), fate), key: entry.key,
+                subject: .stored(settings.variants(of: entry.extras)[0].recipe)))
+    }
+
+    /// Ends a duplicate of an entry that had ended, with what there is stored of it.
+    func finishDuplicate(
+        _ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?
+    ) {
+        guard var (result, fate) = fates.take(token) else { return }
+        fate.stored = stored?.image
+        fate.expiresAt = stored?.expiresAt
+        fate.describe(&result)
+        attempt { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
+    }
+
+    /// Whether one more fresh entry may wait for the commit of its attributes.
+    var hasRoomForAnnotation: Bool { fates.annotating < settings.limits.queueCapacity }
+}
+
+/// Entries that end without a turn of their own: duplicates of those that have ended, whose images are
+/// being looked up, and fresh ones whose attributes wait for their commit.
+struct PendingFates {
+    private var duplicates: [Int: (EntryResult, Fate)] = [:]
+    /// Tokens are below 0: those above are entries.
+    private var last = 0
+    private(set) var annotating = 0
+
+    private static let capacity = 4096
+
+    var isEmpty: Bool { duplicates.isEmpty }
+    var hasRoom: Bool { duplicates.count < PendingFates.capacity }
+    var tokens: [Int] { Array(duplicates.keys) }
+
+    /// - Returns: the token by which the findings come back.
+    mutating func add(_ result: EntryResult, _ fate: Fate) -> Int {
+        last -= 1
+        duplicates[last] = (result, fate)
+        return last
+    }
+
+    mutating func take(_ token: Int) -> (EntryResult, Fate)? {
+        duplicates.removeValue(forKey: token)
+    }
+
+    mutating func annotationBegan() { annotating += 1 }
+    mutating func annotationEnded() { annotating -= 1 }
+}
+
+extension FailureRecord {
+    /// Why an entry is not asked for, and when it is again, in one line.
+    fileprivate var blockMessage: String {
+        let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
+        let until = blockedUntil.map { "; next try after \($0)" } ?? ""
+        return "failed with \(cause)\(runs)\(until)"
+    }
+}

@@ -1,0 +1,97 @@
+import EntryLifecycle
+import PrefetchModel
+
+/// What a run's loop knows of what was asked of it; the stages know the rest.
+struct RunSettings: Sendable {
+    let rules: EntryRules
+    let limits: Dispatch.Limits
+    let variants: VariantSet
+    let requests: RequestMaking
+    let exit: ExitRule
+    let facts: RunFacts
+    /// Whether hosts and entries get another chance that failed in earlier runs.
+    let retriesFailed: Bool
+    let temporaryFolder: String
+    let cacheDirectory: String
+}
+
+/// Which failures make a run's exit status 1.
+struct ExitRule: Sendable {
+    var tolerance = FailureTolerance.count(0)
+    var counted = CountedFailures.any
+
+    func isSuccess(_ counters: RunCounters) -> Bool {
+        // What is left out is not warm either.
+        var failures = counters[.failed] + counters[.excluded]
+        switch counted {
+        case .any: failures += counters[.blacklisted]
+        case .new: failures -= counters.knownFailures
+        }
+        return tolerance.accepts(failures: failures, of: counters.entriesRead)
+    }
+}
+
+extension RunSettings {
+    /// What an entry asks for.
+    func variants(of extras: EntryExtras?) -> VariantSet {
+        guard let extras, extras.changesVariants else { return variants }
+        return variants.applying(extras)
+    }
+
+    /// What is reported of an entry that was dealt with.
+    func result(of machine: EntryMachine, _ end: EntryEnd) -> EntryResult {
+        var result = machine.result(end)
+        let variants = variants(of: machine.entry.extras)
+        guard reportsVariants(variants) else { return result }
+        switch end {
+        case .stored(let outcome, let stored):
+            result.variants = zip(variants, stored.variants).map { VariantResult($0, $1, outcome) }
+        case .failed(let failed) where !failed.stored.variants.isEmpty:
+            result.variants = zip(variants, failed.stored.variants).map {
+                VariantResult($0, $1, .downloaded)
+            }
+        case .failed(let failed):
+            let kept = machine.keptImages
+            result.variants = variants.enumerated().map { position, variant in
+                VariantResult(
+                    variant, outcome: .failed, reason: failed.failure.reason,
+                    stored: position < kept.count ? kept[position] : nil)
+            }
+        case .excluded, .cancelled:
+            result.variants = variants.map { VariantResult($0, outcome: end.outcome) }
+        }
+        return result
+    }
+
+    /// What is reported of a fresh entry.
+    func freshResult(of entry: RawEntry, expiresAt: Timestamp) -> EntryResult {
+        var result = entry.result(.fresh, expiresAt: expiresAt)
+        let variants = variants(of: entry.extras)
+        guard reportsVariants(variants) else { return result }
+        result.variants = zip(variants, entry.images).map {
+            VariantResult($0, outcome: .fresh, stored: $1)
+        }
+        return result
+    }
+
+    /// Whether the other fields of a result leave something open.
+    private func reportsVariants(_ variants: VariantSet) -> Bool {
+        variants.count > 1 || variants.main == nil
+    }
+}
+
+extension VariantResult {
+    /// - Parameter outcome: of an entry whose variants have all been made.
+    fileprivate init(_ variant: RequestedVariant, _ end: VariantEnd, _ outcome: Outcome) {
+        switch end {
+        case .made(let image):
+            self.init(
+                variant, outcome: outcome == .revalidated ? .derived : outcome, stored: image)
+        case .kept(let image):
+            self.init(
+                variant, outcome: outcome == .revalidated ? .revalidated : .fresh, stored: image)
+        case .failed(let failure):
+            self.init(variant, outcome: .failed, reason: failure.reason)
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import CacheStorage
+import EntryLifecycle
+import PrefetchModel
+import Transfers
+
+// The seams between a run and the threads that work for it. What they have to say comes as events.
+
+/// Asks origins.
+protocol Transferring: AnyObject {
+    func start(_ requests: [TransferRequest])
+    /// Ends every transfer; each is heard of.
+    func cancelAll()
+    /// Returns when nothing more comes.
+    func finish()
+}
+
+/// Decodes, encodes and stores.
+protocol ImageProcessing: AnyObject {
+    func enqueue(_ job: CodecJob)
+    /// Drops images that nobody has begun, and returns their entries.
+    func dropWaiting() -> [Int]
+    /// Ends the images that are being worked at, which takes a few tenths of a second.
+    func cancel()
+    /// Returns when no job is left.
+    func finish()
+}
+
+/// Commits changes of rows.
+protocol Committing: AnyObject {
+    /// Only changes with a token are heard of.
+    func enqueue(_ change: MetadataChange, token: Int?)
+    /// Bytes that uncommitted changes take in memory, at a guess.
+    var backlog: ByteCount { get }
+    /// Lets it commit what is there without waiting for more.
+    func hurry()
+    /// Returns when everything is committed.
+    func finish()
+}
+
+/// Looks up what earlier runs have left of entries.
+protocol CopyFinding: AnyObject {
+    func find(_ requests: [CopyRequest])
+    /// Returns when nothing more comes.
+    func finish()
+}
+
+/// Makes the stages, each when it is first needed.
+protocol StageMaking: AnyObject {
+    /// Those that store: called once, and again only after an error.
+    func makeStoring() throws(FatalError) -> StoringStages
+    func makeTransferring() throws(FatalError) -> any Transferring
+    func makeCopyFinding() throws(FatalError) -> any CopyFinding
+}
+
+/// The threads that decode, store and commit.
+struct StoringStages {
+    let images: any ImageProcessing
+    let writer: any Committing
+    /// Whether images that ended earlier runs are told by their bytes.
+    let knowsCrashes: Bool
+    /// Ends what notes such images.
+    let endCrashLog: () throws(FatalError) -> Void
+}
+
+/// The stages of a run: a run over a warm list never needs them, and setting up libcurl and its TLS
+/// library costs more than such a run.
+struct RunStages {
+    private let maker: any StageMaking
+    private var transfers: (any Transferring)?
+    private var storing: StoringStages?
+    private var copies: (any CopyFinding)?
+    /// Jobs with the codec workers.
+    private(set) var processing = 0
+    /// Look-ups whose findings have not come.
+    private(set) var lookingUp = 0
+
+    /// What one turn of the run's loop has to say to the threads goes out at its end: a wake-up costs
+    /// more than a small file.
+    private var outgoing: (requests: [TransferRequest], lookups: [CopyRequest]) = ([], [])
+
+    /// Bodies that may wait for a codec worker before nothing more is started.
+    private static let processingCapacity = 64
+    /// Look-ups that may wait beside those of entries that have their turn.
+    private static let lookupCapacity = 4096
+    /// What may wait for its commit before nothing more is started: rows wait for as long as the disk
+    /// takes to synchronise their files. That is three seconds of the fastest runs.
+    private static let commitCapacity = ByteCount.mebibytes(32)
+
+    init(_ maker: any StageMaking) {
+        self.maker = maker
+    }
+
+    // MARK: Room
+
+    /// Whether one more image may be decoded and wait for its commit.
+    var hasRoomForImage: Bool { processing < RunStages.processingCapacity && hasRoomForCommit }
+    /// Whether one more change may wait for the writer.
+    var hasRoomForCommit: Bool {
+        storing.map { $0.writer.backlog < RunStages.commitCapacity } ?? true
+    }
+    var hasRoomForLookup: Bool { lookingUp < RunStages.lookupCapacity }
+    var isIdle: Bool { processing == 0 && lookingUp == 0 }
+    var hasStored: Bool { storing != nil }
+    var knowsCrashes: Bool { storing?.knowsCrashes == true }
+
+    // MARK: Work
+
+    mutating func startStoring() throws(FatalError) {
+        if storing == nil { storing = try maker.makeStoring() }
+    }
+
+    /// Puts a request with those that go out together.
+    mutating func ask(_ request: TransferRequest) { outgoing.requests.append(request) }
+
+    /// Puts a look-up with those that go out together.
+    mutating func find(_ request: CopyRequest) {
+        outgoing.lookups.append(request)
+        lookingUp += 1
+    }
+
+    /// Sends the requests that have gathered.
+    ///
+    /// - Throws: when nothing can be asked for; none of them is answered then.
+    mutating func sendRequests() throws(FatalError) {
+        guard !outgoing.requests.isEmpty else { return }
+        defer { outgoing.requests = [] }
+        let stage: any Transferring
+        if let transfers { stage = transfers } else { stage = try maker.makeTransferring() }
+        transfers = stage
+        stage.start(outgoing.requests)
+    }
+
+    /// Sends the look-ups that have gathered.
+    ///
+    /// - Throws: when nothing can be looked up; none of them is answered then.
+    mutating func sendLookups() throws(FatalError) {
+        guard !outgoing.lookups.isEmpty else { return }
+        defer { outgoing.lookups = [] }
+        let stage: any CopyFinding
+        if let copies { stage = copies } else { stage = try maker.makeCopyFinding() }
+        copies = stage
+        stage.find(outgoing.lookups)
+    }
+
+    mutating func process(_ job: CodecJob) throws(FatalError) {
+        try startStoring()
+        processing += 1
+        storing?.images.enqueue(job)
+    }
+
+    mutating func write(_ change: MetadataChange, token: Int?) throws(FatalError) {
+        try startStoring()
+        storing?.writer.enqueue(change, token: token)
+    }
+
+    mutating func noteFound() { lookingUp -= 1 }
+    mutating func noteProcessed() { processing -= 1 }
+    /// The look-ups that are out are not answered any more.
+    mutating func noteLookupsLost() { lookingUp = 0 }
+
+    /// Lets the writer commit what it has, when nothing else is waited for.
+    func hurry() { storing?.writer.hurry() }
+
+    // MARK: Ends
+
+    func cancelTransfers() { transfers?.cancelAll() }
+
+    /// Cancels images; those that a worker has begun are heard of.
+    ///
+    /// - Returns: the entries whose images were dropped.
+    mutating func cancelImages() -> [Int] {
+        guard let storing else { return [] }
+        let dropped = storing.images.dropWaiting()
+        processing -= dropped.count
+        storing.images.cancel()
+        return dropped
+    }
+
+    /// Ends the threads; every entry has its outcome by now.
+    ///
+    /// - Throws: what comes up last. Everything has ended all the same.
+    func finish() throws(FatalError) {
+        transfers?.finish()
+        copies?.finish()
+        guard let storing else { return }
+        storing.images.finish()
+        defer { storing.writer.finish() }
+        try storing.endCrashLog()
+    }
+}
