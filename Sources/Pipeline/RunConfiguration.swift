@@ -28,7 +28,13 @@ package struct RunConfiguration: Sendable {
     /// Threads that decode and encode.
     package var codecWorkers: Int
     private var fittedDescriptors: DescriptorBudget?
-    package var recipe = Recipe()
+    /// What is made of each image, `main` among it.
+    package var variants = VariantSet(main: Recipe())
+    /// That of `main`.
+    package var recipe: Recipe {
+        get { variants.primary.recipe }
+        set { variants.setPrimaryRecipe(newValue) }
+    }
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
     package var connectTimeout: Duration = .seconds(10)

@@ -156,6 +156,9 @@ extension SpillWriter {
             put(field.name)
             put(field.value)
         }
+        put(extras.encoding?.rawValue)
+        put(extras.quality)
+        put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
     }
 }
 
@@ -213,6 +216,11 @@ extension SpillReader {
         }
         for _ in 0..<number() {
             extras.headers.append(HeaderField(name: text(), value: text()))
+        }
+        extras.encoding = optionalText().flatMap(Recipe.Encoding.init)
+        extras.quality = optionalNumber()
+        extras.variants = optionalNumber().map {
+            VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
         }
         return extras
     }

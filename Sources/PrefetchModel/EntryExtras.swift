@@ -8,6 +8,16 @@ package struct EntryExtras: Hashable, Sendable {
     /// Fields for the entry's requests, in place of those of the run with the same names; an empty
     /// value leaves a field out. They may be secrets, and are never stored.
     package var headers: [HeaderField]
+    /// The format of the variant `main`, in place of the run's.
+    package var encoding: Recipe.Encoding?
+    /// The JPEG quality of the variant `main`, 1…100, in place of the run's; of no effect on a format
+    /// that has none.
+    package var quality: Int?
+    /// Which of the run's variants are made; nil for all of them.
+    package var variants: VariantSelection?
+
+    /// Whether the entry may ask for other variants than the run; ``VariantSet/applying(_:)`` has them.
+    package var changesVariants: Bool { encoding != nil || quality != nil || variants != nil }
 
     /// The most attributes that one entry may bring. They are few by nature; without a bound, a
     /// line of 64 KiB would make 9 000 rows of a database.
@@ -19,10 +29,14 @@ package struct EntryExtras: Hashable, Sendable {
 
     package init(
         timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
-        headers: [HeaderField] = []
+        headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
+        variants: VariantSelection? = nil
     ) {
         self.timeToLive = timeToLive
         self.attributes = attributes
         self.headers = headers
+        self.encoding = encoding
+        self.quality = quality
+        self.variants = variants
     }
 }

@@ -32,3 +32,25 @@ extension Duration {
         return "0s"
     }
 }
+
+/// The text form of sizes in flags: bytes, or with a decimal (`kB MB GB`) or binary (`KiB MiB GiB`)
+/// unit, of whatever case, and with a fraction if need be.
+extension ByteCount {
+    private static let quantityUnits: [(suffix: String, bytes: Int)] = [
+        ("", 1), ("b", 1), ("k", 1000), ("kb", 1000), ("m", 1_000_000), ("mb", 1_000_000),
+        ("g", 1_000_000_000), ("gb", 1_000_000_000), ("kib", 1 << 10), ("mib", 1 << 20),
+        ("gib", 1 << 30),
+    ]
+
+    /// Reads the text form, rounded to bytes. Returns nil for anything else: signs, white space,
+    /// exponents, other units, and what is beyond an `Int`.
+    package init?(quantity text: String) {
+        let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
+        let suffix = text[digits.endIndex...].lowercased()
+        guard let number = Double(digits),
+            let unit = ByteCount.quantityUnits.first(where: { $0.suffix == suffix }),
+            let bytes = Int(exactly: (number * Double(unit.bytes)).rounded())
+        else { return nil }
+        self.init(bytes)
+    }
+}

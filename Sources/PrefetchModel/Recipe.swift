@@ -109,30 +109,6 @@ package enum PNGEffort: String, CaseIterable, Sendable {
     case small
 }
 
-/// A colour of 8 bits a channel, in sRGB.
-package struct RGBColor: Hashable, Sendable {
-    package let red: UInt8
-    package let green: UInt8
-    package let blue: UInt8
-
-    package static let white = RGBColor(red: 255, green: 255, blue: 255)
-
-    package init(red: UInt8, green: UInt8, blue: UInt8) {
-        self.red = red
-        self.green = green
-        self.blue = blue
-    }
-
-    package var isGrey: Bool { red == green && green == blue }
-}
-
-/// Six hexadecimal digits in lower case: `ff8000`.
-extension RGBColor: CustomStringConvertible {
-    package var description: String {
-        [red, green, blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
-}
-
 /// How a source is looked at before it is stored as it came; every other recipe decodes it anyway.
 ///
 /// No part of the recipe: the stored bytes are the same.

@@ -1,3 +1,5 @@
+import PrefetchModel
+
 /// The arguments of the command as its parser takes them.
 enum CommandArguments {
     /// Takes habits from other programs: `-V` for the version, and a cache's directory in front of the
@@ -32,18 +34,8 @@ enum CommandArguments {
         return arguments.prefix { $0 != "--" }.contains("-h")
     }
 
-    /// The subcommand that a word is nearly, or nil: one letter more, less or another one, or two
-    /// letters that have changed places.
+    /// The subcommand that a word is nearly, or nil.
     static func subcommand(like word: String, of subcommands: Set<String>) -> String? {
-        subcommands.sorted().first { isNearly(Array(word), Array($0)) }
-    }
-
-    private static func isNearly(_ word: [Character], _ name: [Character]) -> Bool {
-        let same = zip(word, name).prefix { $0 == $1 }.count
-        let (rest, wanted) = (word[same...], name[same...])
-        return rest.dropFirst() == wanted.dropFirst() || rest.dropFirst() == wanted
-            || rest == wanted.dropFirst()
-            || rest.count >= 2 && wanted.count >= 2 && rest.dropFirst(2) == wanted.dropFirst(2)
-                && rest.prefix(2).elementsEqual(wanted.prefix(2).reversed())
+        subcommands.sorted().first { word.isNearly($0) }
     }
 }

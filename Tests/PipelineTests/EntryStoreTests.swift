@@ -31,13 +31,18 @@ struct EntryStoreTests {
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),
                 EntryAttribute(storedName: "", value: []),
             ]),
+            EntryExtras(encoding: Recipe.Encoding.allCases[number % 4]),
+            EntryExtras(
+                timeToLive: .zero, encoding: .png, quality: number % 100 + 1,
+                variants: VariantSelection(rawValue: .max - UInt64(number))),
+            EntryExtras(quality: 100, variants: .position(number % 64)),
         ]
         let url = "http://h/\(number)?" + String(repeating: "x", count: number % 300)
         return PendingEntry(
             manifest: "m\(number % 3).txt", line: number, url: RequestURL(normalized: url),
             key: number % 5 == 0 ? "kéy \(number)" : url,
             priority: Priority(number % 201 - 100) ?? .normal, plan: plans[number % 4],
-            extras: extras[number % 3], queuedAt: .now)
+            extras: extras[number % extras.count], queuedAt: .now)
     }
 
     private static func isEqual(_ left: PendingEntry?, _ right: PendingEntry) -> Bool {

@@ -1,0 +1,13 @@
+extension String {
+    /// Whether somebody may have meant `name`: it is that, or one letter more, less or another one, or two
+    /// letters that have changed places.
+    package func isNearly(_ name: String) -> Bool {
+        let (word, name) = (Array(self), Array(name))
+        let same = zip(word, name).prefix { $0 == $1 }.count
+        let (rest, wanted) = (word[same...], name[same...])
+        return rest.dropFirst() == wanted.dropFirst() || rest.dropFirst() == wanted
+            || rest == wanted.dropFirst()
+            || rest.count >= 2 && wanted.count >= 2 && rest.dropFirst(2) == wanted.dropFirst(2)
+                && rest.prefix(2).elementsEqual(wanted.prefix(2).reversed())
+    }
+}
