@@ -246,7 +246,10 @@ private struct Worker {
         try findSources(of: missing, in: &result, at: now)
         try findBlocks(in: &result, at: now)
         if let images { try findImages(in: &result, images) }
-        if let lineWriter { result.lines = lineWriter.lines(of: result.warm, in: batch) }
+        if let lineWriter {
+            result.lines = lineWriter.lines(
+                of: result.warm, variants: configuration.variants, in: batch)
+        }
         return result
     }
 

@@ -330,6 +330,7 @@ extension RunCoordinator {
                 preconditionFailure("a committed entry is pending")
             }
             counters.bytesStored += progress.bytesStored
+            if progress.bytesStored > 0 { counters.variantsMade += 1 }
             if case .annotate = entry.plan { annotating -= 1 }
             if progress.start != nil {
                 outageRule.succeeded(host: entry.url.origin)

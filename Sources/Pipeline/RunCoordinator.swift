@@ -155,6 +155,7 @@ package final class RunCoordinator {
             cacheDirectory: cache.directory.path)
         let outage = outageRule.outages().first
         summary.outage = outage
+        summary.hasSeveralVariants = configuration.variants.count > 1
         summary.exitStatus = exitStatus
         // What is damaged is not written to.
         if let logged, fatal?.isDamage != true {

@@ -27,8 +27,11 @@ package struct EntryResult: Sendable {
     package var start: Int?
     /// Body bytes that arrived.
     package var bytesReceived: Int
-    /// What is stored, when something is.
+    /// What is stored of ``VariantSet/primary``, when something is.
     package var stored: StoredImage?
+    /// What became of each variant, in the order of the entry's ``VariantSet``; empty for an entry that
+    /// asks for `main` alone, of which the other fields tell all.
+    package var variants: [VariantResult] = []
     /// Nil where nothing is stored, and for what has to be validated at every use.
     package var expiresAt: Timestamp?
     package var stages: StageDurations

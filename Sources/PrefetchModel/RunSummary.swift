@@ -10,6 +10,8 @@ package struct RunCounters: Hashable, Sendable {
     package var bytesReceived = 0
     /// Bytes of the variants that this run stored, before equal content is shared.
     package var bytesStored = 0
+    /// How many these are.
+    package var variantsMade = 0
     /// Requests put on the wire, redirects included.
     package var requests = 0
 
@@ -43,6 +45,9 @@ package struct RunSummary: Sendable {
     package var fatalHint: String?
     /// The signal that stopped the run, when one did.
     package var stoppedBySignal: Int32?
+    /// Whether the run asks for more than the variant `main`, so that the count of variants tells something
+    /// that the outcomes do not.
+    package var hasSeveralVariants = false
     /// What the run's failures amount to, when an outage explains them.
     package var outage: Outage?
 

@@ -3,21 +3,35 @@
 package protocol WarmLineWriting: Sendable {
     /// Writes the lines of entries of a batch, which may be none, in the order of their records.
     ///
+    /// The entries ask for the run's `variants` as they are; one that asks for others
+    /// (``EntryExtras/changesVariants``) has no line here, and is told of by an ``EntryResult``.
     /// Called from several threads at once.
-    func lines(of entries: [WarmEntry], in batch: EntryBatch) -> WarmLines
+    ///
+    /// - Precondition: each entry has an image, or nil, for each variant, or `variants` is `main` alone.
+    func lines(
+        of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch
+    ) -> WarmLines
 }
 
 /// An entry of a batch that ends as ``Outcome/fresh``, unless it is a duplicate.
 package struct WarmEntry: Sendable {
     /// Index into ``EntryBatch/records``.
     package let number: Int
+    /// Of ``VariantSet/primary``.
     package let image: StoredImage?
+    /// Of every variant of the run in its order, the primary one included; empty in a run with `main`
+    /// alone. A slice, so that those of a batch lie in one array.
+    package let variantImages: ArraySlice<StoredImage?>
     /// Zero for an image to be validated at every use.
     package let expiresAt: Timestamp
 
-    package init(number: Int, image: StoredImage?, expiresAt: Timestamp) {
+    package init(
+        number: Int, image: StoredImage?, variantImages: ArraySlice<StoredImage?> = [],
+        expiresAt: Timestamp
+    ) {
         self.number = number
         self.image = image
+        self.variantImages = variantImages
         self.expiresAt = expiresAt
     }
 }

@@ -33,18 +33,33 @@ struct JSONObjectWriter: Sendable {
         needsComma = false
     }
 
+    /// A line's object, or an element of an array.
     mutating func beginObject() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
         bytes.append(UInt8(ascii: "{"))
         needsComma = false
     }
 
     mutating func beginObject(named name: Name) {
         appendName(name)
-        beginObject()
+        bytes.append(UInt8(ascii: "{"))
+        needsComma = false
     }
 
     mutating func endObject() {
         bytes.append(UInt8(ascii: "}"))
+        needsComma = true
+    }
+
+    /// Begins an array of objects.
+    mutating func beginArray(named name: Name) {
+        appendName(name)
+        bytes.append(UInt8(ascii: "["))
+        needsComma = false
+    }
+
+    mutating func endArray() {
+        bytes.append(UInt8(ascii: "]"))
         needsComma = true
     }
 

@@ -24,9 +24,14 @@ package import PrefetchModel
 ///   came; `redirects`: number followed. All describe the requests of this run and are null without
 ///   one; the first two also without redirects and without such a field.
 /// - `blocked_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
+/// - `variants`, only of an entry that asks for more or other than `main`: an array with an object for
+///   each variant, in the order in which the run names them, `main` first. Its members are `name`,
+///   `recipe`, `outcome` and `reason` as above, and `format`, `width`, `height`, `bytes`, `sha256` and
+///   `path` of its stored image, all null without one. What the line itself says of a stored image is
+///   that of the first variant.
 ///
-/// The last line is the summary, see ``JSONObject/init(_:)``. All members are always present. A
-/// report without a summary is that of a run that was killed, or whose report could not be written.
+/// The last line is the summary, see ``JSONObject/init(_:)``. All members but `variants` are always
+/// present. A report without a summary is that of a run that was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
@@ -144,15 +149,35 @@ extension JSONObjectWriter {
         string("content_type", result.exchange?.contentType)
         integer("redirects", result.exchange?.redirects)
         string("blocked_until", result.blockedUntil?.description)
+        if !result.variants.isEmpty { append(result.variants, pathPrefix: pathPrefix) }
         endObject()
         endLine()
+    }
+
+    private mutating func append(_ variants: [VariantResult], pathPrefix: String) {
+        beginArray(named: "variants")
+        for result in variants {
+            beginObject()
+            string("name", result.variant.name.text)
+            string("recipe", result.variant.recipe.canonicalText)
+            string("outcome", result.outcome.rawValue)
+            string("reason", result.reason?.rawValue)
+            string("format", result.stored?.format.rawValue)
+            integer("width", result.stored?.widthInPixels)
+            integer("height", result.stored?.heightInPixels)
+            integer("bytes", result.stored?.size.bytes)
+            string("sha256", result.stored?.digest.description)
+            string("path", result.stored.map { pathPrefix + $0.relativePath })
+            endObject()
+        }
+        endArray()
     }
 
     /// See ``JSONObject/init(_:)``.
     mutating func appendMembers(of summary: RunSummary) {
         let counters = summary.counters
         string("type", "summary")
-        integer("schema_version", 1)
+        integer("schema_version", 2)
         integer("entries", counters.entriesRead)
         beginObject(named: "outcomes")
         for outcome in Outcome.allCases { integer(.text(outcome.rawValue), counters[outcome]) }
@@ -164,6 +189,7 @@ extension JSONObjectWriter {
         integer("requests", counters.requests)
         integer("bytes_received", counters.bytesReceived)
         integer("bytes_stored", counters.bytesStored)
+        integer("variants_made", counters.variantsMade)
         string("started_at", summary.startedAt.description)
         milliseconds("elapsed_ms", summary.elapsed)
         decimal("entries_per_second", summary.perSecond(counters.entriesDone))
@@ -186,7 +212,8 @@ extension JSONObjectWriter {
 extension JSONObject {
     /// The last line of a report, and what `--summary json` prints.
     ///
-    /// - `type`: `"summary"`; `schema_version`: 1, of the whole report.
+    /// - `type`: `"summary"`; `schema_version`: 2, of the whole report. Version 1
+    ///   had neither `variants` nor `variants_made`; all that it had is as it was.
     /// - `entries`: entries read.
     /// - `outcomes`: an object with the count of every ``Outcome``, zeros included; they add up to
     ///   `entries`.
@@ -194,7 +221,8 @@ extension JSONObject {
     ///   reader never has to tell a missing member from a zero; they add up to `outcomes.failed`.
     /// - `known_failures`: entries that failed in an earlier run for the same reason, part of
     ///   `outcomes.failed`.
-    /// - `requests`, `bytes_received`, `bytes_stored`: numbers.
+    /// - `requests`, `bytes_received`, `bytes_stored`: numbers; `variants_made`: variants that the run
+    ///   stored, as many as have their bytes in `bytes_stored`.
     /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
     /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null when no time
     ///   passed.

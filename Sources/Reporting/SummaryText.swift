@@ -135,6 +135,10 @@ package struct SummaryText: Sendable {
             let requests = "\(counters.requests) \(counters.requests == 1 ? "request" : "requests")"
             var line = "  received \(ByteCount(max(0, counters.bytesReceived))) in \(requests)"
             line += ", stored \(ByteCount(max(0, counters.bytesStored)))"
+            if summary.hasSeveralVariants {
+                let count = counters.variantsMade
+                line += " in \(count) \(count == 1 ? "variant" : "variants")"
+            }
             // Without a download for each image that was stored the two have nothing to do with each other.
             if counters[.downloaded] > 0, counters[.derived] == 0, counters[.revalidated] == 0,
                 counters.bytesReceived > 0, counters.bytesStored > 0

@@ -3,15 +3,18 @@ internal import PrefetchModel
 
 /// Writes the lines of warm entries as ``JSONObjectWriter/append(_:pathPrefix:)`` does, byte for byte.
 ///
-/// All of them are one line with ten values changed. So the ordinary writer writes that line once a
-/// batch, and it is copied with the values of each entry in their places; a member that is the same in
-/// all of them needs nothing here.
+/// All of them are one line with ten values changed, and six more for each variant where there are
+/// several. So the ordinary writer writes that line once a batch, and it is copied with the values of
+/// each entry in their places; a member that is the same in all of them needs nothing here.
 struct WarmLineWriter: WarmLineWriting {
     /// As the ordinary writer has it.
     let pathPrefix: String
 
-    func lines(of entries: [WarmEntry], in batch: EntryBatch) -> WarmLines {
-        let form = LineForm(manifest: batch.manifest, pathPrefix: pathPrefix)
+    func lines(
+        of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch
+    ) -> WarmLines {
+        let form = LineForm(
+            manifest: batch.manifest, variants: variants, pathPrefix: pathPrefix)
         var ends: [Int] = []
         ends.reserveCapacity(batch.records.count)
         let bytes = batch.text.withUnsafeBytes { text in
@@ -111,12 +114,26 @@ private struct LineForm {
         case storedBytes = "bytes_stored"
         case format, width, height, sha256, path
         case expiresAt = "expires_at"
+
+        /// Those of a variant's object, and what stands there for the entry's own `bytes_stored`.
+        static let ofVariants: [(name: String, member: Member)] = [
+            (format.rawValue, format), (width.rawValue, width), (height.rawValue, height),
+            ("bytes", storedBytes), (sha256.rawValue, sha256), (path.rawValue, path),
+        ]
+    }
+
+    /// A place in the line.
+    private struct Value {
+        let range: Range<Int>
+        let member: Member
+        /// The position of the variant in whose object it stands; nil for the line's own.
+        var variant: Int?
     }
 
     /// Of an entry of the same manifest.
     private let bytes: [UInt8]
     /// In the order of the line.
-    private let values: [(range: Range<Int>, member: Member)]
+    private let values: [Value]
     /// What every path begins with, up to the folder of two digits, with the quotation mark.
     private let pathStart: [UInt8]
 
@@ -127,33 +144,50 @@ private struct LineForm {
     /// Of a line without its URL and its key.
     var mostOtherBytes: Int { bytes.count + values.count * LineForm.mostValueBytes }
 
-    init(manifest: String, pathPrefix: String) {
+    init(manifest: String, variants: VariantSet, pathPrefix: String) {
         let digest = [UInt8](repeating: 0, count: ContentDigest.byteCount).withUnsafeBytes {
             ContentDigest(bytes: $0)
         }
         guard let digest else { preconditionFailure("a digest has so many bytes") }
         let image = StoredImage(
             digest: digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1, size: ByteCount(1))
+        var result = EntryResult(
+            manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh, stored: image,
+            expiresAt: Timestamp(seconds: 1))
+        if variants.count > 1 {
+            result.variants = variants.map {
+                VariantResult($0, outcome: .fresh, stored: image)
+            }
+        }
         var json = JSONObjectWriter()
-        json.append(
-            EntryResult(
-                manifest: manifest, line: 1, url: "u", key: "k", outcome: .fresh, stored: image,
-                expiresAt: Timestamp(seconds: 1)), pathPrefix: pathPrefix)
+        json.append(result, pathPrefix: pathPrefix)
         let line = json.bytes
         bytes = line
-        values = Member.allCases.map { (LineForm.value(of: $0.rawValue, in: line), $0) }
-            .sorted { $0.0.lowerBound < $1.0.lowerBound }
+        var values = Member.allCases.map {
+            Value(range: LineForm.value(of: $0.rawValue, in: line), member: $0)
+        }.sorted { $0.range.lowerBound < $1.range.lowerBound }
+        for variant in result.variants.indices {
+            for (name, member) in Member.ofVariants {
+                let start = values.last?.range.upperBound ?? 0
+                values.append(
+                    Value(
+                        range: LineForm.value(of: name, in: line, from: start), member: member,
+                        variant: variant))
+            }
+        }
+        self.values = values
         let path = line[LineForm.value(of: Member.path.rawValue, in: line)]
         // Two digits and `/`, the digest, `.jpg` and a quotation mark.
         pathStart = Array(path.dropLast(3 + 2 * ContentDigest.byteCount + 5))
     }
 
-    /// Where the value of a member stands, quotation marks included.
+    /// Where the value of the first member of that name stands, quotation marks included.
     ///
     /// A comma before a quotation mark is never part of a text, since marks in texts are escaped.
-    private static func value(of name: String, in line: [UInt8]) -> Range<Int> {
+    private static func value(of name: String, in line: [UInt8], from first: Int = 0) -> Range<Int>
+    {
         let label = Array(",\"\(name)\":".utf8)
-        let found = line.indices.first { index in
+        let found = line.indices[first...].first { index in
             line[index] == label[0] && line[index...].starts(with: label)
         }
         guard let found else { preconditionFailure("a line has all members") }
@@ -173,21 +207,21 @@ private struct LineForm {
     ) {
         bytes.withUnsafeBytes { bytes in
             var start = 0
-            for (range, member) in values {
-                pen.write(UnsafeRawBufferPointer(rebasing: bytes[start..<range.lowerBound]))
-                switch member {
+            for value in values {
+                pen.write(UnsafeRawBufferPointer(rebasing: bytes[start..<value.range.lowerBound]))
+                switch value.member {
                 case .line: pen.write(line)
                 case .url: pen.write(texts.url)
                 case .key: pen.write(texts.key)
                 case .expiresAt: pen.write(time.bytes)
                 default:
-                    if let image = entry.image {
-                        write(member, of: image, with: &pen)
+                    if let image = entry.image(ofVariant: value.variant) {
+                        write(value.member, of: image, with: &pen)
                     } else {
                         pen.write(LineForm.null)
                     }
                 }
-                start = range.upperBound
+                start = value.range.upperBound
             }
             pen.write(UnsafeRawBufferPointer(rebasing: bytes[start...]))
         }
@@ -218,6 +252,14 @@ private struct LineForm {
             pen.write(UInt8(ascii: "\""))
         case .line, .url, .key, .expiresAt: preconditionFailure("no value of an image")
         }
+    }
+}
+
+extension WarmEntry {
+    /// That of the line itself without a position.
+    fileprivate func image(ofVariant position: Int?) -> StoredImage? {
+        guard let position else { return image }
+        return variantImages[variantImages.startIndex + position]
     }
 }
 

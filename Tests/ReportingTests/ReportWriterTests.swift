@@ -43,6 +43,50 @@ struct ReportWriterTests {
         }
     }
 
+    @Test func writesTheVariantsBehindTheFieldsOfTheFirst() throws {
+        try Samples.withTemporaryPath { path in
+            var result = try Samples.downloaded()
+            let digest = Samples.digestText
+            let image = try #require(result.stored)
+            let web = try #require(VariantName("web"))
+            result.variants = [
+                VariantResult(
+                    RequestedVariant(name: .main, recipe: Recipe()), outcome: .downloaded,
+                    stored: image),
+                VariantResult(
+                    RequestedVariant(name: web, recipe: Recipe(encoding: .jpeg, quality: 60)),
+                    outcome: .failed, reason: .unsupportedImage),
+                VariantResult(
+                    RequestedVariant(name: .original, recipe: Recipe(encoding: .original)),
+                    outcome: .fresh,
+                    stored: StoredImage(
+                        digest: image.digest, format: .png, widthInPixels: 1, heightInPixels: 2,
+                        size: ByteCount(3))),
+            ]
+            var writer = try ReportWriter(path: path, pathsIn: "/cache")
+            try writer.write(result)
+            try writer.write(Samples.failed(line: 3))
+            try writer.finish(Samples.summary())
+            let lines = try Samples.text(of: path).split(separator: "\n")
+            let variants = #"""
+                "redirects":2,"blocked_until":null,"variants":[\#
+                {"name":"main","recipe":"same;q=85;strip=safe","outcome":"downloaded",\#
+                "reason":null,"format":"jpeg","width":640,"height":427,"bytes":70122,\#
+                "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).jpg"},\#
+                {"name":"web","recipe":"jpeg;q=60;strip=safe","outcome":"failed",\#
+                "reason":"unsupported-image","format":null,"width":null,"height":null,\#
+                "bytes":null,"sha256":null,"path":null},\#
+                {"name":"original","recipe":"original","outcome":"fresh","reason":null,\#
+                "format":"png","width":1,"height":2,"bytes":3,\#
+                "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).png"}]}
+                """#
+            #expect(lines[0].hasSuffix(variants))
+            #expect(lines[0].contains(#""bytes_stored":70122,"format":"jpeg","width":640,"#))
+            #expect(lines[1].hasSuffix(#""redirects":null,"blocked_until":null}"#))
+            #expect(try Samples.objects(Samples.text(of: path)).count == 3)
+        }
+    }
+
     @Test func pathsAreAbsoluteOnDemand() throws {
         try Samples.withTemporaryPath { path in
             var writer = try ReportWriter(path: path, pathsIn: "/var/cache/images")
@@ -81,10 +125,10 @@ struct ReportWriterTests {
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
                 "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
-                "known_failures",
+                "known_failures", "variants_made",
             ])
         #expect(object["type"] as? String == "summary")
-        #expect(object["schema_version"] as? Int == 1)
+        #expect(object["schema_version"] as? Int == 2)
         #expect(object["outage"] is NSNull)
         let outcomes = try #require(object["outcomes"] as? [String: Int])
         #expect(Set(outcomes.keys) == Set(Outcome.allCases.map(\.rawValue)))
@@ -95,6 +139,7 @@ struct ReportWriterTests {
         #expect(Set(reasons.keys) == Set(FailureReason.allCases.map(\.rawValue)))
         #expect(reasons.values.reduce(0, +) == outcomes["failed"])
         #expect(reasons["http-status"] == 9)
+        #expect(object["variants_made"] as? Int == 2950)
         #expect(object["elapsed_ms"] as? Double == 4200)
         #expect(object["entries_per_second"] as? Double == 714.286)
         #expect(object["exit_status"] as? Int == 1)

@@ -48,6 +48,7 @@ enum Samples {
         counters.requests = 2963
         counters.bytesReceived = 236_000_000
         counters.bytesStored = 188_800_000
+        counters.variantsMade = 2950
         return RunSummary(
             counters: counters, startedAt: Timestamp(seconds: 1_795_239_436),
             elapsed: .milliseconds(4200), exitStatus: exitStatus,

@@ -27,6 +27,19 @@ struct SummaryTextTests {
         #expect(!text.render(Samples.summary()).contains("hint:"))
     }
 
+    @Test func countsVariantsWhereThereAreSeveral() {
+        var summary = Samples.summary()
+        summary.hasSeveralVariants = true
+        summary.counters.variantsMade = 5900
+        let head = "\n  received 225 MiB in 2963 requests, stored 180 MiB"
+        #expect(
+            SummaryText().render(summary).contains(
+                "\(head) in 5900 variants (80.0 % of received)\n"))
+        summary.counters.variantsMade = 1
+        #expect(
+            SummaryText().render(summary).contains("\(head) in 1 variant (80.0 % of received)\n"))
+    }
+
     @Test func isShortForAWarmCache() {
         var counters = RunCounters()
         counters.entriesRead = 1

@@ -51,9 +51,20 @@ struct WarmLineWriterTests {
         var warm: [WarmEntry] = []
     }
 
+    private static func variants(_ names: [String]) -> VariantSet {
+        let recipes = [Recipe(), Recipe(encoding: .original), Recipe(encoding: .jpeg, quality: 7)]
+        let variants = names.enumerated().compactMap { index, name in
+            VariantName(name).map { RequestedVariant(name: $0, recipe: recipes[index % 3]) }
+        }
+        return (try? VariantSet(variants)) ?? VariantSet(main: Recipe())
+    }
+
     /// Every text as URL and as key, every third entry not warm.
-    private static func batch(manifest: String) -> Batch {
+    private static func batch(
+        manifest: String, variants: VariantSet = WarmLineWriterTests.variants([])
+    ) -> Batch {
         var result = Batch(batch: EntryBatch(manifest: manifest))
+        var variantImages: [StoredImage?] = []
         for (index, url) in texts.enumerated() {
             for key in [url, texts[(index + 5) % texts.count]] {
                 let number = result.batch.records.count
@@ -73,11 +84,23 @@ struct WarmLineWriterTests {
                 }
                 let image = images[number % images.count]
                 let time = times[number % times.count]
-                result.warm.append(WarmEntry(number: number, image: image, expiresAt: time))
-                result.results.append(
-                    EntryResult(
-                        manifest: manifest, line: line, url: url, key: key, outcome: .fresh,
-                        stored: image, expiresAt: time))
+                var ordinary = EntryResult(
+                    manifest: manifest, line: line, url: url, key: key, outcome: .fresh,
+                    stored: image, expiresAt: time)
+                let first = variantImages.count
+                if variants.count > 1 {
+                    for (index, variant) in variants.enumerated() {
+                        let image = images[(number + index) % images.count]
+                        variantImages.append(image)
+                        ordinary.variants.append(
+                            VariantResult(variant, outcome: .fresh, stored: image))
+                    }
+                }
+                result.warm.append(
+                    WarmEntry(
+                        number: number, image: image, variantImages: variantImages[first...],
+                        expiresAt: time))
+                result.results.append(ordinary)
             }
         }
         return result
@@ -85,8 +108,15 @@ struct WarmLineWriterTests {
 
     @Test(arguments: manifests, ["", "/var/ca\"ch\u{e9}/"])
     func writesWhatTheOrdinaryWriterWrites(manifest: String, pathPrefix: String) {
-        let sample = WarmLineWriterTests.batch(manifest: manifest)
-        let lines = WarmLineWriter(pathPrefix: pathPrefix).lines(of: sample.warm, in: sample.batch)
+        for names in [[], ["main", "web"], ["a", "original", "z", "y"]] {
+            compare(WarmLineWriterTests.variants(names), manifest, pathPrefix)
+        }
+    }
+
+    private func compare(_ variants: VariantSet, _ manifest: String, _ pathPrefix: String) {
+        let sample = WarmLineWriterTests.batch(manifest: manifest, variants: variants)
+        let lines = WarmLineWriter(pathPrefix: pathPrefix).lines(
+            of: sample.warm, variants: variants, in: sample.batch)
         var all: [UInt8] = []
         for (number, result) in sample.results.enumerated() {
             var ordinary = JSONObjectWriter()
@@ -102,7 +132,8 @@ struct WarmLineWriterTests {
 
     @Test func aBatchWithoutWarmEntriesHasNoLines() {
         let sample = WarmLineWriterTests.batch(manifest: "m.txt")
-        let lines = WarmLineWriter(pathPrefix: "").lines(of: [], in: sample.batch)
+        let lines = WarmLineWriter(pathPrefix: "").lines(
+            of: [], variants: VariantSet(main: Recipe()), in: sample.batch)
         #expect(lines.bytes.isEmpty)
         #expect(lines[record: sample.batch.records.count - 1].isEmpty)
     }
@@ -111,7 +142,9 @@ struct WarmLineWriterTests {
     @Test(arguments: [1, 50])
     func linesStandInTheirOrderInTheReport(copies: Int) throws {
         let sample = WarmLineWriterTests.batch(manifest: "m.txt")
-        let lines = WarmLineWriter(pathPrefix: "").lines(of: sample.warm, in: sample.batch).bytes
+        let lines = WarmLineWriter(pathPrefix: "").lines(
+            of: sample.warm, variants: VariantSet(main: Recipe()), in: sample.batch
+        ).bytes
         let many = Array(repeatElement(lines, count: copies).joined())
         let text = try Samples.withTemporaryPath { path in
             var writer = try ReportWriter(path: path)
