@@ -12,11 +12,17 @@ import PrefetchModel
 /// - `header=NAME:VALUE`: a field for the entry's requests, in place of one of the run's with that
 ///   name; without VALUE it leaves the field out. VALUE is the rest of the field as it stands, UTF-8
 ///   without white space, and nothing in it is percent-decoded. `HeaderField.init(requestLine:)` has
-///   the names that are refused. At most 64 an entry, with 8 KiB in all.
+///   the names that are refused. At most 64 an entry, with 8 KiB in all;
+/// - `encode`: the format of the variant `main`, `same`, `jpeg`, `png` or `original`; the last is refused
+///   in a run that strips everything of it, as the flags are;
+/// - `quality`: the JPEG quality of the variant `main`, 1…100;
+/// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and
+///   no others. `encode` and `quality` need `main` among them.
 ///
 /// A `#` where a field would begin makes the rest of the line a comment.
 ///
-/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. The other fields of the design are refused by name until they do something.
+/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. `resize`, of the
+/// design, is refused by name until it does something.
 struct EntryFields {
     private(set) var priority: Priority?
     /// Where the value of `key` lies in the line.
@@ -25,11 +31,16 @@ struct EntryFields {
     private var attributes: [EntryAttribute] = []
     private var headers: [HeaderField] = []
     private var headerBytes = 0
+    private var variants = VariantFields()
 
-    /// What the record does not hold itself; nil without `ttl`, attributes and headers.
+    /// What the record does not hold itself; nil without any of it.
     var extras: EntryExtras? {
-        guard timeToLive != nil || !attributes.isEmpty || !headers.isEmpty else { return nil }
-        return EntryExtras(timeToLive: timeToLive, attributes: attributes, headers: headers)
+        guard
+            timeToLive != nil || !attributes.isEmpty || !headers.isEmpty || !variants.changesNothing
+        else { return nil }
+        return EntryExtras(
+            timeToLive: timeToLive, attributes: attributes, headers: headers,
+            encoding: variants.encoding, quality: variants.quality, variants: variants.selection)
     }
 
     private static let attributePrefix = "attr."
@@ -38,26 +49,29 @@ struct EntryFields {
     private static let maximumKeyBytes = 2048
     /// Names longer than this are not repeated in a message.
     private static let maximumShownBytes = 64
-    private static let laterFields: Set<String> = ["resize", "encode", "quality"]
+    private static let laterFields: Set<String> = ["resize"]
 
     /// Reads the fields from `first` on, where the text behind the URL begins.
     ///
     /// - Precondition: the line has no control byte but tabs.
     /// - Throws: a problem that names the first field that is not good.
-    init(_ line: UnsafeBufferPointer<UInt8>, from first: Int) throws(EntryBatch.Problem) {
+    init(
+        _ line: UnsafeBufferPointer<UInt8>, from first: Int, variants known: VariantSet?
+    ) throws(EntryBatch.Problem) {
         var index = first
         while true {
             while index < line.count, line[index].isBlank { index += 1 }
             // A comment goes to the end of the line.
-            guard index < line.count, line[index] != UInt8(ascii: "#") else { return }
+            guard index < line.count, line[index] != UInt8(ascii: "#") else { break }
             let start = index
             while index < line.count, !line[index].isBlank { index += 1 }
-            try add(line, start..<index)
+            try add(line, start..<index, known)
         }
+        if !variants.isEmpty { try variants.check(in: known) }
     }
 
     private mutating func add(
-        _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>
+        _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ known: VariantSet?
     ) throws(EntryBatch.Problem) {
         guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
             throw EntryFields.problem("text without '=' after the URL")
@@ -78,6 +92,8 @@ struct EntryFields {
             try addHeader(line[value])
         } else if name.starts(with: EntryFields.attributePrefix.utf8) {
             try addAttribute(name, line[value])
+        } else if let field = VariantFields.Field(name) {
+            try variants.add(field, line[value], in: known)
         } else {
             throw EntryFields.problemOfUnknown(name)
         }
@@ -191,7 +207,7 @@ struct EntryFields {
         return String(decoding: name, as: UTF8.self)
     }
 
-    private static func problem(_ message: String) -> EntryBatch.Problem {
+    static func problem(_ message: String) -> EntryBatch.Problem {
         EntryBatch.Problem(reason: .invalidEntry, message: message)
     }
 }

@@ -211,7 +211,7 @@ final class LineReading: @unchecked Sendable {
                 reason: .invalidEntry, message: "the line contains a control character")
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
-        let fields = try EntryFields(bytes, from: end)
+        let fields = try EntryFields(bytes, from: end, variants: options.variants)
         let url = UnsafeBufferPointer(rebasing: bytes[..<end])
         let (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         var keyRange = normalizedKey

@@ -1,3 +1,5 @@
+package import PrefetchModel
+
 /// How the lines of a manifest are written.
 package enum ManifestFormat: String, CaseIterable, Sendable {
     /// By the file: `text`, unless it begins like something that is no list of URLs.
@@ -12,6 +14,10 @@ package struct ManifestOptions: Sendable {
     /// An absolute `http` or `https` URL that relative entries resolve against (RFC 3986 §5);
     /// without it a relative entry is a bad line.
     package var baseURL: String?
+    /// The variants of the run that reads, which the fields `variants` and `encode` are checked against;
+    /// nil for a reader that makes none: it takes the fields if they are well written, and `variants`
+    /// picks nothing.
+    package var variants: VariantSet?
     /// The length of a line, line end excluded, up to which it is looked at; a longer one is a bad
     /// entry. Default 64 KiB; at least 1.
     package var maximumLineBytes: Int
@@ -26,12 +32,13 @@ package struct ManifestOptions: Sendable {
     package var readBytes: Int
 
     package init(
-        format: ManifestFormat = .auto, baseURL: String? = nil, maximumLineBytes: Int = 64 << 10,
-        maximumBatchEntries: Int = 4096, maximumBatchBytes: Int = 1 << 20,
-        readBytes: Int = 128 << 10
+        format: ManifestFormat = .auto, baseURL: String? = nil, variants: VariantSet? = nil,
+        maximumLineBytes: Int = 64 << 10, maximumBatchEntries: Int = 4096,
+        maximumBatchBytes: Int = 1 << 20, readBytes: Int = 128 << 10
     ) {
         self.format = format
         self.baseURL = baseURL
+        self.variants = variants
         self.maximumLineBytes = max(1, maximumLineBytes)
         self.maximumBatchEntries = max(1, maximumBatchEntries)
         self.maximumBatchBytes = min(max(1, maximumBatchBytes), 1 << 30)

@@ -14,7 +14,7 @@ extension GetCommand {
     func answerBatch() throws {
         let catalog = try cache.catalogOfImages()
         var entries = try ManifestSequence(
-            arguments: ["-"], options: input.manifestOptions)
+            arguments: ["-"], options: input.manifestOptions())
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         var counts = (all: 0, missing: 0)
         try writing {

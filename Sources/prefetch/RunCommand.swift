@@ -49,7 +49,9 @@ struct RunCommand: ParsableCommand {
 
     func run() throws {
         let signals = try watchSignals()
-        let reader = try ManifestSequence(arguments: manifests, options: input.manifestOptions)
+        let reader = try ManifestSequence(
+            arguments: manifests,
+            options: input.manifestOptions(variants: try storing.variantSet()))
         var configuration = try self.configuration(manifests: reader.names)
         try OpenFiles.require(RunConfiguration.leastDescriptors) {
             configuration.fit(toDescriptors: $0)
@@ -161,7 +163,7 @@ struct RunCommand: ParsableCommand {
         limits.apply(to: &configuration)
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
-        storing.apply(to: &configuration)
+        try storing.apply(to: &configuration)
         disk.apply(to: &configuration)
         result.apply(to: &configuration)
         return configuration

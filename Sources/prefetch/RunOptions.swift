@@ -37,7 +37,10 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    var manifestOptions: ManifestOptions { ManifestOptions(format: format, baseURL: baseURL) }
+    /// For a run the variants that it makes, which the entries are checked against.
+    func manifestOptions(variants: VariantSet? = nil) -> ManifestOptions {
+        ManifestOptions(format: format, baseURL: baseURL, variants: variants)
+    }
 }
 
 /// Flags of `run` about what starts when.

@@ -61,6 +61,24 @@ struct StoringOptions: ParsableArguments {
     var background = ColourArgument(.white)
 
     @Option(
+        name: .customLong("variant"),
+        help: ArgumentHelp(
+            """
+            Also keep each image in this form; repeatable. SPEC is a list like jpeg,q=60: \
+            \(StoringOptions.specificationItems). What it leaves out has that flag's default; the plain \
+            flags are for the variant main.
+            """, valueName: "name=spec"))
+    var variants: [String] = []
+
+    @Flag(
+        name: .customLong("store-original"),
+        help: """
+            Also keep the bytes as they came, as the variant original, from which others can be made \
+            later without a download.
+            """)
+    var storesOriginal = false
+
+    @Option(
         help: ArgumentHelp(
             """
             How --encode original checks images: decode them, or follow their structure, which is much \
@@ -75,7 +93,8 @@ struct StoringOptions: ParsableArguments {
         if let size = maximumStoredSize?.size, size.bytes < 1 {
             throw ValidationError("--max-stored-bytes must be at least 1")
         }
-        if check == .structure, encode != .original {
+        let variants = try variantSet()
+        if check == .structure, !variants.contains(where: { $0.recipe.encoding == .original }) {
             throw ValidationError("--check structure needs --encode original")
         }
         if strip == .all, encode == .original {
@@ -84,14 +103,74 @@ struct StoringOptions: ParsableArguments {
         }
     }
 
-    func apply(to configuration: inout RunConfiguration) {
+    func apply(to configuration: inout RunConfiguration) throws {
+        configuration.variants = try variantSet()
+        configuration.check = check
+    }
+
+    /// What is made of each image.
+    ///
+    /// - Throws: `ValidationError` for a variant that is not good; it names the flag.
+    func variantSet() throws -> VariantSet {
+        var requested = [RequestedVariant(name: .main, recipe: mainRecipe)]
+        requested += try variants.map(StoringOptions.variant)
+        if storesOriginal {
+            requested.append(
+                RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))
+        }
+        do throws(VariantSet.Problem) {
+            return try VariantSet(requested)
+        } catch {
+            switch error {
+            case .duplicate(.original) where storesOriginal:
+                throw ValidationError(
+                    "--store-original keeps the variant original, so --variant cannot have that name"
+                )
+            case .duplicate(let name):
+                throw ValidationError("--variant \(name) is given twice")
+            case .empty, .tooMany:
+                throw ValidationError(
+                    "--variant: a run keeps at most \(VariantSet.maximumCount) variants, with main")
+            }
+        }
+    }
+
+    private var mainRecipe: Recipe {
         var recipe = Recipe(encoding: encode, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = strip
         recipe.background = background.colour
         recipe.pngEffort = pngEffort
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
-        configuration.recipe = recipe
-        configuration.check = check
+        return recipe
+    }
+
+    private static let specificationItems =
+        "same, jpeg, png or original, q=, strip=, background=, max-bytes=, effort=, keep-larger"
+
+    private static func variant(_ text: String) throws -> RequestedVariant {
+        guard let equals = text.firstIndex(of: "=") else {
+            throw ValidationError("--variant takes NAME=SPEC, like web=jpeg,q=60, not '\(text)'")
+        }
+        let name = String(text[..<equals])
+        guard let variantName = VariantName(name) else {
+            throw ValidationError(
+                """
+                --variant: a name is 1 to \(VariantName.maximumBytes) letters, digits, '-', '_' or \
+                '.', the first a letter or digit, not '\(name)'
+                """)
+        }
+        guard variantName != .main else {
+            throw ValidationError(
+                "--variant main: that is the variant of the plain flags, like --encode and --quality"
+            )
+        }
+        do throws(Recipe.SpecificationProblem) {
+            return RequestedVariant(
+                name: variantName,
+                recipe: try Recipe(specification: String(text[text.index(after: equals)...])))
+        } catch {
+            throw ValidationError("--variant \(name): \(error.message)")
+        }
     }
 }
 

@@ -106,8 +106,6 @@ struct ManifestReaderTests {
         ("Attr.a=b", "unknown field 'Attr.a'"), ("TTL=5m", "unknown field 'TTL'"),
         ("resize=1x1", "field 'resize' is not supported yet"),
         ("resize=1x1", "field 'resize' is not supported yet"),
-        ("encode=png", "field 'encode' is not supported yet"),
-        ("quality=9", "field 'quality' is not supported yet"),
         ("word", "text without '=' after the URL"), ("=1", "an unknown field after the URL"),
         ("http://u:p@h/=1", "an unknown field after the URL"),
         ("key=\u{1}", "the line contains a control character"),

@@ -1,0 +1,97 @@
+import PrefetchModel
+
+/// The fields of a line about the variants of its image; see ``EntryFields``.
+struct VariantFields {
+    enum Field: String, CaseIterable {
+        case encode
+        case quality
+        case variants
+
+        init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
+            guard let field = Field.allCases.first(where: { name.elementsEqual($0.rawValue.utf8) })
+            else { return nil }
+            self = field
+        }
+    }
+
+    private(set) var encoding: Recipe.Encoding?
+    private(set) var quality: Int?
+    /// Nil for all of the run's variants, and where they are not known.
+    private(set) var selection: VariantSelection?
+    private var given: [Field] = []
+    /// Whether `variants` leaves `main` out.
+    private var lacksMain = false
+
+    var isEmpty: Bool { given.isEmpty }
+    /// Whether the entry is made as the run says.
+    var changesNothing: Bool { encoding == nil && quality == nil && selection == nil }
+
+    /// - Throws: when the field stood before, or its value is not good.
+    mutating func add(
+        _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>, in known: VariantSet?
+    ) throws(EntryBatch.Problem) {
+        guard !given.contains(field) else {
+            throw EntryFields.problem("duplicate field '\(field.rawValue)'")
+        }
+        given.append(field)
+        let text = String(decoding: value, as: UTF8.self)
+        switch field {
+        case .encode:
+            guard let encoding = Recipe.Encoding(rawValue: text) else {
+                throw EntryFields.problem("the encode is not same, jpeg, png or original")
+            }
+            self.encoding = encoding
+        case .quality:
+            guard let quality = Int(text), (1...100).contains(quality) else {
+                throw EntryFields.problem("the quality is not an integer within 1…100")
+            }
+            self.quality = quality
+        case .variants:
+            try addVariants(text, in: known)
+        }
+    }
+
+    private mutating func addVariants(
+        _ text: String, in known: VariantSet?
+    ) throws(EntryBatch.Problem) {
+        var names: Set<VariantName> = []
+        var picked: VariantSelection = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            // What is no name is not repeated: it may be half a URL with a password.
+            guard let name = VariantName(String(part)) else {
+                throw EntryFields.problem(
+                    "the variants are not names with commas between them, as in main,web")
+            }
+            guard names.count < VariantSet.maximumCount else {
+                throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
+            }
+            guard names.insert(name).inserted else {
+                throw EntryFields.problem("variant '\(name)' is named twice")
+            }
+            guard let known else { continue }
+            guard let position = known.position(of: name) else {
+                let others = known.map(\.name.text).joined(separator: ", ")
+                throw EntryFields.problem("unknown variant '\(name)': this run makes \(others)")
+            }
+            picked.insert(.position(position))
+        }
+        lacksMain = !names.contains(.main)
+        // Without a selection the entry needs no extras.
+        selection = known == nil || names.count == known?.count ? nil : picked
+    }
+
+    /// Looks at the fields together, when all have been read.
+    ///
+    /// - Throws: when they contradict each other or the run.
+    func check(in known: VariantSet?) throws(EntryBatch.Problem) {
+        if lacksMain, let field = given.first(where: { $0 != .variants }) {
+            throw EntryFields.problem(
+                "field '\(field.rawValue)' is for the variant main, which is not among the variants"
+            )
+        }
+        if encoding == .original, known?.main?.stripping == .all {
+            throw EntryFields.problem(
+                "encode=original strips nothing, so it cannot be combined with --strip all")
+        }
+    }
+}

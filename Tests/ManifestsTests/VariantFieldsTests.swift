@@ -1,0 +1,128 @@
+import PrefetchModel
+import Testing
+
+@testable import Manifests
+
+/// The fields `encode`, `quality` and `variants` of text lines.
+@Suite(.timeLimit(.minutes(5)))
+struct VariantFieldsTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private static func variants(stripping: Recipe.Stripping = .safe) throws -> VariantSet {
+        var main = Recipe()
+        main.stripping = stripping
+        let others = try ["web", "thumb"].map {
+            RequestedVariant(name: try #require(VariantName($0)), recipe: Recipe(encoding: .jpeg))
+        }
+        return try VariantSet([RequestedVariant(name: .main, recipe: main)] + others)
+    }
+
+    private func entry(_ fields: String, _ variants: VariantSet?) throws -> ReadEntry {
+        let options = ManifestOptions(variants: variants)
+        var reader = try ManifestReader(
+            path: folder.file("list", "http://a.b/ \(fields)\n".utf8), options: options)
+        let entries = try #require(try reader.nextBatch()).entries
+        #expect(entries.count == 1)
+        return try #require(entries.first)
+    }
+
+    @Test(
+        arguments: [
+            ("encode=same", EntryExtras(encoding: .same)),
+            ("encode=jpeg", EntryExtras(encoding: .jpeg)),
+            ("encode=png", EntryExtras(encoding: .png)),
+            ("encode=original", EntryExtras(encoding: .original)),
+            ("quality=1", EntryExtras(quality: 1)), ("quality=100", EntryExtras(quality: 100)),
+            ("quality=085", EntryExtras(quality: 85)),
+            ("encode=png quality=9", EntryExtras(encoding: .png, quality: 9)),
+            ("variants=main", EntryExtras(variants: .position(0))),
+            ("variants=web", EntryExtras(variants: .position(1))),
+            ("variants=thumb,main", EntryExtras(variants: [.position(0), .position(2)])),
+            (
+                "quality=9 variants=main,web ttl=0",
+                EntryExtras(
+                    timeToLive: .zero, quality: 9, variants: [.position(0), .position(1)])
+            ),
+            // The run's own set, so nothing has to be kept of it.
+            ("variants=web,thumb,main", nil),
+        ] as [(String, EntryExtras?)])
+    func readsFields(fields: String, extras: EntryExtras?) throws {
+        #expect(
+            try entry(fields, VariantFieldsTests.variants())
+                == ReadEntry(1, "http://a.b/", extras: extras))
+    }
+
+    static let encodeMessage = "the encode is not same, jpeg, png or original"
+    static let qualityMessage = "the quality is not an integer within 1…100"
+    static let listMessage = "the variants are not names with commas between them, as in main,web"
+    static let known = "this run makes main, web, thumb"
+
+    @Test(arguments: [
+        ("encode=", encodeMessage), ("encode=webp", encodeMessage), ("encode=JPEG", encodeMessage),
+        ("encode=jpeg,q=1", encodeMessage),
+        ("encode=" + String(repeating: "x", count: 60_000), encodeMessage),
+        ("quality=", qualityMessage), ("quality=0", qualityMessage),
+        ("quality=101", qualityMessage), ("quality=8.5", qualityMessage),
+        ("quality=" + String(repeating: "9", count: 60_000), qualityMessage),
+        ("variants=", listMessage), ("variants=main,", listMessage),
+        ("variants=,main", listMessage), ("variants=main,,web", listMessage),
+        ("variants=http://u:SECRET@h/", listMessage), ("variants=-web", listMessage),
+        ("variants=" + String(repeating: "n", count: 65), listMessage),
+        ("variants=large", "unknown variant 'large': \(known)"),
+        ("variants=main,Web", "unknown variant 'Web': \(known)"),
+        ("variants=web,main,web", "variant 'web' is named twice"),
+        ("encode=png encode=png", "duplicate field 'encode'"),
+        ("quality=1 ttl=1 quality=2", "duplicate field 'quality'"),
+        ("variants=web variants=main", "duplicate field 'variants'"),
+        (
+            "variants=web quality=9",
+            "field 'quality' is for the variant main, which is not among the variants"
+        ),
+        (
+            "encode=png variants=web,thumb",
+            "field 'encode' is for the variant main, which is not among the variants"
+        ),
+        ("Encode=png", "unknown field 'Encode'"), ("variant=web", "unknown field 'variant'"),
+        ("encode", "text without '=' after the URL"),
+    ])
+    func refusesFields(fields: String, message: String) throws {
+        let entry = try entry(fields, VariantFieldsTests.variants())
+        #expect(entry.problem == message)
+        #expect(entry.extras == nil)
+    }
+
+    @Test func aRunOfMainAloneKnowsNoOtherVariant() throws {
+        let alone = VariantSet(main: Recipe())
+        #expect(try entry("variants=main", alone) == ReadEntry(1, "http://a.b/"))
+        #expect(
+            try entry("variants=web", alone).problem
+                == "unknown variant 'web': this run makes main")
+    }
+
+    @Test func whereEverythingIsStrippedNoOriginalIsKept() throws {
+        let strict = try VariantFieldsTests.variants(stripping: .all)
+        #expect(
+            try entry("encode=original", strict).problem
+                == "encode=original strips nothing, so it cannot be combined with --strip all")
+        #expect(try entry("encode=png", strict).extras == EntryExtras(encoding: .png))
+    }
+
+    /// `get --batch` makes nothing, and reads the lists of every run.
+    @Test func aReaderThatMakesNoVariantsTakesAllNames() throws {
+        #expect(try entry("variants=any,name", nil) == ReadEntry(1, "http://a.b/"))
+        #expect(
+            try entry("encode=original variants=main,x", nil).extras
+                == EntryExtras(encoding: .original))
+        #expect(try entry("variants=a=b", nil).problem == VariantFieldsTests.listMessage)
+        let names = (1...65).map { "n\($0)" }
+        #expect(
+            try entry("variants=\(names.joined(separator: ","))", nil).problem
+                == "more than 64 variants")
+        #expect(
+            try entry("variants=\(names.dropLast().joined(separator: ","))", nil).problem == nil)
+    }
+}
