@@ -78,13 +78,6 @@ package enum EntryEnd: Sendable {
         package var remark = ""
 
         package static let nothing = Stored(variants: [], expiresAt: nil)
-
-        /// Bytes of what was made.
-        package var bytesStored: Int {
-            variants.reduce(0) { sum, end in
-                if case .made(let image) = end { sum + image.size.bytes } else { sum }
-            }
-        }
     }
 
     package struct Failed: Sendable {

@@ -63,8 +63,8 @@ struct Ledger {
     ) throws(FatalError) {
         if isKnown { counters.knownFailures += 1 }
         switch end {
-        case .stored(_, let stored): note(stored, made: true)
-        case .failed(let failed): note(failed.stored, made: true)
+        case .stored(_, let stored): note(stored)
+        case .failed(let failed): note(failed.stored)
         case .excluded, .cancelled: break
         }
         noteHost(of: machine, end)
@@ -73,8 +73,11 @@ struct Ledger {
         try finish(end.outcome, reason: end.reason) { result }
     }
 
-    private mutating func note(_ stored: EntryEnd.Stored, made: Bool) {
-        counters.bytesStored += stored.bytesStored
+    private mutating func note(_ stored: EntryEnd.Stored) {
+        for case .made(let image) in stored.variants {
+            counters.variantsMade += 1
+            counters.bytesStored += image.size.bytes
+        }
     }
 
     /// What an end says of the entry's host.

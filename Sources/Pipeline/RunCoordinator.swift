@@ -215,6 +215,7 @@ package final class RunCoordinator {
             counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
             exitStatus: exitStatus, cacheDirectory: settings.cacheDirectory)
         summary.outage = ledger.outages.first
+        summary.hasSeveralVariants = settings.variants.count > 1
         // What is damaged is not written to.
         if ending.fatal?.isDamage != true {
             attempt { () throws(FatalError) in try record(summary) }

@@ -3,9 +3,9 @@ internal import PrefetchModel
 
 /// Writes the lines of warm entries as ``JSONObjectWriter/append(_:pathPrefix:)`` does, byte for byte.
 ///
-/// All of them are one line with ten values changed, and six for each variant where there are several. So the ordinary writer writes that line once a
-/// batch, and it is copied with the values of each entry in their places; a member that is the same in
-/// all of them needs nothing here.
+/// All of them are one line with ten values changed, and six more for each variant where there are
+/// several. So the ordinary writer writes that line once a batch, and it is copied with the values of
+/// each entry in their places; a member that is the same in all of them needs nothing here.
 struct WarmLineWriter: WarmLineWriting {
     /// As the ordinary writer has it.
     let pathPrefix: String

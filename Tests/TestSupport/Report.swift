@@ -27,6 +27,8 @@ package struct Report: Sendable {
         package let contentType: String?
         package let redirects: Int?
         package let blockedUntil: String?
+        /// In the order of the line; empty where there is `main` alone.
+        package let variants: [Variant]
         /// Nil when nothing was decoded.
         package let decodeMilliseconds: Double?
         /// Nil when nothing was encoded.
@@ -38,6 +40,21 @@ package struct Report: Sendable {
         }
     }
 
+    /// What a line says of one of several variants.
+    package struct Variant: Equatable, Sendable {
+        package let name: String
+        package let recipe: String
+        package let outcome: String
+        package let reason: String?
+        package let format: String?
+        package let width: Int?
+        package let height: Int?
+        package let bytes: Int?
+        package let sha256: String?
+        /// Relative to the cache directory.
+        package let path: String?
+    }
+
     package struct Summary: Sendable {
         package let entries: Int
         /// Counts above zero, by outcome.
@@ -45,6 +62,7 @@ package struct Report: Sendable {
         /// Counts above zero, by reason.
         package let reasons: [String: Int]
         package let exitStatus: Int?
+        package let variantsMade: Int?
         package let outage: Outage?
 
         /// What the summary says of an outage.
@@ -84,7 +102,7 @@ package struct Report: Sendable {
             guard let object = Report.object(trimmed), object["type"] as? String == "summary" else {
                 throw Invalid(description: "this is no summary object: \(text)")
             }
-            guard object["schema_version"] as? Int == 1 else {
+            guard object["schema_version"] as? Int == 2 else {
                 throw Invalid(description: "the summary has another schema version: \(text)")
             }
             guard let entries = object["entries"] as? Int,
@@ -100,6 +118,7 @@ package struct Report: Sendable {
             self.outcomes = outcomes.filter { $0.value != 0 }
             self.reasons = reasons.filter { $0.value != 0 }
             exitStatus = object["exit_status"] as? Int
+            variantsMade = object["variants_made"] as? Int
             outage = (object["outage"] as? [String: Any]).flatMap(Outage.init)
         }
     }
@@ -184,6 +203,18 @@ package struct Report: Sendable {
             if entry.outcome == "downloaded", entry.path == nil || entry.sha256 == nil {
                 problems.append("line \(entry.line): downloaded without a path or digest")
             }
+            if let first = entry.variants.first,
+                first.sha256 != entry.sha256 || first.path != entry.path
+            {
+                problems.append("line \(entry.line): another image than that of its first variant")
+            }
+            for variant in entry.variants
+            where (variant.outcome == "failed") != (variant.reason != nil) {
+                // A blocked one says why it failed before.
+                if variant.outcome == "blacklisted" { continue }
+                problems.append(
+                    "line \(entry.line): \(variant.name) has a reason or has not failed")
+            }
             if !places.insert("\(entry.manifest):\(entry.line)").inserted {
                 problems.append("line \(entry.line): two results")
             }
@@ -214,6 +245,9 @@ extension Report.Entry {
             let url = object["url"] as? String, let key = object["key"] as? String,
             let outcome = object["outcome"] as? String
         else { return nil }
+        let variants = (object["variants"] as? [[String: Any]] ?? []).map(Report.Variant.init)
+        guard variants.allSatisfy({ $0 != nil }) else { return nil }
+        self.variants = variants.compactMap { $0 }
         self.manifest = manifest
         self.line = line
         self.url = url
@@ -238,5 +272,24 @@ extension Report.Entry {
         blockedUntil = object["blocked_until"] as? String
         decodeMilliseconds = object["decode_ms"] as? Double
         encodeMilliseconds = object["encode_ms"] as? Double
+    }
+}
+
+extension Report.Variant {
+    /// Nil unless it has the fields that every variant has.
+    fileprivate init?(_ object: [String: Any]) {
+        guard let name = object["name"] as? String, let recipe = object["recipe"] as? String,
+            let outcome = object["outcome"] as? String
+        else { return nil }
+        self.name = name
+        self.recipe = recipe
+        self.outcome = outcome
+        reason = object["reason"] as? String
+        format = object["format"] as? String
+        width = object["width"] as? Int
+        height = object["height"] as? Int
+        bytes = object["bytes"] as? Int
+        sha256 = object["sha256"] as? String
+        path = object["path"] as? String
     }
 }

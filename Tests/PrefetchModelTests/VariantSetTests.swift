@@ -1,0 +1,121 @@
+import PrefetchModel
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct VariantSetTests {
+    private static func variant(_ name: String, _ recipe: Recipe = Recipe()) throws
+        -> RequestedVariant
+    {
+        RequestedVariant(name: try #require(VariantName(name)), recipe: recipe)
+    }
+
+    private static func set(_ names: String...) throws -> VariantSet {
+        try VariantSet(names.map { try variant($0, Recipe(quality: $0.utf8.count)) })
+    }
+
+    @Test(arguments: [
+        "a", "Z", "0", "main", "original", "web-2x", "a_b.c", "9.", "a--", "Main",
+        String(repeating: "n", count: 64),
+    ])
+    func takesNames(text: String) throws {
+        #expect(try #require(VariantName(text)).text == text)
+        #expect(VariantName(text)?.description == text)
+    }
+
+    @Test(arguments: [
+        "", "-a", "_a", ".a", "a b", "a,b", "a=b", "a/b", "ä", "a\u{301}", "a\n", "a\0", "٣", "a%",
+        String(repeating: "n", count: 65),
+    ])
+    func refusesOtherNames(text: String) {
+        #expect(VariantName(text) == nil)
+    }
+
+    @Test func namesDifferByTheCaseOfLetters() throws {
+        #expect(VariantName("main") == .main)
+        #expect(VariantName("Main") != .main)
+        #expect(VariantName("original") == .original)
+        #expect(try VariantSetTests.set("web", "Web").count == 2)
+    }
+
+    @Test func mainComesFirstAndTheOthersKeepTheirOrder() throws {
+        let set = try VariantSetTests.set("z", "a", "main", "m")
+        #expect(set.map(\.name.text) == ["main", "z", "a", "m"])
+        #expect(set.map(\.recipe.quality) == [4, 1, 1, 1])
+        #expect(set.primary == set[0] && set.main == Recipe(quality: 4))
+        let other = try VariantSetTests.set("z", "a")
+        #expect(other.map(\.name.text) == ["z", "a"])
+        #expect(other.primary.name.text == "z" && other.main == nil)
+        for (position, variant) in set.enumerated() {
+            #expect(set.position(of: variant.name) == position)
+        }
+        #expect(other.position(of: .main) == nil)
+    }
+
+    @Test func aSetOfOneIsThatOfItsVariant() throws {
+        let recipe = Recipe(encoding: .png)
+        let set = VariantSet(main: recipe)
+        #expect(set.count == 1 && set.primary.name == .main && set.main == recipe)
+        #expect(try VariantSet([RequestedVariant(name: .main, recipe: recipe)]) == set)
+        var other = try VariantSetTests.set("main", "web")
+        other.setPrimaryRecipe(recipe)
+        #expect(other.main == recipe && other[1].recipe == Recipe(quality: 3))
+    }
+
+    @Test func whatIsNoSetIsRefused() throws {
+        #expect(throws: VariantSet.Problem.empty) { try VariantSet([]) }
+        #expect(throws: VariantSet.Problem.duplicate(try #require(VariantName("b")))) {
+            try VariantSetTests.set("main", "b", "c", "b", "main")
+        }
+        let most = try (1...64).map { try VariantSetTests.variant("v\($0)") }
+        let set = try VariantSet(most)
+        #expect(set.map(\.name) == most.map(\.name))
+        let more = most + [try VariantSetTests.variant("v65")]
+        #expect(throws: VariantSet.Problem.tooMany) { try VariantSet(more) }
+    }
+
+    @Test func entriesPickVariants() throws {
+        let set = try VariantSetTests.set("main", "web", "thumb")
+        func names(_ positions: Int...) -> [String] {
+            let selection = VariantSelection(positions.map { .position($0) })
+            return set.applying(EntryExtras(variants: selection)).map(\.name.text)
+        }
+        #expect(set.applying(EntryExtras()) == set)
+        #expect(names(0, 1, 2) == ["main", "web", "thumb"])
+        #expect(names(2, 0) == ["main", "thumb"])
+        #expect(names(2, 1) == ["web", "thumb"])
+        #expect(names(1) == ["web"])
+        #expect(names(0) == ["main"])
+        // None of the run's: no manifest says so.
+        #expect(names(7) == ["main", "web", "thumb"])
+        let most = try VariantSet((1...64).map { try VariantSetTests.variant("v\($0)") })
+        let last = most.applying(EntryExtras(variants: .position(63)))
+        #expect(last.map(\.name.text) == ["v64"])
+    }
+
+    @Test func encodingAndQualityOfAnEntryAreThoseOfMain() throws {
+        var recipe = Recipe(quality: 70, keepsLarger: true)
+        recipe.stripping = .all
+        let web = try VariantSetTests.variant("web", Recipe(encoding: .jpeg))
+        let set = try VariantSet([RequestedVariant(name: .main, recipe: recipe), web])
+        func main(_ encoding: Recipe.Encoding?, _ quality: Int?) -> String? {
+            let result = set.applying(EntryExtras(encoding: encoding, quality: quality))
+            #expect(result[1] == web)
+            return result.main?.canonicalText
+        }
+        #expect(main(nil, 40) == "same;q=40;strip=all;larger")
+        #expect(main(.jpeg, nil) == "jpeg;q=70;strip=all;larger")
+        #expect(main(.jpeg, 40) == "jpeg;q=40;strip=all;larger")
+        // As the flags have it.
+        #expect(main(.png, 40) == "png;strip=all;larger")
+        #expect(main(.original, 40) == "original")
+        let other = set.applying(
+            EntryExtras(encoding: .png, quality: 4, variants: .position(1)))
+        #expect(other == VariantSet(web))
+    }
+
+    @Test func extrasKnowWhetherTheyChangeVariants() {
+        #expect(!EntryExtras(timeToLive: .zero).changesVariants)
+        #expect(EntryExtras(encoding: .same).changesVariants)
+        #expect(EntryExtras(quality: 85).changesVariants)
+        #expect(EntryExtras(variants: .position(0)).changesVariants)
+    }
+}
