@@ -1,0 +1,276 @@
+import PrefetchModel
+import Scheduling
+import SeededRandom
+import Testing
+
+@testable import EntryLifecycle
+
+/// Entries that meet whatever may happen to them: each ends once, and by the rules of its run.
+@Suite struct EntryWalkTests {
+    @Test(arguments: 0..<8)
+    func everyWalkEndsInOneOutcome(seed: Int) {
+        var walk = Walk(seed: UInt64(seed))
+        var outcomes: [Outcome: Int] = [:]
+        for _ in 0..<5000 {
+            let (end, steps) = walk.run()
+            outcomes[end.outcome, default: 0] += 1
+            #expect(steps < 400)
+        }
+        // The walk gets everywhere.
+        for outcome in [Outcome.downloaded, .revalidated, .derived, .failed, .cancelled] {
+            #expect(outcomes[outcome, default: 0] > 50, "\(outcome): \(outcomes)")
+        }
+    }
+
+    /// Every pair of what is being done for an entry and what goes wrong then.
+    @Test func whateverRunsAndWhateverGoesWrong() {
+        for (name, machine) in Walk.places() {
+            for phase in RunPhase.allCases {
+                var ended = machine
+                #expect(ended.cancel().end?.outcome == .cancelled, "\(name), \(phase)")
+                ended = machine
+                #expect(ended.abort(Sample.failure).end?.reason == .connect, "\(name), \(phase)")
+                // What was begun before goes on to one end.
+                var walk = Walk(seed: 1)
+                for _ in 0..<50 {
+                    var going = machine
+                    let action = walk.happen(to: &going, in: phase)
+                    var (end, _) = walk.follow(action, &going, in: phase)
+                    if phase.isStopping, case .stored(let outcome, _) = end {
+                        #expect(outcome != .cancelled)
+                        end = .cancelled
+                    }
+                    if phase == .failed { #expect(going.attempts <= machine.attempts + 1) }
+                }
+            }
+        }
+    }
+
+    /// Nothing new is asked for by a run that stops.
+    @Test func aStoppingRunAsksForNothing() {
+        for phase in RunPhase.allCases where phase.isStopping {
+            for (name, machine) in Walk.places() where !machine.isWaiting {
+                var walk = Walk(seed: 2)
+                for _ in 0..<200 {
+                    var going = machine
+                    guard going.rest == nil else { continue }
+                    let action = walk.happen(to: &going, in: phase)
+                    switch action {
+                    case .ask, .queue, .moveOn, .forget(_, then: .queue):
+                        Issue.record("\(name) in \(phase): \(action.word)")
+                    default: break
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Answers what machines ask for with whatever may come.
+private struct Walk {
+    private var random: SplitMix
+    private let retries = 2
+
+    init(seed: UInt64) {
+        random = SplitMix(seed: seed)
+    }
+
+    /// Takes an entry from its list to its end.
+    mutating func run() -> (EntryEnd, steps: Int) {
+        let plans: [Entry.Plan] = [.fetch, .refresh(resource: 7), .derive(resource: 7)]
+        var machine = EntryMachine(Sample.entry(pick(plans)))
+        // Most runs are never stopped.
+        let stop = pick([Int.max, .max, .max, .max, 3, 10])
+        let phase = pick(RunPhase.allCases)
+        var action = turn(of: &machine)
+        var steps = 0
+        while true {
+            steps += 1
+            if case .finish(let end) = action { return (end, steps) }
+            action = react(to: action, &machine, in: steps >= stop ? phase : .running)
+        }
+    }
+
+    /// Goes on from an action to the end.
+    mutating func follow(
+        _ first: EntryAction, _ machine: inout EntryMachine, in phase: RunPhase
+    ) -> (EntryEnd, steps: Int) {
+        var action = first
+        var steps = 0
+        while true {
+            if case .finish(let end) = action { return (end, steps) }
+            steps += 1
+            action = react(to: action, &machine, in: phase)
+        }
+    }
+
+    private mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[Int(random.next() % UInt64(elements.count))]
+    }
+
+    private mutating func context(_ phase: RunPhase) -> EntryContext {
+        Sample.context(phase, retries: retries)
+    }
+
+    private mutating func turn(of machine: inout EntryMachine) -> EntryAction {
+        if case .derive = machine.entry.plan, machine.isWaiting {
+            return machine.startDeriving(at: Sample.now)
+        }
+        return pick([true, true, true, true, true, false])
+            ? machine.start(position: 1, at: Sample.now)
+            : machine.giveUp(.connect, "h is down", at: Sample.now)
+    }
+
+    private mutating func react(
+        to action: EntryAction, _ machine: inout EntryMachine, in phase: RunPhase
+    ) -> EntryAction {
+        switch action {
+        case .finish, .forget:
+            if case .forget(_, let next) = action { return next }
+            return action
+        case .queue, .moveOn:
+            // What waits is cancelled by a run that stops.
+            return phase.isStopping ? machine.cancel() : turn(of: &machine)
+        case .lookUp, .ask, .process, .keepPart, .write:
+            return happen(to: &machine, in: phase)
+        }
+    }
+
+    /// Lets the next thing happen that may come in the machine's state.
+    mutating func happen(to machine: inout EntryMachine, in phase: RunPhase) -> EntryAction {
+        let context = context(phase)
+        switch machine.state {
+        case .waiting, .queued:
+            return phase.isStopping ? machine.cancel() : turn(of: &machine)
+        case .lookingUp:
+            return machine.lookedUp(findings(), in: context)
+        case .asking(_, _, let inquiry):
+            return respond(to: inquiry, &machine, context)
+        case .savingPart:
+            return machine.partSaved(pick([nil, Sample.part]), in: context)
+        case .processing(_, let journey, let processing):
+            return machine.processed(
+                result(of: processing, journey, keeps: phase), in: context)
+        case .committing:
+            return pick([true, true, true, false])
+                ? machine.committed() : machine.abort(AttemptFailure(.disk, "full"))
+        case .ended:
+            preconditionFailure("nothing happens to an entry that has ended")
+        }
+    }
+
+    private mutating func findings() -> Findings {
+        let copies: [StoredCopy?] = [
+            nil, Sample.copy(), Sample.copy(kept: [true, false]),
+            Sample.copy(kept: [false, false], original: true),
+            Sample.copy(kept: [true, false], original: true),
+            Sample.copy(permanentTarget: "http://other/1", responseURL: "http://other/1"),
+        ]
+        return Findings(copy: pick(copies), part: pick([nil, nil, Sample.part]))
+    }
+
+    private mutating func respond(
+        to inquiry: Inquiry, _ machine: inout EntryMachine, _ context: EntryContext
+    ) -> EntryAction {
+        let kept = machine.keptImages.map { _ in pick([true, true, true, false]) }
+        func answered(_ answer: Answer) -> EntryAction {
+            machine.answered(answer, cost: Sample.cost, kept: kept, in: context)
+        }
+        switch pick(Array(0..<10)) {
+        case 0, 1: return answered(Sample.answer(200, .received(gap: 0)))
+        case 2 where inquiry.part != nil:
+            return answered(Sample.answer(206, .received(gap: inquiry.part?.count ?? 0)))
+        case 3 where !inquiry.conditions.isEmpty:
+            // Of the copy, or of another response.
+            let tag = pick(["\"e\"", "\"other\""])
+            return answered(
+                Sample.answer(304, fields: [HeaderField(name: "ETag", value: tag)]))
+        case 4:
+            let target = RequestURL(
+                normalized: "http://\(pick(["h", "other"]))/\(pick([1, 2, 3, 4, 5]))")
+            return answered(Sample.answer(pick([301, 302]), redirect: .to(target)))
+        case 5: return answered(Sample.answer(pick([206, 304, 404, 416, 429, 500])))
+        case 6:
+            return machine.refused(
+                Sample.answer(200), cost: Sample.cost, in: context)
+        case 7:
+            return machine.transferCancelled(
+                leaving: pick([nil, Sample.broken]), cost: Sample.cost, in: context)
+        case 8:
+            let fields = [HeaderField(name: "Cache-Control", value: "no-store")]
+            return answered(Sample.answer(200, .received(gap: 0), fields: fields))
+        default:
+            return machine.broke(
+                Sample.brokenTransfer(
+                    pick([.connect, .interrupted, .timeout, .tls, .tooLarge]),
+                    leaving: pick([nil, Sample.broken])),
+                cost: Sample.cost, in: context)
+        }
+    }
+
+    private mutating func result(
+        of processing: Processing, _ journey: Journey, keeps phase: RunPhase
+    ) -> ProcessingResult {
+        let failures: [ProcessingResult] = [
+            .failed(AttemptFailure(.corruptImage, "cut")),
+            .failed(AttemptFailure(.interrupted, "cut")), .cancelled,
+            .fatal(AttemptFailure(.disk, "full")),
+        ]
+        let halfMade = ProcessingResult.made(
+            [.made(Sample.image(3)), .failed(AttemptFailure(.internal, "no"))],
+            source: Sample.source)
+        switch processing.source {
+        case .refusal:
+            return pick([.failed(AttemptFailure(.notAnImage, "text")), failures[3]])
+        case .original:
+            return pick(
+                failures + [
+                    Sample.made, halfMade, .originalDamaged,
+                    .underivable(AttemptFailure(.tooLarge, "big")),
+                ])
+        case .body:
+            let isComplete = journey.findings.copy?.isComplete == true
+            return pick(
+                failures + [Sample.made, Sample.made, halfMade, .partDamaged]
+                    + (isComplete ? [.unchanged] : []))
+        }
+    }
+
+    /// A machine in each of its states.
+    static func places() -> [(String, EntryMachine)] {
+        let context = Sample.context(retries: 1)
+        let whole = Findings(copy: Sample.copy(kept: [false, false], original: true))
+        var places: [(String, EntryMachine)] = [("waiting", EntryMachine(Sample.entry()))]
+        var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
+        _ = machine.start(position: 1, at: Sample.now)
+        places.append(("looking up", machine))
+        machine = EntryMachine(Sample.entry())
+        _ = machine.giveUp(.connect, "h is down", at: Sample.now)
+        places.append(("giving up", machine))
+        places.append(("asking", .asking()))
+        machine = .asking()
+        _ = machine.broke(Sample.brokenTransfer(.connect), cost: Sample.cost, in: context)
+        places.append(("waiting for a retry", machine))
+        machine = .asking()
+        _ = machine.broke(
+            Sample.brokenTransfer(leaving: Sample.broken), cost: Sample.cost, in: context)
+        places.append(("saving a part", machine))
+        machine = .asking()
+        _ = machine.transferCancelled(
+            leaving: Sample.broken, cost: Sample.cost, in: context)
+        places.append(("saving a part of a cancelled transfer", machine))
+        places.append(("decoding", .processing(Findings(copy: Sample.copy()))))
+        machine = EntryMachine(Sample.entry(.derive(resource: 7)))
+        _ = machine.startDeriving(at: Sample.now)
+        places.append(("looking up an original", machine))
+        _ = machine.lookedUp(whole, in: context)
+        places.append(("deriving", machine))
+        machine = .asking()
+        _ = machine.refused(Sample.answer(200), cost: Sample.cost, in: context)
+        places.append(("dropping", machine))
+        machine = .processing()
+        _ = machine.processed(Sample.made)
+        places.append(("committing", machine))
+        return places
+    }
+}

@@ -1,0 +1,149 @@
+import HTTPSemantics
+import PrefetchModel
+import Scheduling
+
+@testable import EntryLifecycle
+
+/// Values for machines: an entry that asks for two variants.
+enum Sample {
+    static let url = RequestURL(normalized: "http://h/1")
+    static let now = ContinuousClock.now
+    static let cost = TransferCost(bytesReceived: 10, elapsed: .milliseconds(5))
+    static let time = Timestamp(milliseconds: 1_000_000)
+    static let failure = AttemptFailure(.connect, "refused")
+
+    static func entry(
+        _ plan: Entry.Plan = .fetch, url: RequestURL = url, extras: EntryExtras? = nil
+    ) -> Entry {
+        Entry(
+            manifest: "m.txt", line: 1, url: url, key: url.text, priority: .normal, plan: plan,
+            extras: extras, queuedAt: now)
+    }
+
+    private static func digest(_ byte: UInt8) -> ContentDigest {
+        let text = String(repeating: String(UnicodeScalar(UInt8(ascii: "0") + byte)), count: 64)
+        guard let digest = ContentDigest(hexadecimal: text) else {
+            preconditionFailure("64 digits are a digest")
+        }
+        return digest
+    }
+
+    static func image(_ byte: UInt8) -> StoredImage {
+        StoredImage(
+            digest: digest(byte),
+            format: .jpeg, widthInPixels: 2, heightInPixels: 1, size: ByteCount(100))
+    }
+
+    static let source = SourceImage(
+        digest: digest(9), format: .jpeg,
+        widthInPixels: 2, heightInPixels: 1, size: ByteCount(500))
+
+    /// - Parameter kept: whether each of the two variants is there.
+    static func copy(
+        kept: [Bool] = [true, true], original: Bool = false, permanentTarget: String? = nil,
+        responseURL: String? = nil
+    ) -> StoredCopy {
+        StoredCopy(
+            resource: 7, url: url.text, responseURL: responseURL ?? url.text,
+            permanentTarget: permanentTarget.map { RequestURL(normalized: $0) },
+            response: StoredResponse(entityTag: "\"e\""), fetchedAt: time,
+            expiresAt: time.advanced(by: .seconds(10)), sourceDigest: source.digest,
+            kept: kept.enumerated().map { position, isThere in
+                isThere
+                    ? StoredCopy.Kept(image: image(UInt8(position + 1)), isNamed: true) : nil
+            }, original: original ? image(8) : nil, isOriginalWhole: original)
+    }
+
+    static let part = PartialBody(
+        url: url.text, count: 2 << 20, validator: .entityTag("\"e\""), total: 3 << 20)
+
+    static func answer(
+        _ status: Int, _ body: Answer.Body = .none, redirect: Answer.Redirect = .none,
+        fields: [HeaderField] = [HeaderField(name: "ETag", value: "\"e\"")]
+    ) -> Answer {
+        Answer(
+            status: status, fields: fields, receivedAt: time, body: body, redirect: redirect)
+    }
+
+    static let broken = BrokenAnswer(
+        fields: [HeaderField(name: "ETag", value: "\"e\"")], receivedAt: time, count: 2 << 20,
+        gap: 0)
+
+    static func brokenTransfer(
+        _ reason: FailureReason = .interrupted, leaving broken: BrokenAnswer? = nil
+    ) -> BrokenTransfer {
+        BrokenTransfer(
+            failure: AttemptFailure(reason, "broke"), httpStatus: nil, curlCode: 56,
+            broken: broken)
+    }
+
+    static let made = ProcessingResult.made(
+        [.made(image(3)), .made(image(4))], source: source)
+
+    /// - Parameter retries: of each entry.
+    static func context(
+        _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false
+    ) -> EntryContext {
+        var rules = EntryRules()
+        rules.isOffline = isOffline
+        return EntryContext(rules: rules, phase: phase) { reason, status, attempts in
+            RetryPolicy.isRetried(reason, httpStatus: status) && attempts <= retries
+                ? .retry(after: .seconds(1)) : .final
+        }
+    }
+}
+
+extension EntryMachine {
+    /// One whose request is on the wire.
+    static func asking(
+        _ findings: Findings = .nothing, plan: Entry.Plan = .fetch,
+        _ context: EntryContext = Sample.context()
+    ) -> EntryMachine {
+        var machine = EntryMachine(Sample.entry(plan))
+        _ = machine.start(position: 1, at: Sample.now)
+        _ = machine.lookedUp(findings, in: context)
+        return machine
+    }
+
+    /// One whose body is with the codec workers.
+    static func processing(_ findings: Findings = .nothing) -> EntryMachine {
+        var machine = asking(findings, plan: .refresh(resource: 7))
+        _ = machine.answered(
+            Sample.answer(200, .received(gap: 0)), cost: Sample.cost, kept: [],
+            in: Sample.context())
+        return machine
+    }
+
+    mutating func processed(
+        _ result: ProcessingResult, in context: EntryContext = Sample.context()
+    ) -> EntryAction {
+        processed(result, decode: .milliseconds(1), encode: nil, remark: "", in: context)
+    }
+}
+
+extension EntryAction {
+    /// What it is, in a word or two, for tables.
+    var word: String {
+        switch self {
+        case .lookUp: "look up"
+        case .ask(let inquiry):
+            "ask"
+                + (inquiry.conditions.isEmpty ? "" : " if changed")
+                + (inquiry.part == nil ? "" : " for the rest")
+        case .queue(.next): "queue"
+        case .queue(.retry): "retry"
+        case .moveOn: "move on"
+        case .process(.body): "decode"
+        case .process(.original): "derive"
+        case .process(.refusal): "drop"
+        case .keepPart: "keep part"
+        case .write(.body): "write body"
+        case .write(.resource(_, let validation, let variants)):
+            "write" + (validation == nil ? "" : " validation") + " \(variants.count)"
+        case .forget(_, let next): "forget, \(next.word)"
+        case .finish(let end): end.reason?.rawValue ?? end.outcome.rawValue
+        }
+    }
+
+    var end: EntryEnd? { if case .finish(let end) = self { end } else { nil } }
+}
