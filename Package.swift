@@ -27,7 +27,6 @@ let package = Package(
     // in the repository. Those in the command have no dependencies of their own; NIO serves tests.
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
@@ -37,8 +36,8 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Manifests", "Pipeline",
-                "PrefetchModel", "Reporting", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Hashing", "Manifests",
+                "Pipeline", "PrefetchModel", "Reporting", "URLParsing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -51,8 +50,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CZlib", "CacheStorage", "Codecs", "HTTPSemantics", "PrefetchModel",
-                "Scheduling", "Transfers", "URLParsing",
+                "CLinux", "CZlib", "CacheStorage", "Codecs", "HTTPSemantics", "Hashing",
+                "PrefetchModel", "Scheduling", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -77,12 +76,11 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
-            dependencies: [
-                "CCrash", "CCrypto", "CLinux", "PrefetchModel",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ],
+            dependencies: ["CCrash", "CLinux", "Hashing", "PrefetchModel", "SQLite"],
             swiftSettings: strict),
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        .target(
+            name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(name: "Reporting", dependencies: ["PrefetchModel"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
         // The commit, which `prefetch --version` tells.
@@ -90,7 +88,7 @@ let package = Package(
         .plugin(name: "CommitRecorder", capability: .buildTool()),
 
         .testTarget(
-            name: "CacheStorageTests", dependencies: ["CacheStorage", "PrefetchModel"],
+            name: "CacheStorageTests", dependencies: ["CacheStorage", "Hashing", "PrefetchModel"],
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",
@@ -112,7 +110,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PipelineTests",
-            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Scheduling", "Transfers"],
+            dependencies: [
+                "CacheStorage", "Hashing", "Pipeline", "PrefetchModel", "Scheduling", "Transfers",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "PrefetchModelTests", dependencies: ["PrefetchModel", "SeededRandom"],
@@ -120,6 +120,8 @@ let package = Package(
         .testTarget(
             name: "ReportingTests", dependencies: ["PrefetchModel", "Reporting", "SeededRandom"],
             swiftSettings: strict),
+        .testTarget(
+            name: "SQLiteTests", dependencies: ["SQLite"], swiftSettings: strict),
         .testTarget(
             name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling", "SeededRandom"],
             swiftSettings: strict),
@@ -178,6 +180,8 @@ let package = Package(
             ]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///

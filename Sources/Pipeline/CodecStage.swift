@@ -1,5 +1,6 @@
 import CacheStorage
 import Codecs
+import Hashing
 import PrefetchModel
 import Transfers
 

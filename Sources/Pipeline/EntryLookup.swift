@@ -1,5 +1,6 @@
 import CacheStorage
 import HTTPSemantics
+import Hashing
 import PrefetchModel
 import Scheduling
 
