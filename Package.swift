@@ -23,20 +23,21 @@ let package = Package(
         // Preloaded by Scripts/torture.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
+    // By exact version: a command should build the same tomorrow, and Package.resolved is not kept
+    // in the repository. Those in the command have no dependencies of their own; NIO serves tests.
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
-        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
     ],
     targets: [
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CachePolicy", "CacheStorage", "Manifests",
-                "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CachePolicy", "CacheStorage", "Hashing",
+                "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict),
@@ -50,7 +51,8 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
-                "EntryQueue", "HTTPSemantics", "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
+                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling", "Threading",
+                "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -76,11 +78,12 @@ let package = Package(
         .target(
             name: "CacheStorage",
             dependencies: [
-                "CCrash", "CCrypto", "CLinux", "PrefetchModel", "Threading",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                "CCrash", "CLinux", "Hashing", "PrefetchModel", "SQLite", "Threading",
             ],
             swiftSettings: strict),
+        .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
+        .target(
+            name: "Hashing", dependencies: ["CCrypto", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Reporting", dependencies: ["PrefetchModel", "Threading"], swiftSettings: strict),
         .target(name: "PrefetchModel", swiftSettings: strict),
@@ -104,7 +107,7 @@ let package = Package(
 
         .testTarget(
             name: "CacheStorageTests",
-            dependencies: ["CacheStorage", "PrefetchModel", "Threading"],
+            dependencies: ["CacheStorage", "Hashing", "PrefetchModel", "Threading"],
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",
@@ -139,8 +142,8 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "CacheStorage", "EntryLifecycle", "EntryQueue", "Pipeline", "PrefetchModel",
-                "Scheduling", "SeededRandom", "Threading", "Transfers",
+                "CacheStorage", "EntryLifecycle", "EntryQueue", "Hashing", "Pipeline",
+                "PrefetchModel", "Scheduling", "SeededRandom", "Threading", "Transfers",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -150,6 +153,8 @@ let package = Package(
             name: "ReportingTests",
             dependencies: ["PrefetchModel", "Reporting", "SeededRandom", "Threading"],
             swiftSettings: strict),
+        .testTarget(
+            name: "SQLiteTests", dependencies: ["SQLite"], swiftSettings: strict),
         .testTarget(
             name: "SchedulingTests", dependencies: ["PrefetchModel", "Scheduling", "SeededRandom"],
             swiftSettings: strict),
@@ -210,6 +215,8 @@ let package = Package(
             ]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 /// The table `attribute`, for the commands.
 package struct AttributeStore: Sendable {
@@ -30,22 +30,22 @@ package struct AttributeStore: Sendable {
             guard let resource = try AttributeStore.resource(key: key, in: database) else {
                 return nil
             }
-            try database.execute(
-                sql: "DELETE FROM attribute WHERE resource_id = ? AND name = ?",
-                arguments: [resource, name])
-            return database.changesCount > 0
+            try Statement(
+                database, sql: "DELETE FROM attribute WHERE resource_id = ? AND name = ?"
+            ).execute(.integer(resource), .text(name))
+            return database.changes > 0
         }
     }
 
-    static func resource(key: String, in database: Database) throws -> Int64? {
-        try PreparedStatement(database, sql: "SELECT id FROM resource WHERE key = ?")
+    static func resource(key: String, in database: Connection) throws -> Int64? {
+        try Statement(database, sql: "SELECT id FROM resource WHERE key = ?")
             .first(.text(key)) { try $0.integer(0) }
     }
 
     static func put(
-        _ attribute: EntryAttribute, resource: Int64, in database: Database
+        _ attribute: EntryAttribute, resource: Int64, in database: Connection
     ) throws {
-        try PreparedStatement(
+        try Statement(
             database,
             sql: """
                 INSERT INTO attribute (resource_id, name, value) VALUES (?1, ?2, ?3)
@@ -54,8 +54,8 @@ package struct AttributeStore: Sendable {
         ).execute(.integer(resource), .text(attribute.name), .blob(attribute.value))
     }
 
-    static func fetch(resource: Int64, in database: Database) throws -> [EntryAttribute] {
-        try PreparedStatement(
+    static func fetch(resource: Int64, in database: Connection) throws -> [EntryAttribute] {
+        try Statement(
             database, sql: "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name"
         ).all(.integer(resource)) {
             EntryAttribute(storedName: try $0.text(0), value: try $0.blob(1))
@@ -64,9 +64,9 @@ package struct AttributeStore: Sendable {
 
     /// Nil when the resource has no attribute of that name.
     static func value(
-        _ name: String, resource: Int64, in database: Database
+        _ name: String, resource: Int64, in database: Connection
     ) throws -> [UInt8]? {
-        try PreparedStatement(
+        try Statement(
             database, sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?"
         ).first(.integer(resource), .text(name)) { try $0.blob(0) }
     }

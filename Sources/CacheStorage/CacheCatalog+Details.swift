@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 // What `attr` and `failed` read.
 
@@ -7,7 +7,7 @@ extension CacheCatalog {
     /// The resource of a key, or nil when the cache has no such key.
     package func resource(of key: String) throws(StorageError) -> Resource? {
         try database.read("looking up") { database in
-            try PreparedStatement(
+            try Statement(
                 database, sql: "SELECT id, key, url, host FROM resource WHERE key = ?"
             ).first(.text(key)) {
                 Resource(
@@ -48,7 +48,7 @@ extension CacheCatalog {
         }
     }
 
-    static func failure(of resource: Resource, in database: Database) throws -> FailureRecord? {
+    static func failure(of resource: Resource, in database: Connection) throws -> FailureRecord? {
         let record = try failure(of: resource.key, in: database)
         return record?.url == resource.url ? record : nil
     }
@@ -57,7 +57,7 @@ extension CacheCatalog {
     package func failure(ofURL url: String) throws(StorageError) -> FailureRecord? {
         if let record = try failure(of: url), record.url == url { return record }
         return try database.read("looking up a failure") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     SELECT \(FailureRecord.columns) FROM failure WHERE url = ? AND url <> key
@@ -67,8 +67,8 @@ extension CacheCatalog {
         }
     }
 
-    private static func failure(of key: String, in database: Database) throws -> FailureRecord? {
-        try PreparedStatement(
+    private static func failure(of key: String, in database: Connection) throws -> FailureRecord? {
+        try Statement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?"
         ).first(.text(key)) { try FailureRecord($0) } ?? nil
     }
@@ -78,7 +78,7 @@ extension CacheCatalog {
     /// The rows are streamed: memory stays flat however many there are.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try stream("listing failures", to: body) { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database, sql: "SELECT \(FailureRecord.columns) FROM failure ORDER BY key")
             return {
                 while try rows.step() {

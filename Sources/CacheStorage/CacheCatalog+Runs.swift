@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 // What `history` and `stats` read.
 
@@ -37,14 +37,13 @@ extension CacheCatalog {
         }
     }
 
-    static func runs(limit: Int?, holder: LockHolder?, in database: Database) throws -> [Run] {
-        let rows = try PreparedStatement(
+    static func runs(limit: Int?, holder: LockHolder?, in database: Connection) throws -> [Run] {
+        let rows = try Statement(
             database,
             sql: """
                 SELECT id, started_at, ended_at, exit_status, manifest FROM run
                 ORDER BY id DESC LIMIT ?
                 """)
-        defer { rows.reset() }
         try rows.bind(.integer(limit.map(Int64.init) ?? -1), at: 1)
         var runs: [Run] = []
         while try rows.step() {
@@ -72,8 +71,8 @@ extension CacheCatalog {
     }
 
     /// The counts in a row's JSON object, none of them negative; empty for a text that is none.
-    private static func counters(of run: Int64, in database: Database) throws -> [String: Int] {
-        let members = try PreparedStatement(
+    private static func counters(of run: Int64, in database: Connection) throws -> [String: Int] {
+        let members = try Statement(
             database,
             sql: """
                 SELECT member.key, member.value FROM run,

@@ -1,6 +1,7 @@
-internal import GRDB
 import Glibc
+package import Hashing
 package import PrefetchModel
+internal import SQLite
 
 /// Reads the cache for people and scripts: what `get`, `list`, `stats`, `attr` and `failed` show.
 package struct CacheCatalog: Sendable {
@@ -85,7 +86,7 @@ package struct CacheCatalog: Sendable {
     /// The variants of each key, the newest first; none for a key that is not there.
     package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database,
                 sql: """
                     SELECT \(CacheCatalog.columns)
@@ -102,7 +103,7 @@ package struct CacheCatalog: Sendable {
     /// another text; of several the one that was validated last. Nil without any.
     package func key(ofURL url: String) throws(StorageError) -> String? {
         try database.read("looking up") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     SELECT key FROM resource WHERE url = ? AND url <> key
@@ -125,8 +126,8 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    private static func items(_ database: Database) throws -> () throws -> Item? {
-        let rows = try PreparedStatement(
+    private static func items(_ database: Connection) throws -> () throws -> Item? {
+        let rows = try Statement(
             database,
             sql: """
                 SELECT \(columns)
@@ -140,7 +141,7 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    private static func itemsWithDetails(_ database: Database) throws -> () throws -> Item? {
+    private static func itemsWithDetails(_ database: Connection) throws -> () throws -> Item? {
         let next = try itemsWithAttributes(database)
         guard try FailureLog.isAny(in: database) else { return next }
         return {
@@ -150,10 +151,10 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    static func itemsWithAttributes(_ database: Database) throws -> () throws -> Item? {
+    static func itemsWithAttributes(_ database: Connection) throws -> () throws -> Item? {
         // One row an attribute, and one for a variant without any. Three primary keys are in this
         // order already, so nothing is sorted.
-        let rows = try PreparedStatement(
+        let rows = try Statement(
             database,
             sql: """
                 SELECT \(columns), name, value
@@ -190,7 +191,7 @@ package struct CacheCatalog: Sendable {
     /// Hands what `open` gives, one by one, to a caller whose errors pass through unchanged.
     func stream<Value>(
         _ operation: String, to body: (Value) throws -> Void,
-        _ open: (Database) throws -> () throws -> Value?
+        _ open: (Connection) throws -> () throws -> Value?
     ) throws {
         var failure: (any Error)?
         try database.read(operation) { database in
@@ -212,9 +213,9 @@ package struct CacheCatalog: Sendable {
         let holder = CacheLock.holder(in: directory)
         return try database.read("counting") { database in
             func number(_ sql: String) throws -> Int {
-                try PreparedStatement(database, sql: sql).first { try $0.count(0) } ?? 0
+                try Statement(database, sql: sql).first { try $0.count(0) } ?? 0
             }
-            let formats = try PreparedStatement(
+            let formats = try Statement(
                 database,
                 sql: """
                     SELECT format, count(*), sum(bytes) FROM variant
@@ -242,11 +243,10 @@ package struct CacheCatalog: Sendable {
     }
 
     private static func countResources(
-        in database: Database, isFresh: (Timestamp, Timestamp) -> Bool
+        in database: Connection, isFresh: (Timestamp, Timestamp) -> Bool
     ) throws -> (all: Int, expired: Int) {
-        let statement = try PreparedStatement(
+        let statement = try Statement(
             database, sql: "SELECT validated_at, expires_at FROM resource")
-        defer { statement.reset() }
         var counts = (all: 0, expired: 0)
         while try statement.step() {
             counts.all += 1
@@ -256,11 +256,10 @@ package struct CacheCatalog: Sendable {
     }
 
     private static func countFailures(
-        in database: Database, isBlocking: (FailureRecord) -> Bool
+        in database: Connection, isBlocking: (FailureRecord) -> Bool
     ) throws -> (all: Int, blocked: Int) {
-        let rows = try PreparedStatement(
+        let rows = try Statement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure")
-        defer { rows.reset() }
         var counts = (all: 0, blocked: 0)
         while try rows.step() {
             counts.all += 1
@@ -291,7 +290,7 @@ package struct CacheCatalog: Sendable {
 
 extension CacheCatalog.Item {
     /// Reads the columns of ``CacheCatalog``'s queries.
-    fileprivate init?(_ row: PreparedStatement) throws {
+    fileprivate init?(_ row: borrowing Statement) throws {
         guard let image = try row.storedImage(from: 0) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(

@@ -1,6 +1,6 @@
-internal import GRDB
 import Glibc
 import PrefetchModel
+internal import SQLite
 
 // What is done about a database that cannot be believed.
 
@@ -20,7 +20,7 @@ extension CacheDatabase {
     ///   database cannot be read.
     func findDamage(_ check: Check) throws(StorageError) {
         let findings = try read("checking") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: check == .quick ? "PRAGMA quick_check(1)" : "PRAGMA integrity_check(1)"
             ).all { try $0.text(0) }
@@ -44,7 +44,7 @@ extension CacheDatabase {
     /// Rows that name a resource which is not there.
     private func findDanglingRows() throws(StorageError) {
         let table = try read("checking") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     SELECT 'freshness' FROM freshness
@@ -69,7 +69,7 @@ extension CacheDatabase {
     /// - Returns: whether there was any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
         try write("checking") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     DELETE FROM freshness WHERE resource_id IN (
@@ -78,7 +78,7 @@ extension CacheDatabase {
                             WHERE variant.resource_id = freshness.resource_id))
                     """
             ).execute()
-            return database.changesCount > 0
+            return database.changes > 0
         }
     }
 
@@ -87,7 +87,7 @@ extension CacheDatabase {
         try read("checking") { database in
             let next = try CacheCatalog.itemsWithAttributes(database)
             while try next() != nil {}
-            let failures = try PreparedStatement(
+            let failures = try Statement(
                 database, sql: "SELECT \(FailureRecord.columns) FROM failure")
             defer { failures.reset() }
             while try failures.step() { _ = try FailureRecord(failures) }

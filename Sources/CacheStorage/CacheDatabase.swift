@@ -1,15 +1,14 @@
-internal import Foundation
-internal import GRDB
-internal import GRDBSQLite
 import Glibc
 import PrefetchModel
 import Threading
+internal import SQLite
 
-/// `prefetch.sqlite`: opened, checked and migrated; one connection, through GRDB's queue.
+/// `prefetch.sqlite`: opened, checked and migrated; one connection, which one
+/// thread has at a time.
 ///
 /// Every call blocks, so none is made from the cooperative pool.
 package final class CacheDatabase: Sendable {
-    private let queue: DatabaseQueue
+    private let connection: SerializedConnection
     private let directory: CacheDirectory
     /// Of the database file that is open.
     private let identity: FileIdentity?
@@ -32,19 +31,13 @@ package final class CacheDatabase: Sendable {
         do {
             switch access {
             case .readWrite:
-                let opened = try CacheDatabase.openQueue(
-                    path, CacheDatabase.writingConfiguration())
-                do {
-                    try CacheDatabase.migrate(opened)
-                } catch {
-                    CacheDatabase.closeQueue(opened)
-                    throw error
-                }
-                queue = opened
+                let opened = try CacheDatabase.openForWriting(path)
+                if try Schema.migrator.hasBeenSuperseded(in: opened) { throw Mismatch.newer }
+                try Schema.migrator.migrate(opened)
+                connection = SerializedConnection(opened)
             case .readOnly:
-                var configuration = CacheDatabase.configuration
-                configuration.readonly = true
-                queue = try CacheDatabase.openForReading(directory, path, configuration)
+                connection = SerializedConnection(
+                    try CacheDatabase.openForReading(directory, path))
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
@@ -52,62 +45,33 @@ package final class CacheDatabase: Sendable {
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
 
-    deinit {
-        CacheDatabase.closeQueue(queue)
-    }
-
     /// Closes the connection for good. The last one removes the log with its index, if the log is
     /// empty: SQLite would move what is in it without regard to the files that its rows name.
     func close() {
-        if logSize.bytes == 0 { CacheDatabase.closeQueue(queue) }
-    }
-
-    /// Opens a connection whose queue is never released.
-    ///
-    /// The end of a dispatch queue is work for libdispatch's own threads, which it starts then, with
-    /// descriptors of their own, and it traps where the system has no room for either. As long as
-    /// no queue ends and all work is synchronous there are none.
-    private static func openQueue(
-        _ path: String, _ configuration: Configuration
-    ) throws -> DatabaseQueue {
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        queues.withLock { $0.append(queue) }
-        return queue
-    }
-
-    private static let queues = Monitor([DatabaseQueue]())
-
-    private static func closeQueue(_ queue: DatabaseQueue) {
+        guard logSize.bytes == 0 else { return }
         // What was written is committed, and what is left of the log stays for the next one.
-        try? queue.close()
+        try? connection.access { try $0.close() }
     }
 
-    private static var configuration: Configuration {
-        var configuration = Configuration()
-        configuration.label = "cache"
+    private static func open(
+        _ path: String, access: Connection.Access
+    ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; a holder for longer is said by name.
-        configuration.busyMode = .timeout(busyTimeout)
-        configuration.prepareDatabase { database in
-            try database.execute(sql: "PRAGMA trusted_schema = OFF")
-            // Damage is noticed where it is, not where it leads to.
-            try database.execute(sql: "PRAGMA cell_size_check = ON")
-        }
-        return configuration
+        let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
+        try connection.execute("PRAGMA trusted_schema = OFF")
+        // Damage is noticed where it is, not where it leads to.
+        try connection.execute("PRAGMA cell_size_check = ON")
+        return connection
     }
 
-    private static func writingConfiguration(
-        makes: Bool = false
-    ) -> Configuration {
-        var configuration = configuration
-        configuration.prepareDatabase { database in
-            try checkApplication(database, makes: makes)
-            try database.execute(sql: "PRAGMA journal_mode = WAL")
-            // What makes rows outlive a power cut is `MetadataWriter`'s business, as are
-            // checkpoints.
-            try database.execute(sql: "PRAGMA synchronous = NORMAL")
-            try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-        }
-        return configuration
+    private static func openForWriting(_ path: String, makes: Bool = false) throws -> Connection {
+        let connection = try open(path, access: .readWrite)
+        try checkApplication(connection, makes: makes)
+        try connection.execute("PRAGMA journal_mode = WAL")
+        // What makes rows outlive a power cut is `MetadataWriter`'s business, as are checkpoints.
+        try connection.execute("PRAGMA synchronous = NORMAL")
+        try connection.execute("PRAGMA wal_autocheckpoint = 0")
+        return connection
     }
 
     /// Makes an empty database with the whole schema beside its place and puts it there: whoever
@@ -127,18 +91,17 @@ package final class CacheDatabase: Sendable {
             try directory.remove(name)
             // SQLite's companions copy the mode of the file.
             try directory.makeFile(name)
-            let queue = try openQueue(
-                directory.path(of: name), writingConfiguration(makes: true))
-            // Twice does no harm.
-            defer { closeQueue(queue) }
-            try Schema.migrator.migrate(queue)
+            let connection = try openForWriting(directory.path(of: name), makes: true)
+            try Schema.migrator.migrate(connection)
             if keepsOrphans {
                 // By the clock that gives the files their times.
                 let now = try directory.changeTime(of: name)
-                try queue.write { try Schema.Property.orphansKeptBefore.set(to: now, in: $0) }
+                try connection.transaction(.immediate) {
+                    try Schema.Property.orphansKeptBefore.set(to: now, in: connection)
+                }
             }
             // The last connection takes the log along.
-            try queue.close()
+            try connection.close()
             try directory.synchronize(name)
             try directory.rename(name, to: CacheDirectory.databaseName)
         } catch {
@@ -156,28 +119,26 @@ package final class CacheDatabase: Sendable {
     /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
     /// writer on another mount of the same directory would have a log.
     private static func openForReading(
-        _ directory: CacheDirectory, _ path: String, _ configuration: Configuration
-    ) throws -> DatabaseQueue {
-        func open(_ path: String) throws -> DatabaseQueue {
-            let queue = try openQueue(path, configuration)
-            do {
-                try queue.read(checkReadable)
-                return queue
-            } catch {
-                closeQueue(queue)
-                throw error
-            }
-        }
+        _ directory: CacheDirectory, _ path: String
+    ) throws -> Connection {
         do {
-            return try open(path)
-        } catch let error as DatabaseError
+            return try openForReading(path, access: .readOnly)
+        } catch let error as SQLiteError
             where !hasLog(directory)
             // Of a full disk SQLite says that the index cannot grow.
-            && ([.SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_FULL].contains(error.resultCode)
-                || error.extendedResultCode == .SQLITE_IOERR_SHMSIZE)
+            && ([.readOnly, .cannotOpen, .full].contains(error.code.primary)
+                || error.code == .sharedMemorySize)
         {
-            return try open(immutableURI(of: path))
+            return try openForReading(path, access: .immutable)
         }
+    }
+
+    private static func openForReading(
+        _ path: String, access: Connection.Access
+    ) throws -> Connection {
+        let connection = try open(path, access: access)
+        try connection.transaction(.deferred) { try checkReadable(connection) }
+        return connection
     }
 
     private static func hasLog(_ directory: CacheDirectory) -> Bool {
@@ -185,20 +146,6 @@ package final class CacheDatabase: Sendable {
         let name = CacheDirectory.databaseName + "-wal"
         return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
             && status.st_size > 0
-    }
-
-    /// A file name as SQLite's documentation of "Uniform Resource Identifiers" has it.
-    private static func immutableURI(of path: String) -> String {
-        var uri = path.hasPrefix("/") ? "file://" : "file:"
-        for scalar in path.unicodeScalars {
-            switch scalar {
-            case "%": uri += "%25"
-            case "?": uri += "%3F"
-            case "#": uri += "%23"
-            default: uri.unicodeScalars.append(scalar)
-            }
-        }
-        return uri + "?immutable=1"
     }
 
     /// Refuses anything but regular files under the database's names.
@@ -231,26 +178,23 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Takes the database for one of ours; with `makes` it becomes one.
-    private static func checkApplication(_ database: Database, makes: Bool) throws {
-        let found = try Int32.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+    private static func checkApplication(_ connection: Connection, makes: Bool) throws {
+        let found = try connection.pragma("application_id")
         if found == Schema.applicationID { return }
-        let isEmpty = try Int.fetchOne(database, sql: "SELECT count(*) FROM sqlite_schema") == 0
-        guard found == 0, isEmpty else { throw Mismatch.foreign }
+        let tables = try Statement(connection, sql: "SELECT count(*) FROM sqlite_schema")
+            .first { try $0.integer(0) }
+        guard found == 0, tables == 0 else { throw Mismatch.foreign }
         // A new one is never found without its schema: SQLite takes a file of one byte for empty.
         guard makes else { throw Mismatch.empty }
-        try database.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+        try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
     }
 
-    private static func checkReadable(_ database: Database) throws {
-        guard try Int32.fetchOne(database, sql: "PRAGMA application_id") == Schema.applicationID
-        else { throw Mismatch.foreign }
-        if try Schema.migrator.hasBeenSuperseded(database) { throw Mismatch.newer }
-        guard try Schema.migrator.hasCompletedMigrations(database) else { throw Mismatch.older }
-    }
-
-    private static func migrate(_ queue: DatabaseQueue) throws {
-        if try queue.read(Schema.migrator.hasBeenSuperseded) { throw Mismatch.newer }
-        try Schema.migrator.migrate(queue)
+    private static func checkReadable(_ connection: Connection) throws {
+        guard try connection.pragma("application_id") == Schema.applicationID else {
+            throw Mismatch.foreign
+        }
+        if try Schema.migrator.hasBeenSuperseded(in: connection) { throw Mismatch.newer }
+        guard try Schema.migrator.isComplete(in: connection) else { throw Mismatch.older }
     }
 
     private enum Mismatch: Error {
@@ -259,21 +203,26 @@ package final class CacheDatabase: Sendable {
 
     // MARK: Access for this module
 
-    func read<Value>(
-        _ operation: String, _ work: (Database) throws -> Value
-    ) throws(StorageError) -> Value {
-        do {
-            return try queue.read(work)
-        } catch {
-            throw noted(CacheDatabase.translate(error, operation: operation, path: path))
-        }
+    func read<Result>(
+        _ operation: String, _ work: (Connection) throws -> Result
+    ) throws(StorageError) -> Result {
+        try transaction(.deferred, operation, work)
     }
 
-    func write<Value>(
-        _ operation: String, _ work: (Database) throws -> Value
-    ) throws(StorageError) -> Value {
+    func write<Result>(
+        _ operation: String, _ work: (Connection) throws -> Result
+    ) throws(StorageError) -> Result {
+        try transaction(.immediate, operation, work)
+    }
+
+    private func transaction<Result>(
+        _ kind: Connection.TransactionKind, _ operation: String,
+        _ work: (Connection) throws -> Result
+    ) throws(StorageError) -> Result {
         do {
-            return try queue.write(work)
+            return try connection.access { connection in
+                try connection.transaction(kind) { try work(connection) }
+            }
         } catch {
             throw noted(CacheDatabase.translate(error, operation: operation, path: path))
         }
@@ -288,7 +237,7 @@ package final class CacheDatabase: Sendable {
     /// Has commits wait for the disk from now on.
     func synchronizeCommits() throws(StorageError) {
         do {
-            try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            try connection.access { try $0.execute("PRAGMA synchronous = FULL") }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
@@ -309,22 +258,22 @@ package final class CacheDatabase: Sendable {
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
-            return try queue.writeWithoutTransaction { database in
-                let frames: (walFrameCount: Int, checkpointedFrameCount: Int)
-                do {
-                    frames = try database.checkpoint(.passive)
-                } catch DatabaseError.SQLITE_BUSY {
+            return try connection.access { connection in
+                let log: (frames: Int, moved: Int)
+                do throws(SQLiteError) {
+                    log = try connection.checkpoint(.passive)
+                } catch  where error.code.primary == .busy {
                     // Another program moves the log at this moment.
                     return false
                 }
-                let isComplete = frames.walFrameCount == frames.checkpointedFrameCount
+                let isComplete = log.frames == log.moved
                 if truncates, isComplete {
                     // The connection's own time-out would wait ten seconds for a reader to end.
-                    database.setBusyTimeout(0)
-                    defer { database.setBusyTimeout(CacheDatabase.busyTimeout) }
-                    do {
-                        _ = try database.checkpoint(.truncate)
-                    } catch DatabaseError.SQLITE_BUSY {
+                    connection.setBusyTimeout(.zero)
+                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout) }
+                    do throws(SQLiteError) {
+                        _ = try connection.checkpoint(.truncate)
+                    } catch  where error.code.primary == .busy {
                         // The log stays as it is, to be written over.
                     }
                 }
@@ -347,7 +296,7 @@ package final class CacheDatabase: Sendable {
     }
 
     /// How long another program's hold of the database is borne.
-    fileprivate static let busyTimeout: TimeInterval = 10
+    private static let busyTimeout = Duration.seconds(10)
 
     private static let damageHint =
         "the database is damaged; `prefetch run` sets it aside and begins a new one"
@@ -358,31 +307,31 @@ package final class CacheDatabase: Sendable {
         switch error {
         case let error as StorageError:
             return error
-        case let error as DatabaseError:
+        case let error as SQLiteError:
             var hint: String?
-            switch error.resultCode {
-            case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            switch error.code.primary {
+            case .corrupt, .notADatabase:
                 hint = damageHint
-            case .SQLITE_BUSY, .SQLITE_LOCKED:
+            case .busy, .locked:
                 hint = "another program holds the database"
-            case .SQLITE_FULL:
+            case .full:
                 hint = "make room and run again; what is stored stays"
-            case .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_PERM:
+            case .readOnly, .cannotOpen, .permission:
                 hint = "check the permissions of the cache directory"
             default:
                 break
             }
             return StorageError(
-                operation: operation, subject: path,
-                code: .database(error.extendedResultCode.rawValue),
-                message: error.message ?? "\(error.extendedResultCode)", hint: hint)
+                operation: operation, subject: path, code: .database(error.code.rawValue),
+                message: error.message, hint: hint)
         case Mismatch.foreign:
             return .refused(
                 path, "is the database of another program",
                 hint: "name another directory with --cache-dir")
         case Mismatch.empty:
             return StorageError(
-                operation: operation, subject: path, code: .database(SQLITE_NOTADB),
+                operation: operation, subject: path,
+                code: .database(SQLiteError.Code.notADatabase.rawValue),
                 message: "holds nothing", hint: damageHint)
         case Mismatch.newer:
             return .refused(path, "was written by a newer version of prefetch")
@@ -391,17 +340,10 @@ package final class CacheDatabase: Sendable {
                 path, "was written by an older version of prefetch",
                 hint: "`prefetch run` brings it up to date")
         default:
-            // GRDB's own table of migrations holds what is no name of one.
+            // Nothing else is thrown inside; were it, it would be no damage.
             return StorageError(
-                operation: operation, subject: path, code: .database(11), message: "\(error)")
+                operation: operation, subject: path,
+                code: .database(SQLiteError.Code.error.rawValue), message: "\(error)")
         }
-    }
-}
-
-extension Database {
-    /// In seconds.
-    fileprivate func setBusyTimeout(_ timeout: TimeInterval) {
-        // Cannot fail: SQLite keeps a number.
-        sqlite3_busy_timeout(sqliteConnection, Int32(timeout * 1000))
     }
 }

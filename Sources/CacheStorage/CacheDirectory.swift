@@ -1,4 +1,5 @@
 import Glibc
+import Hashing
 package import PrefetchModel
 
 /// The cache's folder.

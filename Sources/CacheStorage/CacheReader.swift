@@ -1,5 +1,6 @@
-internal import GRDB
+import Hashing
 package import PrefetchModel
+internal import SQLite
 
 /// Reads the cache for one thread of a run, beside the writer: through a connection of its own,
 /// so that it never waits for a commit or a checkpoint.
@@ -34,13 +35,12 @@ package final class CacheReader {
         }
         return try database.read("looking entries up") { database in
             var records = [FreshnessRecord?](repeating: nil, count: fingerprints.count)
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
                     FROM freshness WHERE fingerprint = ?
                     """)
-            defer { statement.reset() }
             for index in order {
                 try statement.bind(.integer(fingerprints[index].upper), at: 1)
                 if try statement.step(), try statement.integer(0) == fingerprints[index].lower {
@@ -58,14 +58,13 @@ package final class CacheReader {
     ) throws(StorageError) -> FreshnessTable? {
         try database.read("reading the index") { database in
             var table = FreshnessTable(expectedCount: expectedRows)
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT fingerprint, fingerprint_low, resource_id, validated_at, expires_at, vary,
                         superseded
                     FROM freshness WHERE fingerprint BETWEEN ?1 AND ?2 ORDER BY fingerprint
                     """)
-            defer { statement.reset() }
             let keys = FreshnessTable.keys(ofPiece: piece)
             try statement.bind(.integer(keys.lowerBound), at: 1)
             try statement.bind(.integer(keys.upperBound), at: 2)
@@ -94,7 +93,7 @@ package final class CacheReader {
         guard let vary = record.vary else { return true }
         if isSelected == nil, let known = knownVaries[vary] { return known }
         let text = try database.read("reading what a response varies on") { database in
-            try PreparedStatement(database, sql: "SELECT vary FROM resource WHERE id = ?")
+            try Statement(database, sql: "SELECT vary FROM resource WHERE id = ?")
                 .first(.integer(record.resourceID)) { try $0.optionalText(0) } ?? nil
         }
         // The row may have changed since the record was read; then its text says nothing of what
@@ -115,13 +114,12 @@ package final class CacheReader {
         let order = resources.indices.sorted { resources[$0] < resources[$1] }
         return try database.read("looking up images") { database in
             var images = [StoredImage?](repeating: nil, count: resources.count)
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes FROM variant
                     WHERE resource_id = ?1 AND recipe = ?2
                     """)
-            defer { statement.reset() }
             try statement.bind(.text(recipe.canonicalText), at: 2)
             for index in order {
                 try statement.bind(.integer(resources[index]), at: 1)
@@ -138,14 +136,13 @@ package final class CacheReader {
     ) throws(StorageError) -> ImageTable {
         try database.read("reading the images") { database in
             var table = ImageTable(of: resources)
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes, resource_id FROM variant
                     WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
                     ORDER BY resource_id
                     """)
-            defer { statement.reset() }
             try statement.bind(.integer(resources.lowerBound), at: 1)
             try statement.bind(.integer(resources.upperBound), at: 2)
             try statement.bind(.text(recipe.canonicalText), at: 3)
@@ -163,7 +160,7 @@ package final class CacheReader {
         key: String, recipe: Recipe
     ) throws(StorageError) -> (image: StoredImage, expiresAt: Timestamp)? {
         try database.read("looking up an image") { database in
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes, expires_at
@@ -182,7 +179,7 @@ package final class CacheReader {
         of wanted: [(key: String, recipes: [Recipe])]
     ) throws(StorageError) -> [FreshnessRecord?] {
         try database.read("looking up other variants") { database in
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
@@ -249,7 +246,7 @@ package final class CacheReader {
     /// The failures of keys; nil where there is none.
     package func failures(ofKeys keys: [String]) throws(StorageError) -> [FailureRecord?] {
         try database.read("looking up failures") { database in
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database, sql: "SELECT \(FailureRecord.columns) FROM failure WHERE key = ?")
             return try keys.map { key in
                 try statement.first(.text(key)) { try FailureRecord($0) } ?? nil
@@ -260,7 +257,7 @@ package final class CacheReader {
     /// What the row of a host says, whatever its time; nil where there is none.
     package func hostState(of host: String) throws(StorageError) -> HostState? {
         try database.read("looking up a host") { database in
-            try PreparedStatement(
+            try Statement(
                 database, sql: "SELECT \(HostState.columns) FROM host WHERE host = ?"
             ).first(.text(host)) { try HostState($0) } ?? nil
         }
@@ -299,8 +296,9 @@ package struct CachedCopy: Sendable {
         }?.value
     }
 
-    fileprivate static func fetch(_ resource: Int64, in database: Database) throws -> CachedCopy? {
-        let variants = try PreparedStatement(
+    fileprivate static func fetch(_ resource: Int64, in database: Connection) throws -> CachedCopy?
+    {
+        let variants = try Statement(
             database,
             sql: """
                 SELECT sha256, format, width, height, bytes, recipe FROM variant
@@ -309,7 +307,7 @@ package struct CachedCopy: Sendable {
         ).all(.integer(resource)) { (recipe: try $0.text(5), image: try $0.storedImage(from: 0)) }
         var images: [String: StoredImage] = [:]
         for (recipe, image) in variants { images[recipe] = image }
-        return try PreparedStatement(
+        return try Statement(
             database,
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
@@ -332,7 +330,7 @@ package struct CachedCopy: Sendable {
     }
 }
 
-extension PreparedStatement {
+extension Statement {
     /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin at `column`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         FreshnessRecord(

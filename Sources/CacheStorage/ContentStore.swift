@@ -1,5 +1,6 @@
 internal import CLinux
 import Glibc
+package import Hashing
 package import PrefetchModel
 import Synchronization
 import Threading

@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 /// A row of the table `failure`.
 package struct FailureRecord: Sendable {
@@ -70,7 +70,7 @@ package struct FailureRecord: Sendable {
         """
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    init?(_ row: PreparedStatement) throws {
+    init?(_ row: borrowing Statement) throws {
         guard let reason = FailureReason(rawValue: try row.text(3)),
             let kind = Kind(rawValue: try row.text(8))
         else { return nil }
@@ -92,8 +92,9 @@ package struct FailureRecord: Sendable {
 
     /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
     /// run blocks nothing. What was known of another URL under the same key is forgotten.
-    func note(in database: Database, run: Int64) throws {
-        let statement = try database.cachedStatement(
+    func note(in database: Connection, run: Int64) throws {
+        let statement = try Statement(
+            database,
             sql: """
                 INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
                     attempts, class, runs_in_a_row, first_failed_at, last_failed_at, run_id,
@@ -108,10 +109,11 @@ package struct FailureRecord: Sendable {
                         curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
                     blocked_until = iif(url = ?2, blocked_until, NULL), url = ?2
                 """)
-        try statement.execute(arguments: [
-            key, url, host, reason.rawValue, httpStatus, curlCode, message, attempts,
-            kind.rawValue, lastFailedAt.milliseconds, run, conditions,
-        ])
+        try statement.execute(
+            .text(key), .text(url), .text(host), .text(reason.rawValue),
+            .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
+            .init(attempts), .text(kind.rawValue), .init(lastFailedAt), .integer(run),
+            .init(conditions))
     }
 }
 
@@ -150,12 +152,14 @@ package struct FailureLog: Sendable {
         run: Int64, _ decide: (FailureRecord) -> Settlement?
     ) throws(StorageError) {
         try database.write("settling failures") { database in
-            let update = try database.makeStatement(
+            let update = try Statement(
+                database,
                 sql: """
                     UPDATE failure SET class = ?2, runs_in_a_row = ?3, blocked_until = ?4
                     WHERE key = ?1
                     """)
-            let restore = try database.makeStatement(
+            let restore = try Statement(
+                database,
                 sql: """
                     UPDATE OR IGNORE failure SET reason = json_extract(former, '$[0]'),
                         http_status = json_extract(former, '$[1]'),
@@ -178,18 +182,17 @@ package struct FailureLog: Sendable {
             try FailureLog.forEachPiece(in: database, run: run) { records in
                 for record in records {
                     guard let decision = decide(record) else {
-                        try restore.execute(arguments: [record.key])
+                        try restore.execute(.text(record.key))
                         continue
                     }
-                    try update.execute(arguments: [
-                        record.key, decision.kind.rawValue, decision.runsInARow,
-                        decision.blockedUntil?.milliseconds,
-                    ])
+                    try update.execute(
+                        .text(record.key), .text(decision.kind.rawValue),
+                        .init(decision.runsInARow), .init(decision.blockedUntil?.milliseconds))
                 }
             }
-            try database.execute(
-                sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?",
-                arguments: [run])
+            try Statement(
+                database, sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?"
+            ).execute(.integer(run))
         }
     }
 
@@ -198,8 +201,8 @@ package struct FailureLog: Sendable {
     /// - Returns: whether there was one.
     package func remove(key: String) throws(StorageError) -> Bool {
         try database.write("removing a failure") { database in
-            try database.execute(sql: "DELETE FROM failure WHERE key = ?", arguments: [key])
-            return database.changesCount > 0
+            try Statement(database, sql: "DELETE FROM failure WHERE key = ?").execute(.text(key))
+            return database.changes > 0
         }
     }
 
@@ -212,14 +215,14 @@ package struct FailureLog: Sendable {
         try database.write("removing failures") { database in
             guard let isWanted else {
                 // Rows that cannot be read go, too.
-                try database.execute(sql: "DELETE FROM failure")
-                return database.changesCount
+                try database.execute("DELETE FROM failure")
+                return database.changes
             }
-            let removal = try database.makeStatement(sql: "DELETE FROM failure WHERE key = ?")
+            let removal = try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
             var count = 0
             try FailureLog.forEachPiece(in: database) { records in
                 for record in records where isWanted(record) {
-                    try removal.execute(arguments: [record.key])
+                    try removal.execute(.text(record.key))
                     count += 1
                 }
             }
@@ -228,28 +231,27 @@ package struct FailureLog: Sendable {
     }
 
     /// Whether the table has any row: mostly it has none.
-    static func isAny(in database: Database) throws -> Bool {
-        try PreparedStatement(database, sql: "SELECT 1 FROM failure LIMIT 1")
+    static func isAny(in database: Connection) throws -> Bool {
+        try Statement(database, sql: "SELECT 1 FROM failure LIMIT 1")
             .first { _ in true } ?? false
     }
 
     /// Reads the table, or the failures of one run, by pieces, so that memory stays flat and the
     /// piece's rows may be written.
     private static func forEachPiece(
-        in database: Database, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
+        in database: Connection, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
     ) throws {
         // Each piece begins with a search; conditions joined by OR would scan what is done already.
         // The index of runs ends in the primary key, so it has the same order.
         var start: String?
         while true {
-            let statement = try PreparedStatement(
+            let statement = try Statement(
                 database,
                 sql: """
                     SELECT \(FailureRecord.columns) FROM failure
                     WHERE \(run == nil ? "" : "run_id = ?2 AND") key \(start == nil ? ">=" : ">") ?1
                     ORDER BY key LIMIT 10000
                     """)
-            defer { statement.reset() }
             if let run { try statement.bind(.integer(run), at: 2) }
             var records: [FailureRecord] = []
             var last: String?

@@ -1,5 +1,5 @@
-internal import GRDB
 import PrefetchModel
+internal import SQLite
 
 /// How a run sees that the files of the cache's rows are there.
 package enum FileCheck: String, CaseIterable, Sendable {
@@ -63,9 +63,8 @@ struct MissingFiles {
 
     private func knownTimes() throws(StorageError) -> [UInt8: FolderTimes] {
         try database.read("reading the folders' times") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database, sql: "SELECT number, modified_at, changed_at FROM folder")
-            defer { rows.reset() }
             var times: [UInt8: FolderTimes] = [:]
             while try rows.step() {
                 guard let number = UInt8(exactly: try rows.integer(0)) else { continue }
@@ -80,7 +79,7 @@ struct MissingFiles {
         guard !folders.isEmpty else { return }
         do throws(StorageError) {
             try database.write("noting the folders' times") { database in
-                let insertion = try PreparedStatement(
+                let insertion = try Statement(
                     database,
                     sql: """
                         INSERT OR REPLACE INTO folder (number, modified_at, changed_at)
@@ -104,10 +103,9 @@ struct MissingFiles {
         let present = try content.digests(inFolder: folder)
         let suspects = try database.read("comparing files with rows") { database in
             // Of the index alone.
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database,
                 sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
-            defer { rows.reset() }
             try rows.bind(folder: folder)
             var suspects: [ContentDigest] = []
             while try rows.step() {
@@ -118,7 +116,7 @@ struct MissingFiles {
         }
         guard !suspects.isEmpty else { return [] }
         return try database.read("comparing files with rows") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes FROM variant WHERE sha256 = ?
@@ -136,13 +134,12 @@ struct MissingFiles {
         in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
     ) throws(StorageError) -> [StoredImage] {
         try database.read("comparing files with rows") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes FROM variant
                     WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
                     """)
-            defer { rows.reset() }
             try rows.bind(folder: folder)
             var images: [StoredImage] = []
             while try rows.step() {
@@ -164,7 +161,7 @@ struct MissingFiles {
     }
 }
 
-extension PreparedStatement {
+extension Statement {
     /// Binds the first and the last digest of a folder's files.
     fileprivate func bind(folder: UInt8) throws {
         let rest = ContentDigest.byteCount - 1

@@ -1,25 +1,5 @@
+package import Hashing
 import PrefetchModel
-
-/// The first 128 bits of a cache key's SHA-256: what a run holds instead of the key.
-///
-/// Nobody can make two keys meet in it, so no key needs to be compared.
-package struct KeyFingerprint: Hashable, Sendable {
-    package let high: UInt64
-    package let low: UInt64
-
-    package init(_ key: UnsafeRawBufferPointer, hasher: borrowing SHA256Hasher) {
-        (high, low) = hasher.digest(of: key).leadingWords
-    }
-
-    package init(_ key: String, hasher: borrowing SHA256Hasher) {
-        (high, low) = hasher.digest(of: key).leadingWords
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        // The bits are evenly spread already.
-        hasher.combine(high)
-    }
-}
 
 /// What identifies a recipe in a ``VariantFingerprint``: the first 128 bits of the SHA-256 of its
 /// canonical text.

@@ -1,5 +1,5 @@
-internal import GRDB
 import PrefetchModel
+internal import SQLite
 
 /// Answers for every entry of a run what the table `freshness` says of it, at a cost that fits the
 /// list: a short list costs a few look-ups however large the cache is, a long one a single scan.
@@ -28,7 +28,7 @@ package final class FreshnessIndex: Sendable {
         // Where the last row stands is known at once; a count would be a scan. Rows that were
         // removed make the guess too large, which only delays the scan.
         expectedRows = try database.read("reading the index") { database in
-            try PreparedStatement(database, sql: "SELECT max(id) FROM resource")
+            try Statement(database, sql: "SELECT max(id) FROM resource")
                 .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
         }
         scan = SharedScan(

@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 /// A row of the table `host`: what one run leaves the next to know of a host.
 package struct HostState: Hashable, Sendable {
@@ -30,7 +30,7 @@ package struct HostState: Hashable, Sendable {
     }
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    init?(_ row: PreparedStatement) throws {
+    init?(_ row: borrowing Statement) throws {
         guard let concurrency = Int(exactly: try row.optionalInteger(1) ?? 1),
             let failures = Int(exactly: try row.integer(2))
         else { return nil }
@@ -75,9 +75,8 @@ package struct HostLog: Sendable {
     ) throws(StorageError) {
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         try database.read("reading the hosts") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database, sql: "SELECT \(HostState.columns) FROM host")
-            defer { rows.reset() }
             while try rows.step() {
                 guard var state = try HostState(rows), state.updatedAt <= latest else { continue }
                 if let until = state.coolingUntil, until > HostLog.latestCooling(of: state) {
@@ -97,18 +96,19 @@ package struct HostLog: Sendable {
     package func save(_ states: [HostState]) throws(StorageError) {
         guard !states.isEmpty else { return }
         try database.write("noting the hosts") { database in
-            let removal = try database.makeStatement(sql: "DELETE FROM host WHERE host = ?")
-            let insertion = try database.makeStatement(
+            let removal = try Statement(database, sql: "DELETE FROM host WHERE host = ?")
+            let insertion = try Statement(
+                database,
                 sql: "INSERT OR REPLACE INTO host (\(HostState.columns)) VALUES (?, ?, ?, ?, ?)")
             for state in states {
                 if state.isNormal {
-                    try removal.execute(arguments: [state.host])
+                    try removal.execute(.text(state.host))
                 } else {
                     let until = state.coolingUntil.map { min($0, HostLog.latestCooling(of: state)) }
-                    try insertion.execute(arguments: [
-                        state.host, state.concurrency, max(0, state.failuresInARow),
-                        until?.milliseconds, state.updatedAt.milliseconds,
-                    ])
+                    try insertion.execute(
+                        .text(state.host), .init(state.concurrency.map(Int64.init)),
+                        .init(max(0, state.failuresInARow)), .init(until?.milliseconds),
+                        .init(state.updatedAt))
                 }
             }
         }
@@ -120,9 +120,8 @@ package struct HostLog: Sendable {
         let earliest = now.advanced(by: .zero - age)
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         try database.write("forgetting hosts") { database in
-            try database.execute(
-                sql: "DELETE FROM host WHERE updated_at < ? OR updated_at > ?",
-                arguments: [earliest.milliseconds, latest.milliseconds])
+            try Statement(database, sql: "DELETE FROM host WHERE updated_at < ? OR updated_at > ?")
+                .execute(.init(earliest), .init(latest))
         }
     }
 

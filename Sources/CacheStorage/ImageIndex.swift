@@ -1,5 +1,5 @@
-internal import GRDB
 package import PrefetchModel
+internal import SQLite
 
 /// Answers for the fresh entries of a run which image each has, at a cost that fits the list, as
 /// ``FreshnessIndex`` does for freshness: by look-ups in the table `variant`, or by reading it into
@@ -25,7 +25,7 @@ package final class ImageIndex: Sendable {
         _ database: CacheDatabase, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
         let last = try database.read("reading the images") { database in
-            try PreparedStatement(database, sql: "SELECT max(id) FROM resource")
+            try Statement(database, sql: "SELECT max(id) FROM resource")
                 .first { max(1, try $0.optionalInteger(0) ?? 1) } ?? 1
         }
         self.recipe = recipe

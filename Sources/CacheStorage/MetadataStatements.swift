@@ -1,5 +1,6 @@
-internal import GRDB
+import Hashing
 import PrefetchModel
+internal import SQLite
 
 /// Carries changes out in the tables, inside one transaction; the writer's thread only.
 struct MetadataStatements: ~Copyable {
@@ -23,7 +24,7 @@ struct MetadataStatements: ~Copyable {
     /// Carries out one change and returns the images of variants that it replaced or made
     /// obsolete.
     mutating func apply(
-        _ change: MetadataChange, in database: Database
+        _ change: MetadataChange, in database: Connection
     ) throws -> [StoredImage] {
         switch change {
         case .image(let row):
@@ -45,8 +46,8 @@ struct MetadataStatements: ~Copyable {
 
     /// Removes the variants that name a content file. Their resources stay, and with them their
     /// attributes.
-    private mutating func forget(_ image: StoredImage, in database: Database) throws {
-        let variants = try PreparedStatement(
+    private mutating func forget(_ image: StoredImage, in database: Connection) throws {
+        let variants = try Statement(
             database,
             sql: """
                 SELECT key, recipe FROM variant JOIN resource ON id = resource_id
@@ -58,7 +59,7 @@ struct MetadataStatements: ~Copyable {
         for (key, recipe) in variants {
             try removeFreshness(key: key, recipe: recipe, in: database)
         }
-        try PreparedStatement(
+        try Statement(
             database, sql: "DELETE FROM variant WHERE sha256 = ? AND format = ?"
         ).execute(.digest(image.digest), .text(image.format.rawValue))
     }
@@ -66,14 +67,14 @@ struct MetadataStatements: ~Copyable {
     // MARK: A body
 
     private mutating func store(
-        _ row: ImageRow, in database: Database
+        _ row: ImageRow, in database: Connection
     ) throws -> [StoredImage] {
         let previous = try previousResource(key: row.key, in: database)
         let (validation, source) = (row.validation, row.source)
         let (response, location) = (validation.response, validation.location)
         let resource: Int64
         var replaced: [StoredImage] = []
-        let statement = try PreparedStatement(
+        let statement = try Statement(
             database,
             sql: previous == nil
                 ? MetadataStatements.resourceInsertion : MetadataStatements.resourceUpdate)
@@ -135,17 +136,17 @@ struct MetadataStatements: ~Copyable {
         """
 
     private func previousResource(
-        key: String, in database: Database
+        key: String, in database: Connection
     ) throws -> (id: Int64, sourceDigest: ContentDigest)? {
-        try PreparedStatement(
+        try Statement(
             database, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?"
         ).first(.text(key)) { (try $0.integer(0), try $0.digest(1)) }
     }
 
     private mutating func removeVariants(
-        of resource: Int64, key: String, in database: Database
+        of resource: Int64, key: String, in database: Connection
     ) throws -> [StoredImage] {
-        let removed = try PreparedStatement(
+        let removed = try Statement(
             database,
             sql: """
                 DELETE FROM variant WHERE resource_id = ?
@@ -160,14 +161,14 @@ struct MetadataStatements: ~Copyable {
 
     /// Writes a variant, and returns the image that it replaces, if any.
     private func putVariant(
-        _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Database
+        _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Connection
     ) throws -> [StoredImage] {
         let (image, recipe) = (row.image, row.variant.recipe)
         var replaced: [StoredImage] = []
         // Stays as it is in ``freshness``, too, until the variant is used.
         var isSuperseded: Int64 = 0
         if !isNew {
-            replaced = try PreparedStatement(
+            replaced = try Statement(
                 database,
                 sql: """
                     DELETE FROM variant WHERE resource_id = ? AND recipe = ?
@@ -178,7 +179,7 @@ struct MetadataStatements: ~Copyable {
                 return try row.storedImage(from: 0)
             }.compactMap(\.self)
         }
-        try PreparedStatement(
+        try Statement(
             database,
             sql: """
                 INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
@@ -195,7 +196,7 @@ struct MetadataStatements: ~Copyable {
     // MARK: A resource whose body stays
 
     private mutating func apply(
-        _ change: ResourceChange, in database: Database
+        _ change: ResourceChange, in database: Connection
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
         for variant in change.variants {
@@ -205,7 +206,7 @@ struct MetadataStatements: ~Copyable {
         replaced.removeAll(where: change.variants.name)
         if let validation = change.validation {
             let response = validation.response
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     UPDATE resource SET etag = ?2, last_modified = ?3, cache_control = ?4,
@@ -233,14 +234,16 @@ struct MetadataStatements: ~Copyable {
                 in: database)
             try removeFailure(key: change.key, in: database)
         } else if !change.variants.isEmpty {
-            let freshness = try PreparedStatement(
+            let freshness = try Statement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
             ).first(.integer(change.resourceID)) {
                 Freshness(
                     validatedAt: try $0.integer(0), expiresAt: try $0.integer(1),
                     vary: try $0.optionalText(2))
             }
-            guard let freshness else { throw DatabaseError(message: "the resource is gone") }
+            guard let freshness else {
+                throw SQLiteError(code: .error, message: "the resource is gone")
+            }
             for variant in change.variants {
                 try putFreshness(
                     recipe: variant.variant.recipe.canonicalText, key: change.key,
@@ -255,10 +258,10 @@ struct MetadataStatements: ~Copyable {
     /// Makes these variants the ones in use of a resource, if any of them is stored; mostly they are
     /// already.
     private mutating func use(
-        _ variants: [RequestedVariant], of resource: Int64, in database: Database
+        _ variants: [RequestedVariant], of resource: Int64, in database: Connection
     ) throws {
         let recipes = JSONTexts(variants.map(\.recipe.canonicalText)).text
-        let changed = try PreparedStatement(
+        let changed = try Statement(
             database,
             sql: """
                 UPDATE variant
@@ -274,12 +277,12 @@ struct MetadataStatements: ~Copyable {
             (recipe: try $0.text(0), isSuperseded: try $0.integer(1))
         }
         guard !changed.isEmpty else { return }
-        let key = try PreparedStatement(database, sql: "SELECT key FROM resource WHERE id = ?")
+        let key = try Statement(database, sql: "SELECT key FROM resource WHERE id = ?")
             .first(.integer(resource)) { try $0.text(0) }
         guard let key else { return }
         for (recipe, isSuperseded) in changed {
             let fingerprint = fingerprint(key: key, recipe: recipe)
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     UPDATE freshness SET superseded = ?3
@@ -301,9 +304,9 @@ struct MetadataStatements: ~Copyable {
 
     /// Writes the freshness of every variant of a resource.
     private mutating func putFreshness(
-        key: String, resource: Int64, _ freshness: Freshness, in database: Database
+        key: String, resource: Int64, _ freshness: Freshness, in database: Connection
     ) throws {
-        let recipes = try PreparedStatement(
+        let recipes = try Statement(
             database, sql: "SELECT recipe FROM variant WHERE resource_id = ?"
         ).all(.integer(resource)) { try $0.text(0) }
         for recipe in recipes {
@@ -313,11 +316,12 @@ struct MetadataStatements: ~Copyable {
     }
 
     private mutating func putFreshness(
-        recipe: String, key: String, resource: Int64, _ freshness: Freshness, in database: Database
+        recipe: String, key: String, resource: Int64, _ freshness: Freshness,
+        in database: Connection
     ) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
         // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
-        try PreparedStatement(
+        try Statement(
             database,
             sql: """
                 INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
@@ -333,10 +337,10 @@ struct MetadataStatements: ~Copyable {
     }
 
     private mutating func removeFreshness(
-        key: String, recipe: String, in database: Database
+        key: String, recipe: String, in database: Connection
     ) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
-        try PreparedStatement(
+        try Statement(
             database, sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
         ).execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
     }
@@ -355,22 +359,22 @@ struct MetadataStatements: ~Copyable {
     // MARK: Attributes and failures
 
     private func put(
-        _ attributes: [EntryAttribute], resource: Int64, in database: Database
+        _ attributes: [EntryAttribute], resource: Int64, in database: Connection
     ) throws {
         for attribute in attributes {
             try AttributeStore.put(attribute, resource: resource, in: database)
         }
     }
 
-    private mutating func removeFailure(key: String, in database: Database) throws {
+    private mutating func removeFailure(key: String, in database: Connection) throws {
         if hasFailures == nil { hasFailures = try FailureLog.isAny(in: database) }
         guard hasFailures == true else { return }
-        try PreparedStatement(database, sql: "DELETE FROM failure WHERE key = ?")
+        try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
             .execute(.text(key))
     }
 
-    static func isNamed(_ digest: ContentDigest, in database: Database) throws -> Bool {
-        try PreparedStatement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
+    static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
+        try Statement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
             .first(.digest(digest)) { _ in true } ?? false
     }
 }

@@ -1,6 +1,6 @@
-internal import GRDB
 package import PrefetchModel
 import Threading
+internal import SQLite
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///

@@ -1,8 +1,9 @@
 internal import CLinux
-internal import GRDB
 import Glibc
+import Hashing
 package import PrefetchModel
 import Threading
+internal import SQLite
 
 /// Bodies that broke off, for the attempts and the runs after: the table `partial` and its files
 /// `tmp/<SHA-256 of the key>.partial`.
@@ -224,8 +225,8 @@ package final class PartialStore: Sendable {
     ) throws(StorageError) {
         guard !keys.isEmpty else { return }
         try database.write("removing partial bodies") { database in
-            let removal = try database.makeStatement(sql: "DELETE FROM partial WHERE key = ?")
-            for key in keys { try removal.execute(arguments: [key]) }
+            let removal = try Statement(database, sql: "DELETE FROM partial WHERE key = ?")
+            for key in keys { try removal.execute(.text(key)) }
         }
         for key in keys {
             entries[key] = nil
@@ -306,7 +307,7 @@ private struct Entry: Sendable {
     private static let columns = "key, url, etag, last_modified, bytes, sha256, total, created_at"
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
-    private init?(_ row: PreparedStatement) throws {
+    private init?(_ row: borrowing Statement) throws {
         let size = try row.count(4)
         guard size > PartialStore.smallestBody.bytes else { return nil }
         let validator: PartialValidator
@@ -325,22 +326,21 @@ private struct Entry: Sendable {
     /// By key; nil for rows that cannot be read.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: Entry?] {
         try database.read("reading partial bodies") { database in
-            let rows = try PreparedStatement(database, sql: "SELECT \(columns) FROM partial")
-            defer { rows.reset() }
+            let rows = try Statement(database, sql: "SELECT \(columns) FROM partial")
             var entries: [String: Entry?] = [:]
             while try rows.step() { entries.updateValue(try Entry(rows), forKey: try rows.text(0)) }
             return entries
         }
     }
 
-    func insert(key: String, in database: Database) throws {
+    func insert(key: String, in database: Connection) throws {
         var tag: String?
         var date: String?
         switch validator {
         case .entityTag(let text): tag = text
         case .lastModified(let text): date = text
         }
-        try PreparedStatement(
+        try Statement(
             database,
             sql: "INSERT OR REPLACE INTO partial (\(Entry.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         ).execute(

@@ -1,6 +1,7 @@
-internal import GRDB
 import Glibc
+import Hashing
 package import PrefetchModel
+internal import SQLite
 
 /// The table `run`, and what the end of earlier runs means for the next one.
 package struct RunLog: Sendable {
@@ -23,7 +24,7 @@ package struct RunLog: Sendable {
     /// older version could not remove them, or the database lost its first rows.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     SELECT ended_at IS NULL OR coalesce(exit_status, 2) = 2
@@ -45,8 +46,7 @@ package struct RunLog: Sendable {
         try content.removeTemporaries(keeping: partials.reconcile())
         guard scansContent else { return 0 }
         let (named, keptBefore) = try database.read("reading content digests") { database in
-            let rows = try PreparedStatement(database, sql: "SELECT sha256 FROM variant")
-            defer { rows.reset() }
+            let rows = try Statement(database, sql: "SELECT sha256 FROM variant")
             var named: Set<ContentDigest> = []
             while try rows.step() { named.insert(try rows.digest(0)) }
             return (named, try Schema.Property.orphansKeptBefore.time(in: database))
@@ -71,7 +71,7 @@ package struct RunLog: Sendable {
     func removeTornRows(bootID: String?) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
             let unsynced =
-                try PreparedStatement(
+                try Statement(
                     database,
                     sql: """
                         SELECT min(started_at) FROM run
@@ -79,7 +79,7 @@ package struct RunLog: Sendable {
                         """
                 ).first(.init(bootID)) { try $0.optionalTime(0) } ?? nil
             let unended =
-                try PreparedStatement(
+                try Statement(
                     database,
                     sql: """
                         SELECT iif(ended_at IS NULL, started_at, NULL) FROM run
@@ -104,7 +104,7 @@ package struct RunLog: Sendable {
         for image in torn { try content.remove(image.digest, format: image.format) }
         // Last, so that all of this is done again after a kill.
         try database.write("noting what is synced") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     UPDATE run SET files_synced = 1
@@ -123,13 +123,12 @@ package struct RunLog: Sendable {
         // Clocks are set, and a row may be older than the start of its run by them.
         let margin = Duration.zero - Timestamp.toleratedClockStep
         return try database.read("looking for torn files") { database in
-            let rows = try PreparedStatement(
+            let rows = try Statement(
                 database,
                 sql: """
                     SELECT sha256, format, width, height, bytes, max(created_at) FROM variant
                     WHERE created_at >= ?1 GROUP BY sha256, format
                     """)
-            defer { rows.reset() }
             try rows.bind(.init(earliest.advanced(by: margin)), at: 1)
             let hasher = SHA256Hasher()
             var torn: [StoredImage] = []
@@ -163,7 +162,7 @@ package struct RunLog: Sendable {
         manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true
     ) throws(StorageError) -> Int64 {
         try database.write("noting the run's start") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: """
                     INSERT INTO run (started_at, manifest, boot_id, files_synced)
@@ -194,11 +193,11 @@ package struct RunLog: Sendable {
             + (content.untidy == nil ? [] : [("strays", 1)])
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
-            try PreparedStatement(
+            try Statement(
                 database,
                 sql: "UPDATE run SET ended_at = ?, exit_status = ?, counters = ? WHERE id = ?"
             ).execute(.init(time), .integer(Int64(exitStatus)), .text(json), .integer(run))
-            try PreparedStatement(
+            try Statement(
                 database, sql: "DELETE FROM run WHERE id <= ? AND files_synced"
             ).execute(.integer(run - RunLog.keptRuns))
         }

@@ -1,5 +1,6 @@
-internal import GRDB
+import Hashing
 import PrefetchModel
+internal import SQLite
 
 // The metadata in `prefetch.sqlite`. Times are milliseconds since 1970-01-01 00:00 UTC; digests
 // are the 32 bytes of a SHA-256 as a BLOB (`lower(hex(sha256))` gives the file's name). Tables
@@ -124,122 +125,121 @@ enum Schema {
     static let applicationID: Int32 = 0x7072_6663
 
     /// Shipped migrations are frozen: a change is a new one.
-    static let migrator: DatabaseMigrator = {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("1", migrate: Schema.makeVersion1)
-        migrator.registerMigration("2", migrate: Schema.makeVersion2)
-        migrator.registerMigration("3", migrate: Schema.makeVersion3)
-        migrator.registerMigration("4", migrate: Schema.makeVersion4)
-        migrator.registerMigration("5", migrate: Schema.makeVersion5)
-        return migrator
-    }()
+    ///
+    /// The table of versions has the name that GRDB gave it, which made caches until 0.1.0.
+    static let migrator = Migrator(
+        table: "grdb_migrations",
+        [
+            Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
+            Migrator.Migration("3", makeVersion3), Migrator.Migration("4", makeVersion4),
+            Migrator.Migration("5", makeVersion5),
+        ])
 
-    private static func makeVersion1(_ database: Database) throws {
+    private static func makeVersion1(_ database: Connection) throws {
         try database.execute(
-            sql: """
-                CREATE TABLE resource (
-                    id INTEGER PRIMARY KEY,
-                    key TEXT NOT NULL UNIQUE,
-                    url TEXT NOT NULL,
-                    final_url TEXT,
-                    host TEXT NOT NULL,
-                    etag TEXT,
-                    last_modified TEXT,
-                    cache_control TEXT,
-                    vary TEXT,
-                    date INTEGER,
-                    fetched_at INTEGER NOT NULL,
-                    validated_at INTEGER NOT NULL,
-                    expires_at INTEGER NOT NULL,
-                    source_bytes INTEGER NOT NULL,
-                    source_format TEXT NOT NULL,
-                    source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
-                    source_width INTEGER NOT NULL,
-                    source_height INTEGER NOT NULL
-                ) STRICT;
+            """
+            CREATE TABLE resource (
+                id INTEGER PRIMARY KEY,
+                key TEXT NOT NULL UNIQUE,
+                url TEXT NOT NULL,
+                final_url TEXT,
+                host TEXT NOT NULL,
+                etag TEXT,
+                last_modified TEXT,
+                cache_control TEXT,
+                vary TEXT,
+                date INTEGER,
+                fetched_at INTEGER NOT NULL,
+                validated_at INTEGER NOT NULL,
+                expires_at INTEGER NOT NULL,
+                source_bytes INTEGER NOT NULL,
+                source_format TEXT NOT NULL,
+                source_sha256 BLOB NOT NULL CHECK (length(source_sha256) = 32),
+                source_width INTEGER NOT NULL,
+                source_height INTEGER NOT NULL
+            ) STRICT;
 
-                CREATE TABLE variant (
-                    resource_id INTEGER NOT NULL
-                        REFERENCES resource (id) ON DELETE CASCADE,
-                    recipe TEXT NOT NULL,
-                    sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
-                    format TEXT NOT NULL,
-                    width INTEGER NOT NULL,
-                    height INTEGER NOT NULL,
-                    bytes INTEGER NOT NULL,
-                    created_at INTEGER NOT NULL,
-                    last_access_at INTEGER NOT NULL,
-                    PRIMARY KEY (resource_id, recipe)
-                ) STRICT, WITHOUT ROWID;
+            CREATE TABLE variant (
+                resource_id INTEGER NOT NULL
+                    REFERENCES resource (id) ON DELETE CASCADE,
+                recipe TEXT NOT NULL,
+                sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+                format TEXT NOT NULL,
+                width INTEGER NOT NULL,
+                height INTEGER NOT NULL,
+                bytes INTEGER NOT NULL,
+                created_at INTEGER NOT NULL,
+                last_access_at INTEGER NOT NULL,
+                PRIMARY KEY (resource_id, recipe)
+            ) STRICT, WITHOUT ROWID;
 
-                CREATE INDEX variant_sha256 ON variant (sha256);
+            CREATE INDEX variant_sha256 ON variant (sha256);
 
-                CREATE TABLE run (
-                    id INTEGER PRIMARY KEY,
-                    started_at INTEGER NOT NULL,
-                    ended_at INTEGER,
-                    manifest TEXT NOT NULL,
-                    exit_status INTEGER,
-                    counters TEXT
-                ) STRICT;
-                """)
+            CREATE TABLE run (
+                id INTEGER PRIMARY KEY,
+                started_at INTEGER NOT NULL,
+                ended_at INTEGER,
+                manifest TEXT NOT NULL,
+                exit_status INTEGER,
+                counters TEXT
+            ) STRICT;
+            """)
     }
 
     /// Adds freshness, failures and attributes.
     ///
     /// Version 1 kept in `vary` the names alone; such a text never matches a request, so what
     /// varies is validated once.
-    private static func makeVersion2(_ database: Database) throws {
+    private static func makeVersion2(_ database: Connection) throws {
         try database.execute(
-            sql: """
-                ALTER TABLE resource ADD COLUMN expires TEXT;
+            """
+            ALTER TABLE resource ADD COLUMN expires TEXT;
 
-                CREATE TABLE freshness (
-                    fingerprint INTEGER PRIMARY KEY,
-                    fingerprint_low INTEGER NOT NULL,
-                    resource_id INTEGER NOT NULL,
-                    validated_at INTEGER NOT NULL,
-                    expires_at INTEGER NOT NULL,
-                    vary INTEGER
-                ) STRICT;
+            CREATE TABLE freshness (
+                fingerprint INTEGER PRIMARY KEY,
+                fingerprint_low INTEGER NOT NULL,
+                resource_id INTEGER NOT NULL,
+                validated_at INTEGER NOT NULL,
+                expires_at INTEGER NOT NULL,
+                vary INTEGER
+            ) STRICT;
 
-                CREATE TABLE attribute (
-                    resource_id INTEGER NOT NULL
-                        REFERENCES resource (id) ON DELETE CASCADE,
-                    name TEXT NOT NULL
-                        CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
-                    value BLOB NOT NULL CHECK (length(value) <= 65536),
-                    PRIMARY KEY (resource_id, name)
-                ) STRICT, WITHOUT ROWID;
+            CREATE TABLE attribute (
+                resource_id INTEGER NOT NULL
+                    REFERENCES resource (id) ON DELETE CASCADE,
+                name TEXT NOT NULL
+                    CHECK (length(CAST(name AS BLOB)) BETWEEN 1 AND 255),
+                value BLOB NOT NULL CHECK (length(value) <= 65536),
+                PRIMARY KEY (resource_id, name)
+            ) STRICT, WITHOUT ROWID;
 
-                CREATE TABLE failure (
-                    key TEXT PRIMARY KEY,
-                    url TEXT NOT NULL,
-                    host TEXT NOT NULL,
-                    reason TEXT NOT NULL,
-                    http_status INTEGER,
-                    curl_code INTEGER,
-                    message TEXT NOT NULL,
-                    attempts INTEGER NOT NULL,
-                    class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
-                    runs_in_a_row INTEGER NOT NULL,
-                    first_failed_at INTEGER NOT NULL,
-                    last_failed_at INTEGER NOT NULL,
-                    blocked_until INTEGER,
-                    run_id INTEGER
-                ) STRICT, WITHOUT ROWID;
+            CREATE TABLE failure (
+                key TEXT PRIMARY KEY,
+                url TEXT NOT NULL,
+                host TEXT NOT NULL,
+                reason TEXT NOT NULL,
+                http_status INTEGER,
+                curl_code INTEGER,
+                message TEXT NOT NULL,
+                attempts INTEGER NOT NULL,
+                class TEXT NOT NULL CHECK (class IN ('permanent', 'transient')),
+                runs_in_a_row INTEGER NOT NULL,
+                first_failed_at INTEGER NOT NULL,
+                last_failed_at INTEGER NOT NULL,
+                blocked_until INTEGER,
+                run_id INTEGER
+            ) STRICT, WITHOUT ROWID;
 
-                CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
-                """)
+            CREATE INDEX failure_run_id ON failure (run_id) WHERE run_id IS NOT NULL;
+            """)
         let hasher = SHA256Hasher()
-        let rows = try PreparedStatement(
+        let rows = try Statement(
             database,
             sql: """
                 SELECT key, recipe, resource_id, validated_at, expires_at, vary
                 FROM resource JOIN variant ON id = resource_id
                 """)
-        defer { rows.reset() }
-        let insertion = try PreparedStatement(
+        let insertion = try Statement(
             database,
             sql: """
                 INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
@@ -260,57 +260,57 @@ enum Schema {
     }
 
     /// Adds permanent redirects, hosts and bodies that broke off.
-    private static func makeVersion3(_ database: Database) throws {
+    private static func makeVersion3(_ database: Connection) throws {
         try database.execute(
-            sql: """
-                ALTER TABLE resource ADD COLUMN permanent_url TEXT;
+            """
+            ALTER TABLE resource ADD COLUMN permanent_url TEXT;
 
-                CREATE TABLE host (
-                    host TEXT PRIMARY KEY,
-                    concurrency INTEGER,
-                    failures_in_a_row INTEGER NOT NULL,
-                    cooling_until INTEGER,
-                    updated_at INTEGER NOT NULL
-                ) STRICT, WITHOUT ROWID;
+            CREATE TABLE host (
+                host TEXT PRIMARY KEY,
+                concurrency INTEGER,
+                failures_in_a_row INTEGER NOT NULL,
+                cooling_until INTEGER,
+                updated_at INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
 
-                CREATE TABLE partial (
-                    key TEXT PRIMARY KEY,
-                    url TEXT NOT NULL,
-                    etag TEXT,
-                    last_modified TEXT,
-                    bytes INTEGER NOT NULL,
-                    sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
-                    total INTEGER,
-                    created_at INTEGER NOT NULL,
-                    CHECK ((etag IS NULL) <> (last_modified IS NULL))
-                ) STRICT, WITHOUT ROWID;
-                """)
+            CREATE TABLE partial (
+                key TEXT PRIMARY KEY,
+                url TEXT NOT NULL,
+                etag TEXT,
+                last_modified TEXT,
+                bytes INTEGER NOT NULL,
+                sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+                total INTEGER,
+                created_at INTEGER NOT NULL,
+                CHECK ((etag IS NULL) <> (last_modified IS NULL))
+            ) STRICT, WITHOUT ROWID;
+            """)
     }
     /// Adds properties and what is known of the disk at a run's end. Identifiers of resources are given
     /// anew, so what names one must not outlive it: a trigger holds for programs, too, that leave
     /// SQLite's foreign keys off.
-    private static func makeVersion4(_ database: Database) throws {
+    private static func makeVersion4(_ database: Connection) throws {
         try database.execute(
-            sql: """
-                ALTER TABLE run ADD COLUMN boot_id TEXT;
-                ALTER TABLE run ADD COLUMN files_synced INTEGER NOT NULL DEFAULT 0;
-                UPDATE run SET files_synced = ended_at IS NOT NULL;
+            """
+            ALTER TABLE run ADD COLUMN boot_id TEXT;
+            ALTER TABLE run ADD COLUMN files_synced INTEGER NOT NULL DEFAULT 0;
+            UPDATE run SET files_synced = ended_at IS NOT NULL;
 
-                CREATE TABLE property (
-                    name TEXT PRIMARY KEY,
-                    value INTEGER NOT NULL
-                ) STRICT, WITHOUT ROWID;
+            CREATE TABLE property (
+                name TEXT PRIMARY KEY,
+                value INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
 
-                DELETE FROM freshness WHERE resource_id NOT IN (SELECT id FROM resource);
-                DELETE FROM variant WHERE resource_id NOT IN (SELECT id FROM resource);
-                DELETE FROM attribute WHERE resource_id NOT IN (SELECT id FROM resource);
-                CREATE INDEX freshness_resource_id ON freshness (resource_id);
-                CREATE TRIGGER resource_removed AFTER DELETE ON resource BEGIN
-                    DELETE FROM freshness WHERE resource_id = old.id;
-                    DELETE FROM attribute WHERE resource_id = old.id;
-                    DELETE FROM variant WHERE resource_id = old.id;
-                END;
-                """)
+            DELETE FROM freshness WHERE resource_id NOT IN (SELECT id FROM resource);
+            DELETE FROM variant WHERE resource_id NOT IN (SELECT id FROM resource);
+            DELETE FROM attribute WHERE resource_id NOT IN (SELECT id FROM resource);
+            CREATE INDEX freshness_resource_id ON freshness (resource_id);
+            CREATE TRIGGER resource_removed AFTER DELETE ON resource BEGIN
+                DELETE FROM freshness WHERE resource_id = old.id;
+                DELETE FROM attribute WHERE resource_id = old.id;
+                DELETE FROM variant WHERE resource_id = old.id;
+            END;
+            """)
     }
 
     /// Adds what makes an answer believable: the folders' times, what a failure depends on, and which
@@ -318,36 +318,35 @@ enum Schema {
     ///
     /// Of several variants the newest counts as the one in use. The indexes over URLs hold only what is not
     /// found by its key.
-    private static func makeVersion5(_ database: Database) throws {
+    private static func makeVersion5(_ database: Connection) throws {
         try database.execute(
-            sql: """
-                ALTER TABLE resource ADD COLUMN content_type TEXT;
-                ALTER TABLE resource ADD COLUMN redirects INTEGER;
-                CREATE INDEX resource_url ON resource (url) WHERE url <> key;
+            """
+            ALTER TABLE resource ADD COLUMN content_type TEXT;
+            ALTER TABLE resource ADD COLUMN redirects INTEGER;
+            CREATE INDEX resource_url ON resource (url) WHERE url <> key;
 
-                ALTER TABLE variant ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
-                ALTER TABLE freshness ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
-                UPDATE variant SET superseded = 1 WHERE EXISTS (
-                    SELECT 1 FROM variant AS other WHERE other.resource_id = variant.resource_id
-                        AND (other.created_at, other.recipe) > (variant.created_at, variant.recipe));
+            ALTER TABLE variant ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE freshness ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+            UPDATE variant SET superseded = 1 WHERE EXISTS (
+                SELECT 1 FROM variant AS other WHERE other.resource_id = variant.resource_id
+                    AND (other.created_at, other.recipe) > (variant.created_at, variant.recipe));
 
-                ALTER TABLE failure ADD COLUMN conditions TEXT;
-                ALTER TABLE failure ADD COLUMN former TEXT;
-                CREATE INDEX failure_url ON failure (url) WHERE url <> key;
+            ALTER TABLE failure ADD COLUMN conditions TEXT;
+            ALTER TABLE failure ADD COLUMN former TEXT;
+            CREATE INDEX failure_url ON failure (url) WHERE url <> key;
 
-                CREATE TABLE folder (
-                    number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
-                    modified_at INTEGER NOT NULL,
-                    changed_at INTEGER NOT NULL
-                ) STRICT;
-                """)
-        let superseded = try PreparedStatement(
+            CREATE TABLE folder (
+                number INTEGER PRIMARY KEY CHECK (number BETWEEN 0 AND 255),
+                modified_at INTEGER NOT NULL,
+                changed_at INTEGER NOT NULL
+            ) STRICT;
+            """)
+        let superseded = try Statement(
             database,
             sql: """
                 SELECT key, recipe FROM variant JOIN resource ON id = resource_id WHERE superseded
                 """)
-        defer { superseded.reset() }
-        let update = try PreparedStatement(
+        let update = try Statement(
             database,
             sql: """
                 UPDATE freshness SET superseded = 1 WHERE fingerprint = ? AND fingerprint_low = ?
@@ -365,15 +364,15 @@ enum Schema {
     enum Property: String {
         case orphansKeptBefore = "orphans_kept_before"
 
-        func set(to time: Timestamp, in database: Database) throws {
-            try PreparedStatement(
+        func set(to time: Timestamp, in database: Connection) throws {
+            try Statement(
                 database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
             ).execute(.text(rawValue), .init(time))
         }
 
         /// Nil when it is not set.
-        func time(in database: Database) throws -> Timestamp? {
-            try PreparedStatement(database, sql: "SELECT value FROM property WHERE name = ?")
+        func time(in database: Connection) throws -> Timestamp? {
+            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
                 .first(.text(rawValue)) { try $0.time(0) }
         }
     }

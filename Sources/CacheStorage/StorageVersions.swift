@@ -1,10 +1,9 @@
-internal import GRDB
-internal import GRDBSQLite
+internal import SQLite
 
 /// What caches are written by.
 package enum StorageVersions {
     /// That of the schema: the last of its migrations.
-    package static var schema: String { Schema.migrator.migrations.last ?? "0" }
+    package static var schema: String { Schema.migrator.migrations.last?.identifier ?? "0" }
     /// SQLite as it is loaded.
-    package static var sqlite: String { String(cString: sqlite3_libversion()) }
+    package static var sqlite: String { Connection.libraryVersion }
 }

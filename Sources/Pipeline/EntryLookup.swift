@@ -1,6 +1,7 @@
 import CachePolicy
 import CacheStorage
 import HTTPSemantics
+import Hashing
 import PrefetchModel
 import Scheduling
 import Threading

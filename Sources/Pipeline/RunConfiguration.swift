@@ -1,5 +1,6 @@
 package import CacheStorage
 import HTTPSemantics
+import Hashing
 package import PrefetchModel
 import Scheduling
 import Transfers

@@ -1,6 +1,7 @@
 import CacheStorage
 import Codecs
 import HTTPSemantics
+import Hashing
 import PrefetchModel
 import Scheduling
 

@@ -1,5 +1,6 @@
 import CacheStorage
 import EntryQueue
+import Hashing
 
 /// The keys of a run's entries that were not warm, to find duplicates: some 16 bytes each, since
 /// there may be millions of them while everything else waits on disk.

@@ -1,5 +1,4 @@
 import Codecs
-import FoundationEssentials
 import Glibc
 import PrefetchModel
 
@@ -20,12 +19,11 @@ struct CodecBench {
         else {
             fail("usage: codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...")
         }
-        let folder = URL(filePath: arguments[4])
+        let folder = arguments[4]
         var recipe = Recipe(quality: quality, keepsLarger: true)
         recipe.pngEffort = effort
         for path in arguments.dropFirst(4) {
-            let file = URL(filePath: path)
-            let source = try Data(contentsOf: file)
+            let source = contents(of: path)
             try source.withUnsafeBytes { bytes in
                 let header = try header(of: bytes)
                 var (decoding, encoding) = (Duration.seconds(1 << 40), Duration.seconds(1 << 40))
@@ -35,15 +33,34 @@ struct CodecBench {
                     decoding = min(decoding, image.decodeDuration)
                     encoding = min(encoding, image.encodeDuration)
                     if case .encoded(let made) = image.output {
-                        output = made.withUnsafeBytes { Data($0) }
+                        output = made.withUnsafeBytes { [UInt8]($0) }
                     }
                 }
-                try output.write(to: folder.appending(path: file.lastPathComponent))
+                let name = path.split(separator: "/").last.map(String.init) ?? path
+                save(output, to: "\(folder)/\(name)")
                 print(
                     header.pixels, seconds(decoding), seconds(encoding), output.count,
-                    file.lastPathComponent, separator: "\t")
+                    name, separator: "\t")
             }
         }
+    }
+
+    private static func contents(of path: String) -> [UInt8] {
+        guard let file = fopen(path, "rb") else { fail("\(path): cannot be read") }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 1 << 20)
+        while case let count = fread(&piece, 1, piece.count, file), count > 0 {
+            bytes += piece[..<count]
+        }
+        guard ferror(file) == 0 else { fail("\(path): cannot be read") }
+        return bytes
+    }
+
+    private static func save(_ bytes: [UInt8], to path: String) {
+        guard let file = fopen(path, "wb"),
+            fwrite(bytes, 1, bytes.count, file) == bytes.count, fclose(file) == 0
+        else { fail("\(path): cannot be written") }
     }
 
     private static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }

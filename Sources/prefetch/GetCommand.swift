@@ -2,6 +2,7 @@ import ArgumentParser
 import CachePolicy
 import CacheStorage
 import Glibc
+import Hashing
 import Manifests
 import Pipeline
 import PrefetchModel

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
+import Hashing
 import Pipeline
 import PrefetchModel
 

@@ -1,5 +1,6 @@
 import CacheStorage
 import Foundation
+import Hashing
 import PrefetchModel
 import Testing
 

@@ -1,0 +1,23 @@
+// libsqlite3, and what Swift cannot call of it.
+#include <sqlite3.h>
+
+/// `sqlite3_db_config` is variadic. Has names in double quotes never taken for strings, in which a
+/// misspelt column would go unnoticed.
+static inline int csqlite_refuse_double_quoted_strings(sqlite3 *connection) {
+    int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, (void *)0);
+    if (code != SQLITE_OK) return code;
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, (void *)0);
+}
+
+/// Has SQLite copy the bytes: `SQLITE_TRANSIENT` is a cast that Swift does not import. An empty text
+/// of Swift's may have no address, which would bind NULL.
+static inline int csqlite_bind_text(
+    sqlite3_stmt *statement, int index, const char *text, int count) {
+    return sqlite3_bind_text(statement, index, text ? text : "", count, SQLITE_TRANSIENT);
+}
+
+/// The same for bytes.
+static inline int csqlite_bind_blob(
+    sqlite3_stmt *statement, int index, const void *bytes, int count) {
+    return sqlite3_bind_blob(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
+}

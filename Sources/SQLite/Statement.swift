@@ -1,0 +1,188 @@
+internal import CSQLite
+
+/// A prepared statement; parameters are counted from 1, as SQLite does, and columns from 0.
+///
+/// No value is trusted to have its type, which takes no more than a damaged page: reading a column
+/// throws `SQLITE_CORRUPT` when its value is of another type than is asked for, as SQLite does where
+/// it finds damage by itself.
+///
+/// For the thread that its connection belongs to, which it keeps open. At the end of its life it
+/// goes back to its connection, which keeps it for the next one with the same text.
+package struct Statement: ~Copyable {
+    /// What a parameter is bound to.
+    package enum Value {
+        case null
+        case integer(Int64)
+        case text(String)
+        case blob([UInt8])
+
+        package init(_ text: String?) { self = text.map(Value.text) ?? .null }
+        package init(_ number: Int) { self = .integer(Int64(number)) }
+        package init(_ number: Int64?) { self = number.map(Value.integer) ?? .null }
+    }
+
+    private let connection: Connection
+    private let handle: OpaquePointer
+    private let sql: String
+
+    /// Prepares a statement, or takes one with that text that nobody uses.
+    ///
+    /// - Throws: when the text is not one statement of SQL, or speaks of what is not there.
+    package init(_ connection: Connection, sql: String) throws(SQLiteError) {
+        handle = try connection.takeStatement(sql)
+        self.connection = connection
+        self.sql = sql
+    }
+
+    deinit {
+        connection.giveBack(handle, sql)
+    }
+
+    // MARK: Carrying out
+
+    /// Binds the parameter `index`, 1 for the first.
+    package func bind(_ value: Value, at index: Int32) throws(SQLiteError) {
+        let code: Int32
+        switch value {
+        case .null: code = sqlite3_bind_null(handle, index)
+        case .integer(let number): code = sqlite3_bind_int64(handle, index, number)
+        case .text(var text):
+            code = text.withUTF8 { bytes in
+                bytes.withMemoryRebound(to: CChar.self) {
+                    csqlite_bind_text(handle, index, $0.baseAddress, Int32($0.count))
+                }
+            }
+        case .blob(let bytes):
+            code = bytes.withUnsafeBytes {
+                csqlite_bind_blob(handle, index, $0.baseAddress, Int32($0.count))
+            }
+        }
+        try connection.check(code, sql: sql)
+    }
+
+    private func bind(_ values: [Value]) throws(SQLiteError) {
+        for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
+    }
+
+    /// Goes to the next row; false at the end.
+    package func step() throws(SQLiteError) -> Bool {
+        connection.checkOwner()
+        let code = sqlite3_step(handle)
+        if code == SQLITE_ROW { return true }
+        try connection.check(code == SQLITE_DONE ? SQLITE_OK : code, sql: sql)
+        return false
+    }
+
+    /// Makes the statement ready for other values; those that are bound stay.
+    package func reset() {
+        // The error of the last step, which was thrown then.
+        sqlite3_reset(handle)
+    }
+
+    /// Binds all parameters, carries the statement out and makes it ready again.
+    package func execute(_ values: Value...) throws(SQLiteError) {
+        defer { reset() }
+        try bind(values)
+        while try step() {}
+    }
+
+    /// Binds all parameters and reads the first row, if there is one.
+    package func first<Result>(
+        _ values: Value..., read: (borrowing Statement) throws -> Result
+    ) throws -> Result? {
+        defer { reset() }
+        try bind(values)
+        return try step() ? read(self) : nil
+    }
+
+    /// Binds all parameters and reads every row.
+    package func all<Result>(
+        _ values: Value..., read: (borrowing Statement) throws -> Result
+    ) throws -> [Result] {
+        defer { reset() }
+        try bind(values)
+        var results: [Result] = []
+        while try step() { results.append(try read(self)) }
+        return results
+    }
+
+    // MARK: Columns
+
+    package func isNull(_ column: Int32) -> Bool {
+        sqlite3_column_type(handle, column) == SQLITE_NULL
+    }
+
+    package func integer(_ column: Int32) throws(SQLiteError) -> Int64 {
+        try expect(SQLITE_INTEGER, in: column)
+        return sqlite3_column_int64(handle, column)
+    }
+
+    /// Nil for NULL.
+    package func optionalInteger(_ column: Int32) throws(SQLiteError) -> Int64? {
+        isNull(column) ? nil : try integer(column)
+    }
+
+    /// A count or a size, which is not negative.
+    package func count(_ column: Int32) throws(SQLiteError) -> Int {
+        let number = try integer(column)
+        guard let count = Int(exactly: number), count >= 0 else {
+            throw damage("\(number)", in: column)
+        }
+        return count
+    }
+
+    /// Bytes that are not UTF-8 are replaced, as everywhere where bytes become text.
+    package func text(_ column: Int32) throws(SQLiteError) -> String {
+        try expect(SQLITE_TEXT, in: column)
+        return withBytes(column) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Nil for NULL.
+    package func optionalText(_ column: Int32) throws(SQLiteError) -> String? {
+        isNull(column) ? nil : try text(column)
+    }
+
+    package func blob(_ column: Int32) throws(SQLiteError) -> [UInt8] {
+        try expect(SQLITE_BLOB, in: column)
+        return withBytes(column) { [UInt8]($0) }
+    }
+
+    /// Makes a value of a BLOB's bytes, valid inside `body`; where that gives nil, `what` was found.
+    package func blob<Result>(
+        _ column: Int32, orDamage what: @autoclosure () -> String,
+        _ body: (UnsafeRawBufferPointer) -> Result?
+    ) throws(SQLiteError) -> Result {
+        try expect(SQLITE_BLOB, in: column)
+        guard let result = withBytes(column, body) else { throw damage(what(), in: column) }
+        return result
+    }
+
+    /// The bytes of a text or BLOB, valid inside `body`.
+    private func withBytes<Result>(
+        _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        // The pointer first: asking for it may convert the value and change its length.
+        let start = sqlite3_column_blob(handle, column)
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+    }
+
+    private func expect(_ type: Int32, in column: Int32) throws(SQLiteError) {
+        let found = sqlite3_column_type(handle, column)
+        guard found != type else { return }
+        let names = [
+            SQLITE_INTEGER: "an INTEGER", SQLITE_FLOAT: "a REAL", SQLITE_TEXT: "a TEXT",
+            SQLITE_BLOB: "a BLOB", SQLITE_NULL: "NULL",
+        ]
+        throw damage(names[found, default: "a type \(found)"], in: column)
+    }
+
+    private func damage(_ found: String, in column: Int32) -> SQLiteError {
+        let name = sqlite3_column_name(handle, column).map { String(cString: $0) } ?? "\(column)"
+        return SQLiteError(
+            code: .corrupt, message: "damaged row: \(found) in column \(name)", sql: sql)
+    }
+}
+
+@available(*, unavailable)
+extension Statement: Sendable {}

@@ -1,0 +1,92 @@
+import Foundation
+import SQLite
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SerializedConnectionTests {
+    private let folder: DatabaseFolder
+    private let shared: SerializedConnection
+
+    init() throws {
+        folder = try DatabaseFolder()
+        let connection = try folder.connect()
+        try connection.execute("CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (0)")
+        shared = SerializedConnection(connection)
+    }
+
+    /// Runs `body` on threads of their own and waits for them.
+    private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void)
+        async throws
+    {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask {
+                    try await withCheckedThrowingContinuation { continuation in
+                        Thread { continuation.resume(with: Result { try body(number) }) }.start()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Each reads and writes in two steps, between which no other may come.
+    @Test func threadsHaveItOneAfterAnother() async throws {
+        let shared = shared
+        try await onThreads(4) { _ in
+            for _ in 0..<100 {
+                try shared.access { connection in
+                    let number = try connection.integers("SELECT a FROM t")[0]
+                    try Statement(connection, sql: "UPDATE t SET a = ?").execute(
+                        .integer(number + 1))
+                }
+            }
+        }
+        #expect(try shared.access { try $0.integers("SELECT a FROM t") } == [400])
+    }
+
+    @Test func aStatementCanBeInterrupted() async throws {
+        let shared = shared
+        let isOver = Flag()
+        try await onThreads(2) { number in
+            guard number == 0 else {
+                // Where nothing runs yet there is nothing to interrupt.
+                while !isOver.value.load(ordering: .acquiring) { shared.interrupt() }
+                return
+            }
+            defer { isOver.value.store(true, ordering: .releasing) }
+            let error = #expect(throws: SQLiteError.self) {
+                try shared.access { connection in
+                    try connection.integers(
+                        """
+                        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                        SELECT max(i) FROM n
+                        """)
+                }
+            }
+            #expect(error?.code == .interrupted)
+        }
+    }
+
+    private final class Flag: Sendable {
+        let value = Atomic(false)
+    }
+
+    @Test func asksNobodyInsideAnAccess() async throws {
+        await #expect(processExitsWith: .failure) {
+            let shared = SerializedConnection(try Connection(path: ":memory:", access: .readWrite))
+            shared.access { _ in shared.access { _ in } }
+        }
+    }
+
+    @Test func aConnectionOfAnotherThreadIsRefused() async throws {
+        await #expect(processExitsWith: .failure) {
+            nonisolated(unsafe) let connection = try Connection(
+                path: ":memory:", access: .readWrite)
+            let thread = Thread { try? connection.execute("SELECT 1") }
+            thread.start()
+            while !thread.isFinished { usleep(1000) }
+        }
+    }
+}
