@@ -41,7 +41,7 @@ extension RunConfiguration {
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
-            recipe: recipe, check: check, memory: pixelBudget)
+            recipes: [recipe], check: check, memory: pixelBudget)
     }
 }
 

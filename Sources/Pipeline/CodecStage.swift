@@ -111,7 +111,7 @@ final class CodecStage: Sendable {
 
     private let state = Monitor(State())
     private let rules: HeaderRules
-    private var recipe: Recipe { rules.recipe }
+    private let recipe: Recipe
     private var check: SourceCheck { rules.check }
     private var limits: CodecLimits { rules.limits }
     private let cancellation = Cancellation()
@@ -131,6 +131,7 @@ final class CodecStage: Sendable {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
         rules = configuration.headerRules
+        recipe = configuration.recipe
         pixels = MemoryBudget(total: rules.memory)
         originals = MemoryBudget(total: configuration.bodyBudget)
         content = cache.content
@@ -396,20 +397,16 @@ final class CodecStage: Sendable {
         let need = rules.memoryBytes(of: header)
         let result = pixels.withReservation(of: need) {
             Result { () throws(CodecError) in
-                switch check {
-                case .decode:
-                    try Codecs.process(
-                        source, header: header, recipe: recipe, limits: limits,
-                        cancellation: cancellation)
-                case .structure:
-                    try Codecs.checkedStructure(
-                        of: source, header: header, limits: limits, memoryBytes: need,
-                        cancellation: cancellation)
-                }
+                try ImageProcessor.process(
+                    source, header: header, recipes: rules.recipes, limits: limits, check: check,
+                    memoryBytes: need, cancellation: cancellation)
             }
         }
         guard let result else { throw .tooMuchMemory(need, of: pixels.total) }
-        return try result.get()
+        guard let image = try result.get().results.first else {
+            preconditionFailure("no result of a recipe")
+        }
+        return try image.get()
     }
 
     /// Puts the content file in place.
