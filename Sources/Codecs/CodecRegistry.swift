@@ -7,7 +7,8 @@ extension ImageFormat {
         switch self {
         case .jpeg: JPEGCodec.self
         case .png: PNGCodec.self
-        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: nil
+        case .bmp: BMPCodec.self
+        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: nil
         }
     }
 }

@@ -15,10 +15,9 @@ extension ImageFormat {
         func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
         return switch self {
         // These have a codec.
-        case .jpeg, .png: false
+        case .jpeg, .png, .bmp: false
         case .webp: bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
         case .gif: bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
-        case .bmp: isBitmap(bytes)
         case .tiff:
             starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
                 || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0])
@@ -54,13 +53,6 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
         }
     }
     return isImage ? .heif : nil
-}
-
-/// Two letters alone begin many a text, so the header's size must be one that exists too.
-private func isBitmap(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count >= 18, bytes.holds("BM", at: 0) else { return false }
-    return [12, 16, 40, 52, 56, 64, 108, 124].contains(Int(bytes[14]))
-        && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0
 }
 
 /// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.

@@ -10,7 +10,7 @@
 /// `effort=name` (`same`, `png`).
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
-        /// JPEG stays JPEG, PNG stays PNG.
+        /// JPEG stays JPEG, PNG stays PNG, and BMP, which is not encoded, becomes PNG.
         case same
         case jpeg
         case png
@@ -92,7 +92,9 @@ extension Recipe {
         switch source {
         case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort="])
         case .png: (same, irrelevant) = (.png, ["q=", "max="])
-        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
+        // Across formats the result is always made.
+        case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger"])
+        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
         }
         guard encoding == .same || encoding == same else { return text }
         parts[0] = Substring(same.rawValue)
