@@ -39,7 +39,8 @@ static void convert_cmyk_row(const uint8_t *cmyk, uint8_t *rgb, size_t width, bo
     }
 }
 
-static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_result *result) {
+static cjpeg_status run_decode(
+    cjpeg_session *s, size_t spare_bytes, unsigned denominator, cjpeg_result *result) {
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
@@ -62,10 +63,13 @@ static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_resul
     // Where the scans of a progressive file end before its finest coefficients, those are guessed
     // from their neighbours, as viewers do; a complete file is not touched.
     cinfo->do_block_smoothing = TRUE;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = denominator;
+    jpeg_calc_output_dimensions(cinfo);
     s->pixels_a_step = cinfo->image_width;
-    size_t row_bytes = (size_t)cinfo->image_width * (size_t)channels + spare_bytes;
+    size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels + spare_bytes;
     size_t total;
-    if (__builtin_mul_overflow(row_bytes, (size_t)cinfo->image_height, &total)) {
+    if (__builtin_mul_overflow(row_bytes, (size_t)cinfo->output_height, &total)) {
         cjpeg_fail(s, CJPEG_LIMIT, "more pixels than can be addressed");
     }
     jpeg_start_decompress(cinfo);
@@ -73,7 +77,7 @@ static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_resul
     s->pixels = malloc(total);
     if (s->pixels == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the pixels");
     if (is_cmyk) {
-        s->row = malloc((size_t)cinfo->image_width * 4);
+        s->row = malloc((size_t)cinfo->output_width * 4);
         if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
     }
     while (cinfo->output_scanline < cinfo->output_height) {
@@ -82,11 +86,13 @@ static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_resul
         jpeg_read_scanlines(cinfo, rows, 1);
         if (is_cmyk) {
             convert_cmyk_row(
-                s->row, target, cinfo->image_width, cinfo->saw_Adobe_marker == TRUE);
+                s->row, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
         }
     }
     jpeg_finish_decompress(cinfo);
     cjpeg_note_source(s, result);
+    result->width = cinfo->output_width;
+    result->height = cinfo->output_height;
     result->channels = channels;
     result->was_cmyk = is_cmyk;
     result->bytes = s->pixels;
@@ -99,9 +105,15 @@ static cjpeg_status run_decode(cjpeg_session *s, size_t spare_bytes, cjpeg_resul
 cjpeg_status cjpeg_decode(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     cjpeg_result *result, char *message) {
+    return cjpeg_decode_scaled(source, length, limits, spare_bytes, 1, result, message);
+}
+
+cjpeg_status cjpeg_decode_scaled(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    unsigned denominator, cjpeg_result *result, char *message) {
     cjpeg_session s;
     cjpeg_begin(&s, source, length, limits, result, message);
-    cjpeg_status status = run_decode(&s, spare_bytes, result);
+    cjpeg_status status = run_decode(&s, spare_bytes, denominator, result);
     cjpeg_end(&s);
     return status;
 }

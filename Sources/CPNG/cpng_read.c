@@ -25,6 +25,8 @@ typedef struct {
     uint8_t *row;
     /// Of `OUTPUT_OPAQUE`: red, green, blue.
     const uint8_t *background;
+    /// What the samples mean is noted here; NULL for nowhere.
+    cpng_colours *colours;
 } session;
 
 typedef enum { OUTPUT_NONE, OUTPUT_SAME, OUTPUT_OPAQUE } output_kind;
@@ -228,11 +230,39 @@ static unsigned valid_chunks(const session *s) {
     return chunks;
 }
 
+static void note_colours(session *s) {
+    cpng_colours *colours = s->colours;
+    memset(colours, 0, sizeof *colours);
+    for (int index = 0; index < 256; index++) colours->palette[index] = 0xFF;
+    png_colorp palette = NULL;
+    png_bytep alphas = NULL;
+    png_color_16p key = NULL;
+    int entries = 0, count = 0;
+    bool is_indexed = png_get_color_type(s->png, s->info) == PNG_COLOR_TYPE_PALETTE;
+    png_get_tRNS(s->png, s->info, &alphas, &count, &key);
+    if (!is_indexed) {
+        if (count == 0 || key == NULL) return;
+        bool is_grey = png_get_color_type(s->png, s->info) == PNG_COLOR_TYPE_GRAY;
+        colours->has_key = true;
+        colours->key[0] = is_grey ? key->gray : key->red;
+        colours->key[1] = key->green;
+        colours->key[2] = key->blue;
+        return;
+    }
+    png_get_PLTE(s->png, s->info, &palette, &entries);
+    for (int index = 0; index < entries && index < 256; index++) {
+        png_byte alpha = alphas != NULL && index < count ? alphas[index] : 0xFF;
+        colours->palette[index] = (uint32_t)palette[index].red << 24
+            | (uint32_t)palette[index].green << 16 | (uint32_t)palette[index].blue << 8 | alpha;
+    }
+}
+
 static cpng_status run_read(session *s, output_kind kind) {
     uint64_t begin = now();
     if (setjmp(s->jump)) return s->status;
     open_source(s);
     s->image->chunks = valid_chunks(s);
+    if (s->colours != NULL) note_colours(s);
     read_rows(s, kind);
     png_read_end(s->png, NULL);
     s->image->nanoseconds = now() - begin;
@@ -241,7 +271,7 @@ static cpng_status run_read(session *s, output_kind kind) {
 
 static cpng_status read_image(
     const uint8_t *source, size_t length, const cpng_limits *limits, output_kind kind,
-    const uint8_t *background, cpng_image *image, char *message) {
+    const uint8_t *background, cpng_image *image, cpng_colours *colours, char *message) {
     session s;
     memset(&s, 0, sizeof s);
     memset(image, 0, sizeof *image);
@@ -253,6 +283,7 @@ static cpng_status read_image(
     s.message = message;
     s.image = image;
     s.background = background;
+    s.colours = colours;
     cpng_status status = run_read(&s, kind);
     png_destroy_read_struct(&s.png, &s.info, NULL);
     free(s.row);
@@ -263,19 +294,25 @@ static cpng_status read_image(
 cpng_status cpng_verify(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
-    return read_image(source, length, limits, OUTPUT_NONE, NULL, image, message);
+    return read_image(source, length, limits, OUTPUT_NONE, NULL, image, NULL, message);
 }
 
 cpng_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message) {
-    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, message);
+    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, NULL, message);
+}
+
+cpng_status cpng_decode_with_colours(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    cpng_colours *colours, char *message) {
+    return read_image(source, length, limits, OUTPUT_SAME, NULL, image, colours, message);
 }
 
 cpng_status cpng_decode_opaque(
     const uint8_t *source, size_t length, const cpng_limits *limits,
     const uint8_t background[3], cpng_image *image, char *message) {
-    return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, message);
+    return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, NULL, message);
 }
 
 void cpng_image_free(cpng_image *image) {

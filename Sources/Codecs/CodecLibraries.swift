@@ -1,5 +1,6 @@
 internal import CJPEG
 internal import CPNG
+internal import PrefetchModel
 
 /// The libraries behind the codecs.
 package enum CodecLibraries {
@@ -7,8 +8,9 @@ package enum CodecLibraries {
     package static var libpng: String { String(cString: cpng_library_version()) }
     /// As the program was built with it: the loaded one does not say.
     package static var libjpegTurbo: String { String(cString: cjpeg_library_version()) }
-    /// The formats that are decoded, and the versions of their libraries: `jpeg/2.1.5,png/1.6.39`.
-    package static let decoders = "jpeg/\(libjpegTurbo),png/\(libpng)"
+    /// The formats that are decoded, and the versions of what decodes them: `jpeg/2.1.5,png/1.6.39`.
+    package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
+        .joined(separator: ",")
     /// As the program was built with it: the loaded one does not say.
     package static var libdeflate: String { String(cString: cpng_deflate_version()) }
 }

@@ -3,17 +3,17 @@ package import PrefetchModel
 /// What a run demands of images, as far as their headers tell whether it is met.
 package struct HeaderRules: Hashable, Sendable {
     package var limits: CodecLimits
-    package var recipe: Recipe
+    package var recipes: [Recipe]
     package var check: SourceCheck
     /// What the work on one image may take.
     package var memory: ByteCount
 
     package init(
-        limits: CodecLimits = CodecLimits(), recipe: Recipe = Recipe(),
+        limits: CodecLimits = CodecLimits(), recipes: [Recipe] = [Recipe()],
         check: SourceCheck = .decode, memory: ByteCount
     ) {
         self.limits = limits
-        self.recipe = recipe
+        self.recipes = recipes
         self.check = check
         self.memory = memory
     }
@@ -21,7 +21,8 @@ package struct HeaderRules: Hashable, Sendable {
     /// What the work on an image takes; above ``memory`` it is refused with
     /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
     package func memoryBytes(of header: ImageHeader) -> Int {
-        header.memoryBytes(for: recipe, check: check, within: memory.bytes)
+        ImageProcessor.memoryNeed(
+            of: header, for: recipes, check: check, within: memory.bytes)
     }
 }
 
@@ -38,7 +39,7 @@ package enum HeaderVerdict: Hashable, Sendable {
     /// Judges the beginning of a body.
     ///
     /// It refuses by ``header(of:limits:)`` and ``HeaderRules/memoryBytes(of:)`` alone, which judge the
-    /// whole, too, and only for what does not change any more: both formats are read from front to
+    /// whole, too, and only for what does not change any more: every format is read from front to
     /// back, and each error but that of data that ends comes with the byte that causes it.
     ///
     /// - Parameters:
@@ -72,7 +73,7 @@ package enum HeaderVerdict: Hashable, Sendable {
             return
         }
         do throws(CodecError) {
-            _ = try decodableFormat(of: beginning)
+            _ = try codec(of: beginning)
             self = .passed
         } catch {
             self.init(error)
@@ -92,39 +93,11 @@ package enum HeaderVerdict: Hashable, Sendable {
         _ header: ImageHeader, of beginning: UnsafeRawBufferPointer, isLengthKnown: Bool,
         under rules: HeaderRules
     ) throws(CodecError) -> HeaderVerdict {
-        // A JPEG's header is there up to its first scan, so nothing of it is open.
-        guard header.format == .png else {
-            let need = rules.memoryBytes(of: header)
-            guard need <= rules.memory.bytes else {
-                throw .tooMuchMemory(need, of: rules.memory, isExact: isLengthKnown)
-            }
-            return .passed
-        }
-        // Most of what may follow only adds to the need. But an animation may take less than a still
-        // image, since it is not encoded, and whether it is one is known at its end.
-        let file = try PNGFile(beginning)
-        let isStill = file.isImageDataReached(in: beginning) && !file.announcesAnimation
-        var animated = header
-        animated.isAnimated = true
-        var still = header
-        still.isAnimated = false
-        let need =
-            isStill
-            ? rules.memoryBytes(of: still)
-            : min(rules.memoryBytes(of: still), rules.memoryBytes(of: animated))
+        let outlook = try codec(of: beginning).outlook(on: header, of: beginning)
+        let need = outlook.headers.map(rules.memoryBytes).min() ?? 0
         guard need <= rules.memory.bytes else {
-            throw .tooMuchMemory(need, of: rules.memory, isExact: isStill && isLengthKnown)
+            throw .tooMuchMemory(need, of: rules.memory, isExact: outlook.isFinal && isLengthKnown)
         }
-        return isStill ? .passed : .undecided
+        return outlook.isFinal ? .passed : .undecided
     }
-}
-
-extension PNGFile {
-    /// Whether the image data has begun: its first chunk may have come in part.
-    fileprivate func isImageDataReached(in source: UnsafeRawBufferPointer) -> Bool {
-        let next = chunks.last?.range.upperBound ?? 8
-        return source.holds("IDAT", at: next + 4) || chunks.contains { $0.type == .IDAT }
-    }
-
-    fileprivate var announcesAnimation: Bool { chunks.contains { $0.type == .acTL } }
 }

@@ -53,6 +53,13 @@ final class Interruption {
         if cinterruption_after(pointer, 0) { throw error }
     }
 
+    /// Ends the work if it was interrupted, now that so many more bytes have been worked on.
+    ///
+    /// - Throws: as ``check()`` does.
+    func check(after bytes: Int) throws(CodecError) {
+        if cinterruption_after(pointer, UInt64(bytes)) { throw error }
+    }
+
     /// Looks whether it was interrupted, for steps of Swift that may take long or come often.
     ///
     /// - Throws: as ``check()`` does.

@@ -5,26 +5,29 @@ package import PrefetchModel
 /// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file). A signature that is cut
 /// short is none.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
-    func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
-    if starts([0xFF, 0xD8, 0xFF]) { return .jpeg }
-    if starts([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .png }
-    if bytes.holds("RIFF", at: 0), bytes.holds("WEBP", at: 8) { return .webp }
-    if bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0) { return .gif }
-    if starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
-        || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0]) || starts([0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
-    {
-        return .tiff
+    ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
+}
+
+extension ImageFormat {
+    /// Whether a file begins as those of this format do, and of no other.
+    fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+        if let codec { return codec.isAnnounced(by: bytes) }
+        func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
+        return switch self {
+        // These have a codec.
+        case .jpeg, .png, .bmp: false
+        case .webp: bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
+        case .gif: bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
+        case .tiff:
+            starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
+                || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0])
+                || starts([0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
+        case .avif, .heif: isoBaseMediaFormat(bytes) == self
+        case .jpegXL: starts([0xFF, 0x0A]) || starts(boxed("JXL "))
+        case .jpeg2000: starts(boxed("jP  ")) || starts([0xFF, 0x4F, 0xFF, 0x51])
+        case .icon: isIcon(bytes)
+        }
     }
-    if starts([0xFF, 0x0A]) { return .jpegXL }
-    if starts([0, 0, 0, 0x0C]) {
-        if starts(boxed("JXL ")) { return .jpegXL }
-        if starts(boxed("jP  ")) { return .jpeg2000 }
-    }
-    if starts([0xFF, 0x4F, 0xFF, 0x51]) { return .jpeg2000 }
-    if let format = isoBaseMediaFormat(bytes) { return format }
-    if isBitmap(bytes) { return .bmp }
-    if isIcon(bytes) { return .icon }
-    return nil
 }
 
 /// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing.
@@ -50,13 +53,6 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
         }
     }
     return isImage ? .heif : nil
-}
-
-/// Two letters alone begin many a text, so the header's size must be one that exists too.
-private func isBitmap(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count >= 18, bytes.holds("BM", at: 0) else { return false }
-    return [12, 16, 40, 52, 56, 64, 108, 124].contains(Int(bytes[14]))
-        && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0
 }
 
 /// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.

@@ -42,6 +42,6 @@ extension RunConfiguration {
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
-            recipe: recipe, check: check, memory: pixelBudget)
+            recipes: variants.map(\.recipe), check: check, memory: pixelBudget)
     }
 }

@@ -17,7 +17,7 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         switch self {
         case .jpeg: "jpg"
         case .heif: "heic"
-        default: rawValue
+        case .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000, .icon: rawValue
         }
     }
 
@@ -26,7 +26,7 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         switch self {
         case .heif: "image/heic"
         case .icon: "image/vnd.microsoft.icon"
-        default: "image/\(rawValue)"
+        case .jpeg, .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000: "image/\(rawValue)"
         }
     }
 }

@@ -10,7 +10,7 @@
 /// `effort=name` (`same`, `png`).
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
-        /// JPEG stays JPEG, PNG stays PNG.
+        /// JPEG stays JPEG, PNG stays PNG, and BMP, which is not encoded, becomes PNG.
         case same
         case jpeg
         case png
@@ -84,19 +84,20 @@ extension Recipe {
     /// `text` is a ``canonicalText``; one of another form is its own result.
     package static func effectiveText(of text: String, forSource format: String) -> String {
         var parts = text.split(separator: ";")
-        guard let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) }) else {
-            return text
+        guard let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) }),
+            let source = ImageFormat(rawValue: format)
+        else { return text }
+        // What `same` is, and what has nothing to do with that.
+        let (same, irrelevant): (Encoding, [String])
+        switch source {
+        case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort="])
+        case .png: (same, irrelevant) = (.png, ["q=", "max="])
+        // Across formats the result is always made.
+        case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger"])
+        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
         }
-        let irrelevant: [String]
-        switch (encoding, ImageFormat(rawValue: format)) {
-        case (.same, .jpeg), (.jpeg, .jpeg):
-            parts[0] = "jpeg"
-            irrelevant = ["background=", "effort="]
-        case (.same, .png), (.png, .png):
-            parts[0] = "png"
-            irrelevant = ["q=", "max="]
-        default: return text
-        }
+        guard encoding == .same || encoding == same else { return text }
+        parts[0] = Substring(same.rawValue)
         parts.removeAll { part in irrelevant.contains { part.hasPrefix($0) } }
         return parts.joined(separator: ";")
     }

@@ -29,7 +29,9 @@ struct CodecBench {
                 var (decoding, encoding) = (Duration.seconds(1 << 40), Duration.seconds(1 << 40))
                 var output = source
                 for _ in 0..<rounds {
-                    let image = try process(bytes, header: header, recipe: recipe)
+                    let entry = try ImageProcessor.process(
+                        bytes, header: header, recipes: [recipe])
+                    guard let image = try entry.results.first?.get() else { continue }
                     decoding = min(decoding, image.decodeDuration)
                     encoding = min(encoding, image.encodeDuration)
                     if case .encoded(let made) = image.output {

@@ -13,7 +13,7 @@ extension SourceCheck: ExpressibleByArgument {}
 struct StoringOptions: ParsableArguments {
     @Option(
         help: """
-            Stored format: same keeps JPEG as JPEG and PNG as PNG, original stores the bytes as they \
+            Stored format: same keeps JPEG as JPEG and PNG as PNG (a BMP becomes PNG), original stores the bytes as they \
             came.
             """)
     var encode: Recipe.Encoding = .same

@@ -17,8 +17,8 @@ package struct CodecInvariants {
     package let limits: CodecLimits
     private let source: UnsafeRawBufferPointer
     private let header: ImageHeader
-    /// Of the source, as it comes.
-    private let reference: ReferencePicture
+    /// Of the source, as it comes; nil for a format without a library to ask.
+    private let reference: ReferencePicture?
     private let verdict: Verdict
 
     private enum Verdict {
@@ -86,6 +86,7 @@ package struct CodecInvariants {
         } catch {
             throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
         }
+        guard let reference else { return }
         // The policy about warnings may be stricter than the library, never laxer.
         try require(
             reference.isDecoded || reference.isBeyondLimits, recipe,
@@ -97,10 +98,10 @@ package struct CodecInvariants {
             recipe, "\(header) of \(reference.width)×\(reference.height) pixels")
     }
 
-    /// A PNG that decoding refuses is refused without it, too, but for limits that decoding alone
+    /// A PNG or BMP that decoding refuses is refused without it, too, but for limits that decoding alone
     /// has. The structure of a JPEG tells less.
     private func checkStructureIsRefused() throws(Violation) {
-        guard header.format == .png, case .refused(let error) = verdict else { return }
+        guard header.format != .jpeg, case .refused(let error) = verdict else { return }
         switch error {
         case .limitExceeded, .outOfMemory: return
         // Reserved symbols, which libdeflate takes for others.
@@ -129,9 +130,9 @@ package struct CodecInvariants {
     ///
     /// - Throws: a violation.
     package func checkReferenceIsTaken() throws(Violation) {
-        guard reference.isDecoded, !reference.hasWarning, case .refused(let error) = verdict else {
-            return
-        }
+        guard let reference, reference.isDecoded, !reference.hasWarning,
+            case .refused(let error) = verdict
+        else { return }
         switch error {
         case .unsupported, .limitExceeded, .tooManyPixels, .outOfMemory: return
         // The library fills what a file has no data of with grey, and says nothing.
@@ -158,7 +159,7 @@ package struct CodecInvariants {
         case (.refused, .refused(let error)):
             try require(!CodecInvariants.isFault(error), recipe, "\(error)")
         case (.taken, .refused(.unsupported))
-        where recipe.encoding == .jpeg && header.format == .png:
+        where recipe.encoding == .jpeg && header.format != .jpeg:
             // An animation, or more pixels a side than a JPEG has.
             return
         case (_, .refused(.limitExceeded)), (_, .refused(.outOfMemory)),
@@ -193,7 +194,8 @@ package struct CodecInvariants {
     /// The format that a recipe makes of this source.
     private func format(by recipe: Recipe) -> ImageFormat {
         switch recipe.encoding {
-        case .same, .original: header.format
+        case .original: header.format
+        case .same: header.format == .jpeg ? .jpeg : .png
         case .jpeg: .jpeg
         case .png: .png
         }
@@ -282,6 +284,12 @@ package struct CodecInvariants {
         let result = ReferencePicture(
             output, format: made.format, maximumPixels: limits.maximumPixels,
             maximumScans: limits.maximumScans)
+        guard let result else { return }
+        guard let reference else {
+            return try require(
+                result.isDecoded && !result.hasWarning, recipe,
+                "the library alone says of the output: \(result.message)")
+        }
         guard reference.isDecoded else { return }
         try require(
             result.isDecoded && (!result.hasWarning || reference.hasWarning), recipe,

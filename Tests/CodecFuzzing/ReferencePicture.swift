@@ -6,14 +6,14 @@ internal import PrefetchModel
 final class ReferencePicture {
     private var picture = creference_picture()
 
-    /// Decodes the JPEG or PNG.
+    /// Decodes the JPEG or PNG; nil for another format.
     ///
     /// - Parameters:
     ///   - source: the whole file.
-    ///   - format: JPEG, or else PNG.
+    ///   - format: of the file.
     ///   - maximumPixels: width times height, from which on the verdict is `CREFERENCE_LIMIT`.
     ///   - maximumScans: of a JPEG.
-    init(
+    init?(
         _ source: UnsafeRawBufferPointer, format: ImageFormat, maximumPixels: Int,
         maximumScans: Int
     ) {
@@ -21,11 +21,13 @@ final class ReferencePicture {
             picture.verdict = CREFERENCE_REFUSED
             return
         }
-        if format == .jpeg {
+        switch format {
+        case .jpeg:
             creference_decode_jpeg(
                 start, source.count, UInt64(maximumPixels), Int32(clamping: maximumScans), &picture)
-        } else {
+        case .png:
             creference_decode_png(start, source.count, UInt64(maximumPixels), &picture)
+        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return nil
         }
     }
 

@@ -1,3 +1,4 @@
+import CodecFuzzing
 import PrefetchModel
 import Testing
 

@@ -29,7 +29,7 @@ struct HeaderVerdictTests {
         let need = rules.memoryBytes(of: header)
         if need > rules.memory.bytes { return .tooMuchMemory(need, of: rules.memory) }
         return rules.check == .decode
-            ? refusal(bytes, rules.recipe, limits: rules.limits)
+            ? refusal(bytes, rules.recipes[0], limits: rules.limits)
             : structureRefusal(bytes, limits: rules.limits)
     }
 
@@ -166,11 +166,11 @@ struct HeaderVerdictTests {
             unlimited,
             HeaderRules(limits: small, memory: ByteCount(.max)),
             HeaderRules(memory: memory),
-            HeaderRules(recipe: Recipe(encoding: .jpeg), memory: memory),
-            HeaderRules(recipe: Recipe(encoding: .png), memory: memory),
-            HeaderRules(recipe: Recipe(encoding: .original), memory: memory),
+            HeaderRules(recipes: [Recipe(encoding: .jpeg)], memory: memory),
+            HeaderRules(recipes: [Recipe(encoding: .png)], memory: memory),
+            HeaderRules(recipes: [Recipe(encoding: .original)], memory: memory),
             HeaderRules(
-                recipe: Recipe(encoding: .original), check: .structure, memory: memory),
+                recipes: [Recipe(encoding: .original)], check: .structure, memory: memory),
         ]
     }()
 

@@ -36,6 +36,11 @@ import Testing
         try check(source, Recipe.samples)
     }
 
+    @Test(arguments: BMPTests.samples.enumerated().filter { $0.offset % 3 == 0 }.map(\.element))
+    func holdForBitmaps(sample: BMPTests.Sample) throws {
+        try check(try sample.bytes, Recipe.samples)
+    }
+
     @Test(arguments: 0..<40)
     func holdForChangedImages(seed: Int) throws {
         var random = SplitMix(seed: UInt64(seed))

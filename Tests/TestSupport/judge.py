@@ -26,7 +26,7 @@ from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
 
-EXTENSIONS = {"jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif"}
+EXTENSIONS = {"jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp"}
 TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }

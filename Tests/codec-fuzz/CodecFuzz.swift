@@ -7,11 +7,12 @@ import PrefetchModel
 /// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
 /// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
 ///
-/// Three targets look at each input with one recipe, which follows from its bytes:
+/// Four targets look at each input with one recipe, which follows from its bytes:
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
-/// - `differential`: either, as PNG, where the verdict has to be that of the library alone, too.
+/// - `bmp`: BMP bytes to stored bytes;
+/// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too.
 ///
 /// `corpus` looks at each with the sample recipes, under the limits of the program and with the
 /// comparison of the verdicts. An invariant that is broken ends the process.
@@ -30,6 +31,7 @@ enum CodecFuzz {
 private enum Target: String {
     case jpeg
     case png
+    case bmp
     case differential
     case corpus
 
@@ -50,7 +52,9 @@ private enum Target: String {
             switch self {
             case .jpeg: format == .jpeg
             case .png: format == .png
-            case .differential, .corpus: format == .jpeg || format == .png
+            case .bmp: format == .bmp
+            case .differential: format == .jpeg || format == .png
+            case .corpus: format == .jpeg || format == .png || format == .bmp
             }
         guard isWanted else { return false }
         do throws(CodecInvariants.Violation) {
@@ -59,7 +63,7 @@ private enum Target: String {
                     bytes, limits: self == .corpus ? CodecLimits() : Target.fuzzingLimits)
             else { return true }
             switch self {
-            case .jpeg, .png:
+            case .jpeg, .png, .bmp:
                 try invariants.check(Recipe(hashing: bytes, encodings: [.same, .jpeg, .png]))
             case .differential:
                 try invariants.checkReferenceIsTaken()
@@ -83,7 +87,7 @@ private let target: Target = {
     for argument in CommandLine.arguments where argument.hasPrefix("--target=") {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
-    let text = "codec-fuzz: --target=NAME: it is jpeg, png, differential or corpus\n"
+    let text = "codec-fuzz: --target=NAME: it is jpeg, png, bmp, differential or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

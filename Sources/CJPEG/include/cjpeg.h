@@ -108,6 +108,12 @@ cjpeg_status cjpeg_decode(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     cjpeg_result *result, char *message);
 
+/// The same at a fraction of the size, 1, 1/2, 1/4 or 1/8, for less: `denominator` is 1, 2, 4 or 8. Sides are
+/// rounded up.
+cjpeg_status cjpeg_decode_scaled(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    unsigned denominator, cjpeg_result *result, char *message);
+
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
 ///
 /// - `pixels`: the first row; `stride` bytes from one to the next.

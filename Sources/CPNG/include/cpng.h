@@ -94,6 +94,26 @@ cpng_status cpng_decode_opaque(
     const uint8_t *source, size_t length, const cpng_limits *limits,
     const uint8_t background[_Nonnull 3], cpng_image *image, char *message);
 
+/// What the samples of an image mean, as far as the library took it.
+typedef struct {
+    /// Of indices: 0xRRGGBBAA; opaque black beyond the file's own entries.
+    uint32_t palette[256];
+    /// The samples of grey or RGB pixels that are fully transparent. The bits of the depth count.
+    bool has_key;
+    uint16_t key[3];
+} cpng_colours;
+
+/// As `cpng_decode`, and says what the samples mean.
+cpng_status cpng_decode_with_colours(
+    const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
+    cpng_colours *colours, char *message);
+
+/// Makes of rows, byte by byte, what `cpng_decode_opaque` makes of their file: an image of its own, with the
+/// interruption of the other. `opaque` is written with `CPNG_OK` only.
+cpng_status cpng_make_opaque(
+    const cpng_image *image, const cpng_colours *colours, const uint8_t background[_Nonnull 3],
+    cpng_image *opaque);
+
 /// Of compressed image data; shorter than 4 GiB.
 typedef struct {
     const uint8_t *bytes;
@@ -219,8 +239,8 @@ void cpng_make_indices(
 cpng_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample);
 
-/// An image of 8-bit rows, 1 (grey) or 3 (RGB) channels, with a spare byte each, which it owns from
-/// now on.
+/// An image of 8-bit rows, 1 (grey), 3 (RGB) or 4 (RGB and alpha) channels, with a spare byte each, which it
+/// owns from now on.
 cpng_image cpng_image_of(
     uint8_t *rows, uint32_t width, uint32_t height, int channels,
     cinterruption *_Nullable interruption);

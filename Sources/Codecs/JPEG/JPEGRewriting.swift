@@ -1,48 +1,18 @@
 internal import CJPEG
-internal import CPNG
 internal import PrefetchModel
 
-/// What can be made of one JPEG source.
-struct JPEGProcessing {
-    let source: UnsafeRawBufferPointer
-    let header: ImageHeader
-    let recipe: Recipe
-    let limits: CodecLimits
+/// A JPEG of a JPEG, on its coefficients: nothing is lost but what coarser quantisation takes away.
+struct JPEGRewriting {
+    private let jpeg: JPEGSource
+    private let recipe: Recipe
     private let interruption: Interruption
-    private let file: JPEGFile
-    private let bytes: UnsafePointer<UInt8>
+    private var source: UnsafeRawBufferPointer { jpeg.source }
+    private var file: JPEGFile { jpeg.file }
 
-    init(
-        source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe, limits: CodecLimits,
-        interruption: Interruption
-    ) throws(CodecError) {
-        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
-            throw .notAnImage("no bytes")
-        }
-        self.source = source
-        self.header = header
+    init(of jpeg: JPEGSource, by recipe: Recipe, _ interruption: Interruption) {
+        self.jpeg = jpeg
         self.recipe = recipe
-        self.limits = limits
         self.interruption = interruption
-        self.bytes = bytes
-        file = try JPEGFile(headerOf: source)
-    }
-
-    private var libraryLimits: cjpeg_limits {
-        cjpeg_limits(
-            maximum_pixels: UInt64(limits.maximumPixels),
-            maximum_scans: Int32(clamping: limits.maximumScans),
-            maximum_warnings: Int32(clamping: limits.maximumWarnings),
-            maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
-            interruption: interruption.pointer)
-    }
-
-    /// The source as it is, after its coefficients were decoded.
-    func verified() throws(CodecError) -> ProcessedImage {
-        let result = try called { limits, result, message in
-            cjpeg_verify(bytes, source.count, limits, result, message)
-        }
-        return image(.source, result)
     }
 
     /// Upright where whole blocks allow it, with coarser quantisation where the quality or the
@@ -58,9 +28,7 @@ struct JPEGProcessing {
         } catch .encodingFailed {
             // Readable, but with coefficients or tables beyond what may be written: its own data
             // is as good as before. It was decoded to its end, or this could not have begun.
-            result = try called { limits, result, message in
-                cjpeg_verify(bytes, source.count, limits, result, message)
-            }
+            result = try jpeg.verified(interruption)
         }
         let stripped =
             recipe.stripping == .none
@@ -127,7 +95,7 @@ struct JPEGProcessing {
         let tag =
             orientation == ExifOrientation.upright
             ? [] : JPEGFile.orientationSegment(orientation)
-        return try called { limits, result, message in
+        return try jpeg.called(interruption) { limits, result, message in
             segments.withUnsafeBufferPointer { segments in
                 tag.withUnsafeBufferPointer { tag in
                     var rewriting = cjpeg_rewriting(
@@ -137,7 +105,7 @@ struct JPEGProcessing {
                         orientation_segment_length: tag.count,
                         writes_own_segments: !keepsAll, maximum_output: maximumBytes)
                     return cjpeg_requantise(
-                        bytes, source.count, limits, &rewriting, result, message)
+                        jpeg.bytes, source.count, limits, &rewriting, result, message)
                 }
             }
         }
@@ -145,7 +113,7 @@ struct JPEGProcessing {
 
     /// The profile that goes with the pixels: one of sRGB says what is true without it.
     private var keptProfile: [UInt8]? {
-        guard recipe.stripping != .all, let profile = file.profile(in: source, limits: limits)
+        guard recipe.stripping != .all, let profile = file.profile(in: source, limits: jpeg.limits)
         else { return nil }
         return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
     }
@@ -156,78 +124,10 @@ struct JPEGProcessing {
         return profile.map(JPEGFile.profileSegments) ?? []
     }
 
-    /// As a PNG of at most 8 bits a sample, upright unless it takes the whole EXIF along.
-    func converted() throws(CodecError) -> ProcessedImage {
-        let result = try called { limits, result, message in
-            cjpeg_decode(bytes, source.count, limits, 1, result, message)
-        }
-        guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
-        var rows = cpng_image_of(
-            decoded, result.width, result.height, result.channels, interruption.pointer)
-        defer { cpng_image_free(&rows) }
-        let begin = ThreadClock.now
-        let exif = recipe.stripping == .none ? file.exif(in: source) : nil
-        if exif == nil { try PNGProcessing.turn(&rows, file.orientation, interruption) }
-        var chunks: [UInt8] = []
-        if let profile = keptProfile, !result.was_cmyk,
-            ICCProfile.fits(profile, channels: Int(result.channels))
-        {
-            chunks += PNGFile.profileChunk(profile)
-        }
-        if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
-        let (width, height) = (Int(rows.width), Int(rows.height))
-        let encoding = PNGEncoding(
-            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
-            interruption: interruption)
-        let output = try encoding.encoded(&rows, chunks: chunks, maximumBytes: .max / 4)
-        guard let output else { throw .encodingFailed("the PNG is too large") }
-        return ProcessedImage(
-            output: .encoded(output), format: .png, widthInPixels: width, heightInPixels: height,
-            decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
-            encodeDuration: ThreadClock.now - begin)
-    }
-
     private func image(_ output: ProcessedImage.Output, _ result: cjpeg_result) -> ProcessedImage {
         ProcessedImage(
             output: output, format: .jpeg, widthInPixels: Int(result.width),
-            heightInPixels: Int(result.height),
-            decodeDuration: .nanoseconds(Int64(clamping: result.decode_nanoseconds)),
-            encodeDuration: .nanoseconds(Int64(clamping: result.encode_nanoseconds)))
-    }
-
-    private func called(
-        _ body: (
-            UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
-            UnsafeMutablePointer<CChar>
-        ) -> cjpeg_status
-    ) throws(CodecError) -> cjpeg_result {
-        var result = cjpeg_result()
-        var limits = libraryLimits
-        try JPEGProcessing.check(interruption) { message in body(&limits, &result, message) }
-        return result
-    }
-
-    /// Calls into libjpeg and turns its answer into an error.
-    static func check(
-        _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
-    ) throws(CodecError) {
-        let (status, text) = withUnsafeTemporaryAllocation(
-            of: CChar.self, capacity: Int(CJPEG_MESSAGE_BYTES)
-        ) { message in
-            message.initialize(repeating: 0)
-            guard let start = message.baseAddress else { return (CJPEG_OUT_OF_MEMORY, "") }
-            let status = body(start)
-            return (status, status == CJPEG_OK ? "" : String(cString: start))
-        }
-        switch status {
-        case CJPEG_OK: return
-        case CJPEG_TRUNCATED: throw .corrupt(text, isTruncated: true)
-        case CJPEG_UNSUPPORTED: throw .unsupported(text)
-        case CJPEG_LIMIT: throw .limitExceeded(text)
-        case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
-        case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
-        case CJPEG_INTERRUPTED: throw interruption.error
-        default: throw .corrupt(text, isTruncated: false)
-        }
+            heightInPixels: Int(result.height), decodeDuration: result.decodeDuration,
+            encodeDuration: result.encodeDuration)
     }
 }

@@ -9,6 +9,36 @@ struct PNGEncoding {
     let changesKind: Bool
     let interruption: Interruption
 
+    /// Makes a PNG of a raster of at most 8 bits a sample, upright unless it takes the whole EXIF along.
+    ///
+    /// `exif` is the TIFF structure that the recipe keeps.
+    ///
+    /// - Returns: the PNG.
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    static func encoded(
+        _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        let begin = ThreadClock.now
+        var raster = raster
+        if exif == nil { try raster.turn(interruption) }
+        var chunks: [UInt8] = []
+        if let profile = raster.colour.profile(
+            keptBy: recipe.stripping, channels: raster.channels)
+        {
+            chunks += PNGFile.profileChunk(profile)
+        }
+        if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
+        let (width, height) = (raster.widthInPixels, raster.heightInPixels)
+        let encoding = PNGEncoding(
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            interruption: interruption)
+        let output = try encoding.encoded(&raster.rows, chunks: chunks, maximumBytes: .max / 4)
+        guard let output else { throw .encodingFailed("the PNG is too large") }
+        return ProcessedImage(
+            output: .encoded(output), format: .png, widthInPixels: width, heightInPixels: height,
+            decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
+    }
+
     /// Writes the rows, which are used up, as a PNG file.
     ///
     /// `chunks` are complete and belong to the rows as they come; those that depend on the colour

@@ -1,0 +1,122 @@
+#include "cpng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/// One row to 16-bit samples where the source has those, else to 8 bits scaled up; with the key's alpha. What
+/// is made of it is, byte by byte, what libpng's `png_set_expand` and `png_set_scale_16` make.
+typedef struct {
+    const cpng_image *image;
+    const cpng_colours *colours;
+    const uint8_t *background;
+    /// Samples a pixel of the result.
+    int channels;
+} conversion;
+
+static const int channels_of[7] = {1, 0, 3, 1, 2, 0, 4};
+
+/// As `png_set_scale_16` rounds.
+static unsigned scaled(unsigned value) { return (value * 255 + 32895) >> 16; }
+
+static uint8_t blended(unsigned value, unsigned alpha, unsigned background) {
+    return (uint8_t)((value * alpha + background * (255 - alpha) + 127) / 255);
+}
+
+/// A sample as stored.
+static unsigned sample_at(const uint8_t *row, int depth, size_t index) {
+    switch (depth) {
+    case 16: return (unsigned)row[2 * index] << 8 | row[2 * index + 1];
+    case 8: return row[index];
+    default: {
+        size_t bit = index * (size_t)depth;
+        return row[bit / 8] >> (8 - depth - (int)(bit % 8)) & ((1u << depth) - 1);
+    }
+    }
+}
+
+static unsigned eight_bits(unsigned value, int depth) {
+    switch (depth) {
+    case 16: return scaled(value);
+    case 8: return value;
+    default: return value * (255 / ((1u << depth) - 1));
+    }
+}
+
+/// Red, green, blue and alpha of a pixel, of 8 bits.
+static void pixel_at(const conversion *how, const uint8_t *row, size_t x, unsigned pixel[4]) {
+    int depth = how->image->bit_depth, type = how->image->color_type;
+    if (type == 3) {
+        uint32_t colour = how->colours->palette[sample_at(row, depth, x)];
+        for (int channel = 0; channel < 4; channel++) {
+            pixel[channel] = colour >> (24 - 8 * channel) & 255;
+        }
+        return;
+    }
+    int count = channels_of[type], colours = type & 2 ? 3 : 1;
+    unsigned mask = (1u << depth) - 1;
+    bool is_key = how->colours->has_key;
+    for (int channel = 0; channel < count; channel++) {
+        unsigned value = sample_at(row, depth, x * (size_t)count + (size_t)channel);
+        if (channel < colours && value != (how->colours->key[channel] & mask)) is_key = false;
+        pixel[channel < colours ? channel : 3] = eight_bits(value, depth);
+    }
+    if (colours == 1) pixel[1] = pixel[2] = pixel[0];
+    if (count == colours) pixel[3] = is_key ? 0 : 255;
+}
+
+static void convert_row(const conversion *how, const uint8_t *row, uint8_t *output) {
+    unsigned pixel[4];
+    for (size_t x = 0; x < how->image->width; x++) {
+        pixel_at(how, row, x, pixel);
+        for (int channel = 0; channel < how->channels; channel++) {
+            *output++ = blended(pixel[channel], pixel[3], how->background[channel]);
+        }
+    }
+}
+
+/// What most pictures have: 8 bits with nothing to expand.
+static void convert_eight_bits(const conversion *how, const uint8_t *row, uint8_t *output) {
+    size_t width = how->image->width;
+    switch (how->image->color_type) {
+    case 6:
+        for (size_t x = 0; x < width; x++, row += 4, output += 3) {
+            for (int channel = 0; channel < 3; channel++) {
+                output[channel] = blended(row[channel], row[3], how->background[channel]);
+            }
+        }
+        break;
+    default: memcpy(output, row, width * (size_t)how->channels);
+    }
+}
+
+cpng_status cpng_make_opaque(
+    const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
+    cpng_image *opaque) {
+    int type = image->color_type;
+    bool has_alpha = (type & 4) != 0 || colours->has_key;
+    bool is_grey_background = background[0] == background[1] && background[1] == background[2];
+    bool is_grey = (type == 0 || type == 4) && (!has_alpha || is_grey_background);
+    bool is_plain = image->bit_depth == 8 && !colours->has_key
+        && (type == 2 || type == 6 || (type == 0 && is_grey));
+    conversion how = {
+        .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
+    size_t row_bytes = (size_t)image->width * (size_t)how.channels, total;
+    if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
+    uint8_t *rows = malloc(total);
+    if (rows == NULL) return CPNG_OUT_OF_MEMORY;
+    for (uint32_t y = 0; y < image->height; y++) {
+        if (cinterruption_after(image->interruption, row_bytes)) {
+            free(rows);
+            return CPNG_INTERRUPTED;
+        }
+        const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
+        uint8_t *output = rows + y * (row_bytes + 1) + 1;
+        if (is_plain) {
+            convert_eight_bits(&how, row, output);
+        } else {
+            convert_row(&how, row, output);
+        }
+    }
+    *opaque = cpng_image_of(rows, image->width, image->height, how.channels, image->interruption);
+    return CPNG_OK;
+}

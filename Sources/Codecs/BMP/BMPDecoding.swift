@@ -1,0 +1,190 @@
+internal import CPNG
+internal import Glibc
+
+/// Follows the pixels of a bitmap, and writes them as rows of grey, RGB, or RGB and alpha of 8 bits.
+struct BMPDecoding {
+    private let source: UnsafeRawBufferPointer
+    private let file: BMPFile
+    private let palette: [UInt8]
+    /// 1, 3 or 4.
+    private let channels: Int
+
+    init(_ source: UnsafeRawBufferPointer, _ file: BMPFile) throws(CodecError) {
+        let palette = file.isIndexed ? try file.palette(in: source) : []
+        var isGrey = file.isIndexed
+        for entry in 0..<palette.count / 3 {
+            let colour = palette[3 * entry..<3 * entry + 3]
+            if colour.contains(where: { $0 != palette[3 * entry] }) { isGrey = false }
+        }
+        self.source = source
+        self.file = file
+        self.palette = palette
+        channels = isGrey ? 1 : file.hasAlpha ? 4 : 3
+    }
+
+    /// Decodes and keeps nothing.
+    ///
+    /// - Throws: `corrupt`, or that it was interrupted.
+    func verify(_ interruption: Interruption) throws(CodecError) {
+        switch file.compression {
+        case .runs: try decodeRuns(interruption, into: nil)
+        case .none, .masks: try checkLength()
+        }
+    }
+
+    /// - Throws: `corrupt`, `outOfMemory`, or that it was interrupted.
+    func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
+        if case .runs = file.compression {} else { try checkLength() }
+        // Sides have 31 bits.
+        let stride = file.width * channels + 1
+        let (total, overflows) = stride.multipliedReportingOverflow(by: file.height)
+        guard !overflows, let start = malloc(total) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        let rows = start.assumingMemoryBound(to: UInt8.self)
+        do throws(CodecError) {
+            switch file.compression {
+            case .runs:
+                for index in 0..<file.width * file.height {
+                    let (y, x) = index.quotientAndRemainder(dividingBy: file.width)
+                    if x == 0 { try interruption.check(after: stride) }
+                    put(0, at: rows + y * stride + 1 + x * channels)
+                }
+                try decodeRuns(interruption, into: rows)
+            case .none, .masks:
+                for y in 0..<file.height {
+                    try interruption.check(after: stride)
+                    decodeRow(y, into: rows + y * stride + 1)
+                }
+            }
+        } catch {
+            free(start)
+            throw error
+        }
+        return cpng_image_of(
+            rows, UInt32(file.width), UInt32(file.height), Int32(channels), interruption.pointer)
+    }
+
+    /// Rows are filled up to whole words of 32 bits; that of the last may be left out.
+    private func checkLength() throws(CodecError) {
+        let whole = ByteEstimate(fileStride) * ByteEstimate(file.height - 1)
+        let last = ByteEstimate((file.width * file.bitsPerPixel + 7) / 8)
+        guard (whole + last + ByteEstimate(file.pixelOffset)).count <= source.count else {
+            throw .corrupt("the data ends before the image does", isTruncated: true)
+        }
+    }
+
+    private var fileStride: Int { (file.width * file.bitsPerPixel + 31) / 32 * 4 }
+
+    private func put(_ index: Int, at output: UnsafeMutablePointer<UInt8>) {
+        for channel in 0..<channels { output[channel] = palette[3 * index + channel] }
+    }
+
+    /// - Precondition: the data is long enough.
+    private func decodeRow(_ y: Int, into output: UnsafeMutablePointer<UInt8>) {
+        let row = file.isTopDown ? y : file.height - 1 - y
+        let bits = file.bitsPerPixel
+        let offset = file.pixelOffset + row * fileStride
+        let bytes = UnsafeRawBufferPointer(
+            rebasing: source[offset..<offset + (file.width * bits + 7) / 8])
+        switch (file.compression, bits) {
+        case (.masks(let red, let green, let blue, let alpha), _):
+            for x in 0..<file.width {
+                var pixel: UInt32 = 0
+                for byte in 0..<bits / 8 {
+                    pixel |= UInt32(bytes[x * bits / 8 + byte]) << UInt32(8 * byte)
+                }
+                let target = output + x * channels
+                target[0] = red.sample(of: pixel)
+                target[1] = green.sample(of: pixel)
+                target[2] = blue.sample(of: pixel)
+                if let alpha { target[3] = alpha.sample(of: pixel) }
+            }
+        case (_, 16):
+            for x in 0..<file.width {
+                let pixel = bytes.littleEndian16(at: 2 * x)
+                for channel in 0..<3 {
+                    let sample = pixel >> (10 - 5 * channel) & 31
+                    output[3 * x + channel] = UInt8(truncatingIfNeeded: (sample * 255 + 15) / 31)
+                }
+            }
+        case (_, 24), (_, 32):
+            // The fourth byte says nothing without a mask.
+            for x in 0..<file.width {
+                let place = x * (bits / 8)
+                output[3 * x] = bytes[place + 2]
+                output[3 * x + 1] = bytes[place + 1]
+                output[3 * x + 2] = bytes[place]
+            }
+        default:
+            for x in 0..<file.width {
+                let shift = 8 - bits - x * bits % 8
+                let index = Int(bytes[x * bits / 8]) >> shift & (1 << bits - 1)
+                put(index, at: output + x * channels)
+            }
+        }
+    }
+
+    /// Follows the runs from the bottom row: a number and a value; or 0 and 0 (the row ends), 1 (the image ends), 2
+    /// (a step to the right and up), or the number of pixels that follow one by one, filled up to whole words of
+    /// 16 bits. Pixels that are passed over have the first colour, which the rows are filled with; nil keeps nothing.
+    ///
+    /// - Throws: `corrupt`, or that it was interrupted.
+    private func decodeRuns(
+        _ interruption: Interruption, into rows: UnsafeMutablePointer<UInt8>?
+    ) throws(CodecError) {
+        let isOfFourBits = file.bitsPerPixel == 4
+        let stride = file.width * channels + 1
+        var (offset, x, y) = (file.pixelOffset, 0, 0)
+        func put(_ count: Int, _ value: (Int) -> UInt8) throws(CodecError) {
+            guard y < file.height, count <= file.width - x else {
+                throw .corrupt("a run passes the end of its row", isTruncated: false)
+            }
+            try interruption.check(after: count)
+            if let rows {
+                let start = rows + (file.height - 1 - y) * stride + 1 + x * channels
+                for pixel in 0..<count {
+                    let byte = Int(value(pixel))
+                    let index = !isOfFourBits ? byte : pixel % 2 == 0 ? byte >> 4 : byte & 15
+                    self.put(index, at: start + pixel * channels)
+                }
+            }
+            x += count
+        }
+        while source.count - offset >= 2 {
+            let (first, second) = (Int(source[offset]), Int(source[offset + 1]))
+            offset += 2
+            switch (first, second) {
+            case (0, 0):
+                try interruption.check(after: 1)
+                (x, y) = (0, y + 1)
+                guard y <= file.height else {
+                    throw .corrupt("more rows than the image has", isTruncated: false)
+                }
+            case (0, 1): return
+            case (0, 2):
+                guard source.count - offset >= 2 else { break }
+                (x, y) = (x + Int(source[offset]), y + Int(source[offset + 1]))
+                offset += 2
+                guard x <= file.width, y <= file.height else {
+                    throw .corrupt("a step beyond the image", isTruncated: false)
+                }
+            case (0, _):
+                let bytes = isOfFourBits ? (second + 1) / 2 : second
+                guard source.count - offset >= bytes else {
+                    throw .corrupt("the data ends before the image does", isTruncated: true)
+                }
+                let begin = offset
+                try put(second) { source[begin + (isOfFourBits ? $0 / 2 : $0)] }
+                offset += bytes + bytes % 2
+            default:
+                let value = UInt8(truncatingIfNeeded: second)
+                try put(first) { _ in value }
+            }
+        }
+        // Some leave out the end of the image where all rows are there.
+        guard y == file.height || y == file.height - 1 && x == file.width else {
+            throw .corrupt("the data ends before the image does", isTruncated: true)
+        }
+    }
+}

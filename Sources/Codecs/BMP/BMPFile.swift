@@ -1,0 +1,203 @@
+internal import PrefetchModel
+
+/// The headers of a Windows or OS/2 bitmap, little-endian:
+///
+/// - 14 bytes: `BM`, length of the file, two reserved words, offset of the pixels;
+/// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40 (Windows 3), 52 and
+///   56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC profile);
+/// - three or four masks where a header of 40 bytes says so, then the palette, of three bytes an entry in OS/2 1, else
+///   of four: blue, green, red, unused.
+///
+/// The lengths of the file and of the pixels are not believed, nor looked at; many files have wrong ones.
+struct BMPFile {
+    enum Compression {
+        case none
+        case masks(red: BMPMask, green: BMPMask, blue: BMPMask, alpha: BMPMask?)
+        /// Of 4 or 8 bits a pixel.
+        case runs
+    }
+
+    static let fileHeaderBytes = 14
+
+    let width: Int
+    let height: Int
+    /// Else the last row comes first.
+    let isTopDown: Bool
+    /// 1, 4, 8, 16, 24 or 32.
+    let bitsPerPixel: Int
+    let compression: Compression
+    /// Where the pixels begin; the palette ends there at the latest.
+    let pixelOffset: Int
+    private let paletteOffset: Int
+    private let paletteEntries: Int
+    private let entryBytes: Int
+    /// Where an ICC profile is said to be; nil without one.
+    let profileRange: Range<Int>?
+
+    var isIndexed: Bool { bitsPerPixel <= 8 }
+
+    var hasAlpha: Bool {
+        if case .masks(_, _, _, alpha: .some) = compression { return true }
+        return false
+    }
+
+    /// Reads all but the palette.
+    ///
+    /// - Throws: `unsupported` for kinds that are rare and not decoded, `corrupt`.
+    init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+        func number16(_ offset: Int) -> Int { source.littleEndian16(at: offset) }
+        func number32(_ offset: Int) -> Int { source.littleEndian32(at: offset) }
+        let start = BMPFile.fileHeaderBytes
+        guard source.count >= start + 4, source.count >= start + number32(start) else {
+            throw .corrupt("the data ends inside the header", isTruncated: true)
+        }
+        let headerBytes = number32(start)
+        let isOld = headerBytes == 12
+        let signedHeight =
+            isOld ? number16(20) : Int(Int32(truncatingIfNeeded: number32(22)))
+        width = isOld ? number16(18) : Int(Int32(truncatingIfNeeded: number32(18)))
+        height = abs(signedHeight)
+        isTopDown = signedHeight < 0
+        bitsPerPixel = number16(isOld ? 24 : 28)
+        guard width > 0, height > 0, height <= Int32.max else {
+            throw .corrupt("an image without pixels", isTruncated: false)
+        }
+        let method = headerBytes >= 40 ? number32(30) : 0
+        let masksBytes = headerBytes > 40 ? 0 : method == 3 ? 12 : method == 6 ? 16 : 0
+        guard source.count >= start + headerBytes + masksBytes else {
+            throw .corrupt("the data ends inside the header", isTruncated: true)
+        }
+        try BMPFile.check(method, bitsPerPixel, isOS2: headerBytes == 64)
+        switch method {
+        case 0: compression = .none
+        case 1, 2:
+            guard !isTopDown else {
+                throw .corrupt("runs of pixels from the top", isTruncated: false)
+            }
+            compression = .runs
+        default:
+            // Masks have one place, in the longer headers and behind the shorter one.
+            let hasAlpha = method == 6 || headerBytes >= 56
+            compression = try BMPFile.masks(
+                (0..<(hasAlpha ? 4 : 3)).map { number32(54 + 4 * $0) },
+                bitsPerPixel: bitsPerPixel)
+        }
+        let colours = headerBytes >= 40 ? number32(46) : 0
+        entryBytes = isOld ? 3 : 4
+        paletteOffset = start + headerBytes + masksBytes
+        let most = bitsPerPixel <= 8 ? 1 << bitsPerPixel : 0
+        let entries = colours == 0 ? most : colours
+        let offset = number32(10)
+        // Some files say 0, or that the pixels begin where their palette does.
+        let isOffsetGood = offset > paletteOffset || offset == paletteOffset && entries == 0
+        pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
+        paletteEntries = min(entries, most, (pixelOffset - paletteOffset) / entryBytes)
+        let hasProfile = headerBytes >= 124 && number32(70) == 0x4D42_4544
+        profileRange =
+            hasProfile
+            ? start + number32(126)..<start + number32(126) + number32(130) : nil
+    }
+
+    private static func check(
+        _ method: Int, _ bitsPerPixel: Int, isOS2: Bool
+    ) throws(CodecError) {
+        switch (method, isOS2) {
+        case (0, _), (1, _), (2, _), (3, false), (6, false): break
+        case (3, true): throw .unsupported("a BMP of Huffman codes")
+        case (4, true): throw .unsupported("a BMP of 24-bit runs")
+        case (4, false): throw .unsupported("a BMP around a JPEG")
+        case (5, _): throw .unsupported("a BMP around a PNG")
+        default: throw .unsupported("a BMP of compression \(method)")
+        }
+        guard [1, 4, 8, 16, 24, 32].contains(bitsPerPixel) else {
+            throw .unsupported("a BMP of \(bitsPerPixel) bits a pixel")
+        }
+        let isPossible =
+            switch method {
+            case 1: bitsPerPixel == 8
+            case 2: bitsPerPixel == 4
+            case 3, 6: bitsPerPixel > 8
+            default: true
+            }
+        guard isPossible else {
+            throw .corrupt("a compression of another bit depth", isTruncated: false)
+        }
+    }
+
+    private static func masks(
+        _ values: [Int], bitsPerPixel: Int
+    ) throws(CodecError) -> Compression {
+        let most = 1 << bitsPerPixel - 1
+        var masks: [BMPMask] = []
+        for value in values {
+            guard let mask = BMPMask(UInt32(truncatingIfNeeded: value & most)) else {
+                throw .corrupt("a colour mask with a gap", isTruncated: false)
+            }
+            masks.append(mask)
+        }
+        guard masks[..<3].contains(where: { !$0.isEmpty }) else {
+            throw .corrupt("no colour masks", isTruncated: false)
+        }
+        let alpha = masks.count > 3 && !masks[3].isEmpty ? masks[3] : nil
+        return .masks(red: masks[0], green: masks[1], blue: masks[2], alpha: alpha)
+    }
+
+    /// The colours of indices, 256 of them: red, green, blue; black beyond the file's own.
+    ///
+    /// - Throws: `corrupt` where the data ends inside the palette.
+    func palette(in source: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
+        guard paletteOffset + paletteEntries * entryBytes <= source.count else {
+            throw .corrupt("the data ends inside the palette", isTruncated: true)
+        }
+        var palette = [UInt8](repeating: 0, count: 3 * 256)
+        for entry in 0..<paletteEntries {
+            for channel in 0..<3 {
+                palette[3 * entry + channel] =
+                    source[paletteOffset + entry * entryBytes + 2 - channel]
+            }
+        }
+        return palette
+    }
+
+    /// The ICC profile; nil without a whole one for RGB.
+    func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+        guard let profileRange, profileRange.upperBound <= source.count,
+            profileRange.count <= limits.maximumMetadataBytes
+        else { return nil }
+        let profile = [UInt8](source[profileRange])
+        return ICCProfile.fits(profile, channels: 3) ? profile : nil
+    }
+}
+
+/// The bits of a pixel that are one sample: a run of ones, or none at all.
+struct BMPMask {
+    private let mask: UInt32
+    private let shift: UInt32
+    /// The largest sample.
+    private let most: UInt64
+
+    /// Nil for a mask with gaps.
+    init?(_ mask: UInt32) {
+        self.mask = mask
+        shift = mask == 0 ? 0 : UInt32(mask.trailingZeroBitCount)
+        most = UInt64(mask >> shift)
+        guard most & (most + 1) == 0 else { return nil }
+    }
+
+    var isEmpty: Bool { mask == 0 }
+
+    /// The sample, scaled to 8 bits and rounded.
+    func sample(of pixel: UInt32) -> UInt8 {
+        guard most > 0 else { return 0 }
+        if most == 255 { return UInt8(truncatingIfNeeded: pixel >> shift) }
+        return UInt8(truncatingIfNeeded: (UInt64((pixel & mask) >> shift) * 255 + most / 2) / most)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    func littleEndian16(at offset: Int) -> Int { Int(self[offset]) | Int(self[offset + 1]) << 8 }
+
+    func littleEndian32(at offset: Int) -> Int {
+        littleEndian16(at: offset) | littleEndian16(at: offset + 2) << 16
+    }
+}

@@ -1,0 +1,120 @@
+package import PrefetchModel
+
+/// What became of one image.
+package struct ProcessedEntry: Sendable {
+    package let header: ImageHeader
+    /// Whether its pixels or coefficients were decoded, and not only its structure followed.
+    package let isDecoded: Bool
+    /// Processor time for all results that were made.
+    package let decodeDuration: Duration
+    package let encodeDuration: Duration
+    /// One for each recipe, in their order. One that cannot be made leaves the others.
+    package let results: [Result<ProcessedImage, CodecError>]
+}
+
+/// Decodes an image and makes what recipes ask for: a pure function, of values to values.
+///
+/// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes,
+/// unless the recipe keeps it. Another format that was asked for is made at any size.
+package enum ImageProcessor {
+    /// Makes a result for each recipe. What several need is decoded once, and each result has the bytes that it
+    /// would have by itself.
+    ///
+    /// Synchronous, without shared state; any number of threads may call it at once. It allocates at most about
+    /// ``memoryNeed(of:for:check:within:)``. Whatever is decoded is decoded to its end, so that damage is found.
+    ///
+    /// - Parameters:
+    ///   - source: the whole file.
+    ///   - header: of the same bytes.
+    ///   - recipes: any number; those that come to the same for this format share one result.
+    ///   - limits: the time is that of each recipe; what several need counts for the first of them.
+    ///   - check: of sources that are stored as they came. ``SourceCheck/structure`` takes whatever
+    ///     ``SourceCheck/decode`` does, and of a JPEG misses flipped bits in its entropy-coded data, and encoders that
+    ///     made nonsense of valid form. A PNG has checksums, and its image data is inflated: nothing is
+    ///     overlooked but symbols that no encoder makes (RFC 1951 section 3.2.6 reserves them), which libdeflate takes
+    ///     and zlib does not.
+    ///   - memoryBytes: what was reserved, from ``memoryNeed(of:for:check:within:)``: a check of the structure takes the
+    ///     faster of its ways where that has room for it.
+    ///   - cancellation: ends it within a few tenths of a second, whatever it is doing.
+    /// - Returns: a result for each recipe.
+    /// - Throws: `cancelled`, and what makes the file one of which nothing can be said or made.
+    package static func process(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, recipes: [Recipe],
+        limits: CodecLimits = CodecLimits(), check: SourceCheck = .decode,
+        memoryBytes: Int = .max, cancellation: Cancellation? = nil
+    ) throws(CodecError) -> ProcessedEntry {
+        guard let codec = header.format.codec else {
+            throw .unsupported("\(header.format.rawValue) is not decoded")
+        }
+        let distinct = DistinctRecipes(recipes, of: header)
+        var work = EntryWork(
+            source: try codec.source(source, header: header, limits: limits), codec: codec,
+            header: header, recipes: distinct.recipes, check: check, memoryBytes: memoryBytes)
+        // What decodes for a result says of the source what those want to know that keep its bytes.
+        let places = distinct.recipes.indices
+        let made = places.filter { distinct.recipes[$0].encoding != .original }
+        let originals = places.filter { distinct.recipes[$0].encoding == .original }
+        var results: [Int: Result<ProcessedImage, CodecError>] = [:]
+        for place in made + originals {
+            let interruption = Interruption(limits, cancellation)
+            let result = Result { () throws(CodecError) in
+                try work.result(of: distinct.recipes[place], interruption)
+            }
+            if case .failure(.cancelled) = result { throw .cancelled }
+            results[place] = result
+        }
+        let images = results.values.compactMap { try? $0.get() }
+        return ProcessedEntry(
+            header: header, isDecoded: work.isDecoded,
+            decodeDuration: images.reduce(.zero) { $0 + $1.decodeDuration },
+            encodeDuration: images.reduce(.zero) { $0 + $1.encodeDuration },
+            results: distinct.places.compactMap { results[$0] })
+    }
+
+    /// An upper estimate, in bytes, of what ``process(_:header:recipes:limits:check:memoryBytes:cancellation:)``
+    /// allocates out of a budget of so many bytes, the source not counted; `Int.max` for what cannot be counted.
+    package static func memoryNeed(
+        of header: ImageHeader, for recipes: [Recipe], check: SourceCheck = .decode,
+        within budget: Int
+    ) -> Int {
+        let recipes = DistinctRecipes(recipes, of: header).recipes
+        var (peak, results, raster) = (ByteEstimate(0), ByteEstimate(0), ByteEstimate(0))
+        for recipe in recipes {
+            guard check == .decode || recipe.encoding != .original else {
+                peak = max(peak, ByteEstimate(header.structureMemoryBytes(within: budget)))
+                continue
+            }
+            let estimate = header.estimate(for: recipe)
+            peak = max(peak, estimate.peak)
+            results = results + estimate.result
+            raster = max(raster, estimate.raster)
+        }
+        // One result is within its own peak. Of several the others are kept, and the pixels that they
+        // share.
+        return recipes.count > 1 ? (peak + results + raster).count : peak.count
+    }
+}
+
+/// The recipes that make different results of one format.
+private struct DistinctRecipes {
+    /// In the order of the first of each.
+    private(set) var recipes: [Recipe] = []
+    /// Where in ``recipes`` that of each place is which was asked for.
+    private(set) var places: [Int] = []
+
+    init(_ recipes: [Recipe], of header: ImageHeader) {
+        guard recipes.count > 1 else {
+            self.recipes = recipes
+            places = Array(recipes.indices)
+            return
+        }
+        var known: [String: Int] = [:]
+        for recipe in recipes {
+            let text = Recipe.effectiveText(
+                of: recipe.canonicalText, forSource: header.format.rawValue)
+            let place = known[text] ?? self.recipes.count
+            if known.updateValue(place, forKey: text) == nil { self.recipes.append(recipe) }
+            places.append(place)
+        }
+    }
+}

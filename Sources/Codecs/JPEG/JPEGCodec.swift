@@ -1,0 +1,170 @@
+internal import CJPEG
+internal import CPNG
+internal import PrefetchModel
+
+/// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and written again from its coefficients.
+enum JPEGCodec: ImageCodec {
+    static let decoder = "jpeg/\(String(cString: cjpeg_library_version()))"
+    static let same = EncodedFormat.jpeg
+
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.starts(with: [0xFF, 0xD8, 0xFF])
+    }
+
+    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        try JPEGFile(headerOf: source).imageHeader(of: source)
+    }
+
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+        let basis = EstimateBasis(header, recipe)
+        let all = ByteEstimate(header.coefficientBytes)
+        let coefficients = header.isProgressiveOrInterlaced ? all : 0
+        switch recipe.encoding {
+        case .original:
+            return MemoryEstimate(peak: basis.margin + coefficients, result: 0, raster: 0)
+        case .same, .jpeg:
+            // An output buffer grows by doubling, up to the source's length unless a larger output is
+            // kept.
+            let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
+            // The first result is kept while smaller ones are looked for.
+            let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
+            // Turned ones lie beside those as read.
+            return MemoryEstimate(
+                peak: basis.margin + all * (basis.isTurned ? 2 : 1) + output, result: buffer,
+                raster: 0)
+        case .png:
+            let decoded =
+                basis.pixels * ByteEstimate(min(header.channels, 3))
+                + max(basis.width, basis.height)
+            // Beside the rows there are first coefficients, then turned rows, then the output; with
+            // more effort a copy of the rows and two outputs.
+            return MemoryEstimate(
+                peak: basis.margin + decoded
+                    + max(coefficients, (basis.isSmall ? 3 : 1) * decoded),
+                result: decoded, raster: decoded)
+        }
+    }
+
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
+
+    static func source(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) -> any ImageSource {
+        try JPEGSource(source, limits: limits)
+    }
+}
+
+/// A JPEG of which the markers up to the first scan were read.
+struct JPEGSource: ImageSource {
+    let source: UnsafeRawBufferPointer
+    let limits: CodecLimits
+    let file: JPEGFile
+    let bytes: UnsafePointer<UInt8>
+
+    init(_ source: UnsafeRawBufferPointer, limits: CodecLimits) throws(CodecError) {
+        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            throw .notAnImage("no bytes")
+        }
+        self.source = source
+        self.limits = limits
+        self.bytes = bytes
+        file = try JPEGFile(headerOf: source)
+    }
+
+    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+        switch format {
+        case .jpeg: .shortcut
+        case .png: .raster(.native)
+        }
+    }
+
+    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+        try file.checkScans(in: source, limits: limits)
+    }
+
+    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
+        try verified(interruption).decodeDuration
+    }
+
+    func verified(_ interruption: Interruption) throws(CodecError) -> cjpeg_result {
+        try called(interruption) { limits, result, message in
+            cjpeg_verify(bytes, source.count, limits, result, message)
+        }
+    }
+
+    /// 8-bit grey or RGB, which is opaque whatever the background.
+    func raster(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let result = try called(interruption) { limits, result, message in
+            cjpeg_decode_scaled(
+                bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
+        }
+        guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
+        let rows = cpng_image_of(
+            decoded, result.width, result.height, result.channels, interruption.pointer)
+        // A profile of inks says nothing of the RGB that was made of them.
+        let profile =
+            request.takesProfile && !result.was_cmyk
+            ? file.profile(in: source, limits: limits) : nil
+        return Raster(
+            owning: rows, colour: ColourDescription(profile: profile),
+            orientation: file.orientation, decodeDuration: result.decodeDuration)
+    }
+
+    func shortcut(
+        by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        try JPEGRewriting(of: self, by: recipe, interruption).requantised()
+    }
+
+    var exif: [UInt8]? { file.exif(in: source) }
+
+    /// Calls into libjpeg, under the limits.
+    func called(
+        _ interruption: Interruption,
+        _ body: (
+            UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
+            UnsafeMutablePointer<CChar>
+        ) -> cjpeg_status
+    ) throws(CodecError) -> cjpeg_result {
+        var result = cjpeg_result()
+        var limits = cjpeg_limits(
+            maximum_pixels: UInt64(limits.maximumPixels),
+            maximum_scans: Int32(clamping: limits.maximumScans),
+            maximum_warnings: Int32(clamping: limits.maximumWarnings),
+            maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
+            interruption: interruption.pointer)
+        try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
+        return result
+    }
+
+    /// Calls into libjpeg and turns its answer into an error.
+    static func check(
+        _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
+    ) throws(CodecError) {
+        let (status, text) = withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(CJPEG_MESSAGE_BYTES)
+        ) { message in
+            message.initialize(repeating: 0)
+            guard let start = message.baseAddress else { return (CJPEG_OUT_OF_MEMORY, "") }
+            let status = body(start)
+            return (status, status == CJPEG_OK ? "" : String(cString: start))
+        }
+        switch status {
+        case CJPEG_OK: return
+        case CJPEG_TRUNCATED: throw .corrupt(text, isTruncated: true)
+        case CJPEG_UNSUPPORTED: throw .unsupported(text)
+        case CJPEG_LIMIT: throw .limitExceeded(text)
+        case CJPEG_OUT_OF_MEMORY: throw .outOfMemory(text)
+        case CJPEG_ENCODE_FAILED: throw .encodingFailed(text)
+        case CJPEG_INTERRUPTED: throw interruption.error
+        default: throw .corrupt(text, isTruncated: false)
+        }
+    }
+}
+
+extension cjpeg_result {
+    var decodeDuration: Duration { .nanoseconds(Int64(clamping: decode_nanoseconds)) }
+    var encodeDuration: Duration { .nanoseconds(Int64(clamping: encode_nanoseconds)) }
+}

@@ -1,0 +1,75 @@
+internal import PrefetchModel
+
+extension JPEGFile {
+    /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81,
+    /// annex B.2.1); what comes behind it is not looked at, as the decoder does.
+    func checkScans(
+        in source: UnsafeRawBufferPointer, limits: CodecLimits
+    ) throws(CodecError) {
+        guard let frame, let first = segments.last else {
+            throw .corrupt("no frame", isTruncated: false)
+        }
+        var missing = Set(frame.components)
+        var scans = 1
+        try note(first, of: frame, in: source, missing: &missing)
+        var offset = first.range.upperBound
+        var dataStart: Int? = offset
+        while let start = JPEGFile.nextMarker(in: source, from: offset) {
+            let marker = source[start + 1]
+            // Restarts are part of a scan's data.
+            if (0xD0...0xD7).contains(marker) || marker == 0x01 {
+                offset = start + 2
+                continue
+            }
+            if dataStart == start { throw .corrupt("a scan without data", isTruncated: false) }
+            dataStart = nil
+            if marker == 0xD9 {
+                guard missing.isEmpty else {
+                    throw .corrupt("a colour component has no data", isTruncated: false)
+                }
+                return
+            }
+            guard source.count - start >= 4 else { break }
+            let length = max(source.bigEndian16(at: start + 2), 2)
+            guard length <= source.count - start - 2 else { break }
+            let segment = Segment(marker: marker, range: start..<start + 2 + length)
+            offset = segment.range.upperBound
+            switch marker {
+            case 0xDA:
+                scans += 1
+                guard scans <= limits.maximumScans else {
+                    throw .limitExceeded("more scans than allowed")
+                }
+                try note(segment, of: frame, in: source, missing: &missing)
+                dataStart = offset
+            case 0xD8, 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
+                throw .corrupt("two frames", isTruncated: false)
+            default: break
+            }
+        }
+        throw .corrupt("the data ends before the image does", isTruncated: true)
+    }
+
+    /// Takes the components out of `missing` that a scan has the lowest frequency of: the others
+    /// are refinements, without which there is a picture.
+    private func note(
+        _ scan: Segment, of frame: Frame, in source: UnsafeRawBufferPointer,
+        missing: inout Set<UInt8>
+    ) throws(CodecError) {
+        let payload = UnsafeRawBufferPointer(rebasing: source[scan.payload])
+        guard let count = payload.first.map(Int.init), (1...4).contains(count),
+            payload.count == 4 + 2 * count
+        else { throw .corrupt("bad scan header", isTruncated: false) }
+        // Begins behind the lowest frequency, or adds bits to what an earlier scan brought.
+        let isRefinement =
+            frame.isProgressive
+            && (payload[1 + 2 * count] != 0 || payload[3 + 2 * count] & 0xF0 != 0)
+        for index in 0..<count {
+            let component = payload[1 + 2 * index]
+            guard frame.components.contains(component) else {
+                throw .corrupt("a scan of a component that is not there", isTruncated: false)
+            }
+            if !isRefinement { missing.remove(component) }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+internal import PrefetchModel
+
+/// What making a result allocates at most, the source itself not counted.
+struct MemoryEstimate {
+    /// While it is made, with the result.
+    let peak: ByteEstimate
+    /// What of it stays when it is made.
+    let result: ByteEstimate
+    /// Of the pixels that other results can be made of, too; zero where it is made without.
+    let raster: ByteEstimate
+}
+
+/// What the estimates of all formats have in common.
+struct EstimateBasis {
+    let header: ImageHeader
+    let recipe: Recipe
+    let width: ByteEstimate
+    let height: ByteEstimate
+    let pixels: ByteEstimate
+    /// Of the file.
+    let source: ByteEstimate
+    /// A result of the same format may be upright where the source is not.
+    let isTurned: Bool
+    let isSmall: Bool
+    /// All rows, each with its filter type.
+    let rows: ByteEstimate
+    /// The same upright; zero where nothing is turned.
+    let turnedRows: ByteEstimate
+    /// The libraries' own state and tables, and rows in work.
+    let margin: ByteEstimate
+
+    init(_ header: ImageHeader, _ recipe: Recipe) {
+        self.header = header
+        self.recipe = recipe
+        width = ByteEstimate(header.widthInPixels)
+        height = ByteEstimate(header.heightInPixels)
+        pixels = ByteEstimate(header.pixels)
+        source = ByteEstimate(header.sourceBytes)
+        isTurned = header.orientation != ExifOrientation.upright && recipe.stripping != .none
+        isSmall = recipe.pngEffort == .small
+        // libdeflate's compressor is most of it, of which the highest levels have 9 MB.
+        var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
+        if header.hasPackedProfile {
+            fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes)
+        }
+        // Taken out of the source and put together.
+        if recipe.stripping == .none { fixed = fixed + 2 * source }
+        let longest = isTurned ? max(width, height) : width
+        rows = height * header.stride(width)
+        turnedRows = isTurned ? max(width * header.stride(height), rows) : 0
+        // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
+        // compressed. Those of a small picture are all of them.
+        margin =
+            fixed
+            + min(
+                (isSmall ? 1100 : 300) * header.stride(longest),
+                5 * rows + 8 * header.stride(longest))
+    }
+
+    /// A JPEG of pixels: grey or RGB, before with alpha, and beside it turned, or all coefficients and
+    /// the output.
+    var encodingJPEG: MemoryEstimate {
+        let isLarge = pixels > ByteEstimate(JPEGEncoding.mostPixelsOfWholeChroma)
+        let coefficients = (isLarge ? 3 : 6) * pixels
+        let jpeg = recipe.quality > 90 ? 6 * pixels : 3 * pixels / 2
+        let trials = min(ByteEstimate(recipe.maximumStoredBytes ?? 0), 3 * pixels)
+        let raster = 3 * pixels + height
+        return MemoryEstimate(
+            peak: margin + raster + coefficients + jpeg + 2 * trials, result: jpeg, raster: raster)
+    }
+}
+
+/// A number of bytes that saturates: a header of 100 bytes may say anything, and whatever is beyond
+/// `Int.max` is beyond every budget.
+struct ByteEstimate: Comparable, ExpressibleByIntegerLiteral {
+    let count: Int
+
+    /// - Precondition: `count` is zero or more.
+    init(_ count: Int) {
+        self.count = count
+    }
+
+    init(integerLiteral count: Int) {
+        self.init(count)
+    }
+
+    static func + (left: ByteEstimate, right: ByteEstimate) -> ByteEstimate {
+        let (sum, overflows) = left.count.addingReportingOverflow(right.count)
+        return ByteEstimate(overflows ? .max : sum)
+    }
+
+    static func * (left: ByteEstimate, right: ByteEstimate) -> ByteEstimate {
+        let (product, overflows) = left.count.multipliedReportingOverflow(by: right.count)
+        return ByteEstimate(overflows ? .max : product)
+    }
+
+    static func / (left: ByteEstimate, right: Int) -> ByteEstimate {
+        ByteEstimate(left.count / right)
+    }
+
+    static func < (left: ByteEstimate, right: ByteEstimate) -> Bool { left.count < right.count }
+}

@@ -1,0 +1,252 @@
+internal import CPNG
+internal import PrefetchModel
+
+/// PNG (third edition) by libpng, written with libdeflate and a compressor of our own.
+enum PNGCodec: ImageCodec {
+    static let decoder = "png/\(String(cString: cpng_library_version()))"
+    static let same = EncodedFormat.png
+
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+    }
+
+    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        try PNGFile(source).imageHeader(of: source)
+    }
+
+    /// Most of what may follow only adds to the need. But an animation may take less than a still image,
+    /// since it is not encoded, and whether it is one is known at its end.
+    static func outlook(
+        on header: ImageHeader, of beginning: UnsafeRawBufferPointer
+    ) throws(CodecError) -> HeaderOutlook {
+        let file = try PNGFile(beginning)
+        let isStill = file.isImageDataReached(in: beginning) && !file.announcesAnimation
+        var (still, animated) = (header, header)
+        still.isAnimated = false
+        animated.isAnimated = true
+        return HeaderOutlook(headers: isStill ? [still] : [still, animated], isFinal: isStill)
+    }
+
+    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+        let basis = EstimateBasis(header, recipe)
+        let source = basis.source
+        switch recipe.encoding {
+        case .original:
+            // An animation's frames are each put together to be decoded.
+            return MemoryEstimate(
+                peak: basis.margin + (header.isAnimated ? source : 0), result: 0, raster: 0)
+        case .same where header.isAnimated, .png where header.isAnimated:
+            return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
+        case .jpeg: return basis.encodingJPEG
+        case .same, .png:
+            let written = max(basis.rows, basis.turnedRows)
+            let file = recipe.keepsLarger ? written + written / 64 : source
+            // With more effort two files, one in work, from a copy of the rows.
+            let again = basis.isSmall ? written + 2 * max(written, file) : file
+            return MemoryEstimate(
+                peak: basis.margin + basis.rows + basis.turnedRows + again, result: file,
+                raster: basis.rows)
+        }
+    }
+
+    /// A picture of usual size is inflated as a whole where the budget has room for it, else row by row; what is not
+    /// made in the usual way is left to the decoder.
+    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
+        let least = memory(of: header, for: Recipe(encoding: .original)).peak
+        // The passes of an interlaced image have twice as many rows.
+        let stride = header.stride(ByteEstimate(header.widthInPixels))
+        let rows = ByteEstimate(header.heightInPixels) * (stride + 4) + 16
+        guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return least.count }
+        let most = least + rows + ByteEstimate(header.sourceBytes)
+        return most.count <= budget ? most.count : least.count
+    }
+
+    static func source(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) -> any ImageSource {
+        try PNGSource(source, header: header, limits: limits)
+    }
+}
+
+extension PNGFile {
+    /// Whether the image data has begun: its first chunk may have come in part.
+    fileprivate func isImageDataReached(in source: UnsafeRawBufferPointer) -> Bool {
+        let next = chunks.last?.range.upperBound ?? 8
+        return source.holds("IDAT", at: next + 4) || chunks.contains { $0.type == .IDAT }
+    }
+
+    fileprivate var announcesAnimation: Bool { chunks.contains { $0.type == .acTL } }
+}
+
+/// A PNG of which all chunks are known.
+struct PNGSource: ImageSource {
+    let source: UnsafeRawBufferPointer
+    let header: ImageHeader
+    let limits: CodecLimits
+    let file: PNGFile
+
+    /// - Throws: `limitExceeded` for too many chunks.
+    init(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) {
+        self.source = source
+        self.header = header
+        self.limits = limits
+        file = try PNGFile(source)
+        try file.checkPieces()
+    }
+
+    /// - Throws: `unsupported` for a JPEG of an animation, which would become one picture in silence.
+    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+        switch format {
+        case .png:
+            let end = file.chunks.last?.range.upperBound ?? 0
+            let isKept = recipe.stripping == .none && end < source.count
+            return file.animation != nil || isKept ? .shortcut : .rewriting
+        case .jpeg:
+            guard file.animation == nil else {
+                throw .unsupported("an animated PNG, of which a JPEG would keep one picture only")
+            }
+            try JPEGEncoding.checkSides(of: header)
+            return .raster(.opaque(recipe.background))
+        }
+    }
+
+    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+        try file.checkChunks(in: source)
+        try file.checkFrames(limits)
+        // What is not made in the usual way is left to the decoder, which takes some of it: image data
+        // with more than the rows, or without all of its checksum.
+        let atOnce = max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
+        guard try !file.isImageDataWhole(in: source, memoryBytes: atOnce, interruption) else {
+            return
+        }
+        try checkSilentDamage()
+        _ = try verified(interruption)
+    }
+
+    /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
+    ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
+    func checkSilentDamage() throws(CodecError) {
+        try file.checkSilentDamage(in: source)
+        try file.checkFrames(limits)
+    }
+
+    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
+        try verified(interruption).duration
+    }
+
+    /// Decodes all rows, those of an animation's frames too.
+    ///
+    /// - Returns: the processor time, and the decoder's flags for chunks that it found valid.
+    func verified(
+        _ interruption: Interruption
+    ) throws(CodecError) -> (duration: Duration, valid: UInt32) {
+        let rows = try decoded(from: source, interruption, cpng_verify)
+        return (rows.duration + (try verifyFrames(interruption)), rows.chunks)
+    }
+
+    /// Decodes every frame that is not the static image, and keeps nothing of it.
+    ///
+    /// - Returns: the processor time of all.
+    private func verifyFrames(_ interruption: Interruption) throws(CodecError) -> Duration {
+        guard let animation = file.animation else { return .zero }
+        var duration = Duration.zero
+        for (index, frame) in animation.frames.enumerated() {
+            try interruption.look()
+            let pieces = try file.still(frame, in: source)
+            guard let still = ImageBytes(joining: pieces, of: source) else {
+                throw .outOfMemory("no memory for a frame")
+            }
+            do throws(CodecError) {
+                let rows = try still.withUnsafeBytes { (still) throws(CodecError) in
+                    try decoded(from: still, interruption, cpng_verify)
+                }
+                duration += rows.duration
+            } catch .corrupt(let text, _) {
+                // Its end is not where the file's data ends.
+                throw .corrupt(
+                    "frame \(index + 1) of \(animation.frames.count): \(text)",
+                    isTruncated: false)
+            }
+        }
+        return duration
+    }
+
+    func raster(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var samples = cpng_colours()
+        let rows: cpng_image
+        switch request.form {
+        case .native:
+            rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
+                cpng_decode_with_colours(bytes, count, limits, rows, &samples, message)
+            }
+        case .opaque(let colour):
+            let background = [colour.red, colour.green, colour.blue]
+            rows = try decoded(from: source, interruption) { bytes, count, limits, rows, message in
+                cpng_decode_opaque(bytes, count, limits, background, rows, message)
+            }
+        }
+        var colour = ColourDescription()
+        colour.samples = samples
+        if request.takesProfile { colour.profile = file.profile(source, limits: limits) }
+        return Raster(
+            owning: rows, colour: colour, orientation: file.orientation,
+            decodeDuration: rows.duration)
+    }
+
+    func shortcut(
+        by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        try PNGRewriting(of: self, by: recipe, interruption).passedThrough()
+    }
+
+    func rewritten(
+        _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        try PNGRewriting(of: self, by: recipe, interruption).rewritten(raster)
+    }
+
+    var exif: [UInt8]? { file.exif(in: source) }
+
+    private typealias Decoder = (
+        UnsafePointer<UInt8>, Int, UnsafePointer<cpng_limits>, UnsafeMutablePointer<cpng_image>,
+        UnsafeMutablePointer<CChar>
+    ) -> cpng_status
+
+    private func decoded(
+        from source: UnsafeRawBufferPointer, _ interruption: Interruption, _ decoder: Decoder
+    ) throws(CodecError) -> cpng_image {
+        guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            throw .notAnImage("no bytes")
+        }
+        var rows = cpng_image()
+        var libraryLimits = cpng_limits(
+            maximum_pixels: UInt64(limits.maximumPixels),
+            maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
+            maximum_warnings: Int32(clamping: limits.maximumWarnings),
+            interruption: interruption.pointer)
+        let (status, text) = withUnsafeTemporaryAllocation(
+            of: CChar.self, capacity: Int(CPNG_MESSAGE_BYTES)
+        ) { message in
+            message.initialize(repeating: 0)
+            guard let start = message.baseAddress else { return (CPNG_OUT_OF_MEMORY, "") }
+            let status = decoder(bytes, source.count, &libraryLimits, &rows, start)
+            return (status, status == CPNG_OK ? "" : String(cString: start))
+        }
+        switch status {
+        case CPNG_OK: return rows
+        case CPNG_TRUNCATED: throw .corrupt(text, isTruncated: true)
+        case CPNG_LIMIT: throw .limitExceeded(text)
+        case CPNG_OUT_OF_MEMORY: throw .outOfMemory(text)
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .corrupt(text, isTruncated: false)
+        }
+    }
+}
+
+extension cpng_image {
+    fileprivate var duration: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
+}

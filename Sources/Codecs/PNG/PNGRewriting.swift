@@ -1,0 +1,111 @@
+internal import CPNG
+internal import PrefetchModel
+
+/// A PNG of a PNG: the same pixels in fewer bytes, with the metadata that no other format has. An animation
+/// keeps the data it has.
+struct PNGRewriting {
+    private let png: PNGSource
+    private let recipe: Recipe
+    private let interruption: Interruption
+    private var source: UnsafeRawBufferPointer { png.source }
+    private var file: PNGFile { png.file }
+    private var header: ImageHeader { png.header }
+
+    init(of png: PNGSource, by recipe: Recipe, _ interruption: Interruption) {
+        self.png = png
+        self.recipe = recipe
+        self.interruption = interruption
+    }
+
+    /// The source as it is, or an animation without its metadata.
+    func passedThrough() throws(CodecError) -> ProcessedImage {
+        let (duration, valid) = try png.verified(interruption)
+        guard file.animation != nil else {
+            return image(.source, decodeDuration: duration, encodeDuration: .zero)
+        }
+        let begin = ThreadClock.now
+        let metadata = metadata(valid: valid, isUpright: false)
+        let output = try output(
+            of: file.stripped(source, metadata, stripping: recipe.stripping))
+        return image(output, decodeDuration: duration, encodeDuration: ThreadClock.now - begin)
+    }
+
+    private func output(
+        of pieces: [ImagePiece]
+    ) throws(CodecError) -> ProcessedImage.Output {
+        if pieces.isWhole(source) { return .source }
+        guard let copy = ImageBytes(joining: pieces, of: source) else {
+            throw .outOfMemory("no memory for the output")
+        }
+        return .encoded(copy)
+    }
+
+    /// The same pixels, upright, not interlaced, in the smallest colour type and bit depth unless all
+    /// metadata is kept; else the source's own data.
+    func rewritten(_ raster: consuming Raster) throws(CodecError) -> ProcessedImage {
+        let begin = ThreadClock.now
+        var raster = raster
+        let valid = raster.rows.chunks
+        let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
+        if isTurned { try raster.turn(interruption) }
+        let metadata = metadata(valid: valid, isUpright: isTurned)
+        // Where the source's own data stays, so does its orientation.
+        let stripped = file.stripped(
+            source, isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
+            stripping: recipe.stripping)
+        let encoding = PNGEncoding(
+            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            interruption: interruption)
+        let encoded = try encoding.encoded(
+            &raster.rows, chunks: metadata.leading.bytes(of: source),
+            maximumBytes: recipe.keepsLarger
+                ? .max / 4 : stripped.byteCount - metadata.trailing.byteCount)
+        let output: ProcessedImage.Output
+        if let encoded {
+            let whole = try adding(metadata.trailing, to: encoded)
+            output = isSource(whole) ? .source : .encoded(whole)
+        } else {
+            output = try self.output(of: stripped)
+        }
+        let isUpright = isTurned && encoded != nil
+        return ProcessedImage(
+            output: output, format: .png,
+            widthInPixels: isUpright ? raster.widthInPixels : header.widthInPixels,
+            heightInPixels: isUpright ? raster.heightInPixels : header.heightInPixels,
+            decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
+    }
+
+    private func metadata(valid: UInt32, isUpright: Bool) -> PNGFile.Metadata {
+        file.metadata(
+            in: source, valid: valid, stripping: recipe.stripping, isUpright: isUpright,
+            limits: png.limits)
+    }
+
+    private func image(
+        _ output: ProcessedImage.Output, decodeDuration: Duration, encodeDuration: Duration
+    ) -> ProcessedImage {
+        ProcessedImage(
+            output: output, format: .png, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
+            encodeDuration: encodeDuration)
+    }
+
+    /// The file with chunks between its image data and its end.
+    private func adding(
+        _ chunks: [ImagePiece], to encoded: ImageBytes
+    ) throws(CodecError) -> ImageBytes {
+        guard !chunks.isEmpty else { return encoded }
+        let trailing = chunks.bytes(of: source)
+        let end = encoded.count - PNGFile.endBytes
+        let pieces: [ImagePiece] = [
+            .source(0..<end), .made(trailing), .source(end..<encoded.count),
+        ]
+        let whole = encoded.withUnsafeBytes { ImageBytes(joining: pieces, of: $0) }
+        guard let whole else { throw .outOfMemory("no memory for the output") }
+        return whole
+    }
+
+    private func isSource(_ encoded: ImageBytes) -> Bool {
+        encoded.count == source.count && encoded.withUnsafeBytes { $0.elementsEqual(source) }
+    }
+}

@@ -1,0 +1,130 @@
+internal import CInterruption
+internal import CPNG
+
+extension PNGFile {
+    /// Checks order and checksums (PNG third edition, sections 5.3 and 5.6).
+    ///
+    /// Damaged ancillary chunks are left to whoever shows the image, as the decoder leaves them
+    /// out; transparency and the chunks of an animation are the exceptions that cost pixels.
+    func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
+        guard chunks.last?.type == .IEND else {
+            throw .corrupt("the data ends before the image does", isTruncated: true)
+        }
+        guard isFormOfHeaderValid(in: source) else {
+            throw .corrupt("bad header chunk", isTruncated: false)
+        }
+        var seen: Set<UInt32> = []
+        for chunk in chunks {
+            let type = chunk.type
+            guard PNGFile.isWellFormed(type) else {
+                throw .corrupt("invalid chunk type", isTruncated: false)
+            }
+            let isAncillary = type & 0x2000_0000 != 0
+            if isAncillary && type != .tRNS { continue }
+            // What stands behind the image data has no effect on it, whatever it is (section 5.6
+            // forbids most of it), but for another header. So it is with more image data, if the
+            // first has all rows, which only decoding tells.
+            let isBehindImageData = seen.contains(.IDAT)
+            let isRepeated = !seen.insert(type).inserted
+            if isRepeated, type == .IHDR || type == .PLTE && !isBehindImageData {
+                throw .corrupt("\(PNGFile.name(type)): out of place", isTruncated: false)
+            }
+            switch type {
+            case .IHDR, .tRNS, .IEND: break
+            case .PLTE:
+                guard isBehindImageData || isPaletteTaken(ofBytes: chunk.data.count) else {
+                    throw .corrupt("bad palette", isTruncated: false)
+                }
+            case .IDAT:
+                guard colorType != 3 || seen.contains(.PLTE) else {
+                    throw .corrupt("no palette", isTruncated: false)
+                }
+            default:
+                guard isBehindImageData else {
+                    throw .corrupt("unhandled critical chunk", isTruncated: false)
+                }
+            }
+            // Where transparency counts: behind the image data it is too late to matter.
+            guard isIntact(chunk, in: source) || (type == .tRNS && isBehindImageData) else {
+                throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
+            }
+        }
+        guard seen.contains(.IDAT) else { throw .corrupt("no image data", isTruncated: false) }
+        try checkSilentDamage(in: source)
+    }
+
+    /// Whether the decoder goes on from a palette of so many bytes: with colours that are no indices
+    /// it is a suggestion, but one that is empty is an error even then.
+    private func isPaletteTaken(ofBytes count: Int) -> Bool {
+        switch colorType {
+        case 3: (3...768).contains(count) && count % 3 == 0
+        case 2, 6: count > 0
+        default: true
+        }
+    }
+
+    /// Whether the image data and that of every frame are whole zlib streams of exactly the rows.
+    func isImageDataWhole(
+        in source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> Bool {
+        // What stands behind another chunk is of no effect.
+        let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
+        guard
+            try isWhole(
+                first, width: width, height: height, in: source, memoryBytes: memoryBytes,
+                interruption)
+        else { return false }
+        for frame in animation?.frames ?? [] {
+            try interruption.look()
+            guard
+                try isWhole(
+                    frame.data, width: frame.width, height: frame.height, in: source,
+                    memoryBytes: memoryBytes, interruption)
+            else { return false }
+        }
+        return true
+    }
+
+    private func isWhole(
+        _ data: [Range<Int>], width: Int, height: Int, in source: UnsafeRawBufferPointer,
+        memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> Bool {
+        guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+            return false
+        }
+        let parts = data.map { cpng_part(bytes: start + $0.lowerBound, length: $0.count) }
+        var form = cpng_form(
+            width: UInt32(clamping: width), height: UInt32(clamping: height),
+            bits_a_pixel: UInt32(clamping: channels * bitDepth), is_interlaced: isInterlaced)
+        var isWhole = false
+        let status = parts.withUnsafeBufferPointer { parts -> cpng_status in
+            guard let first = parts.baseAddress else { return CPNG_OK }
+            return cpng_check_rows(
+                first, parts.count, &form, memoryBytes, interruption.pointer, &isWhole)
+        }
+        switch status {
+        case CPNG_OK: return isWhole
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the check")
+        }
+    }
+
+    /// Whether colour type and bit depth go together, and the methods are those that exist.
+    private func isFormOfHeaderValid(in source: UnsafeRawBufferPointer) -> Bool {
+        let depths: ClosedRange<Int> =
+            switch colorType {
+            case 0: 1...16
+            case 3: 1...8
+            default: 8...16
+            }
+        return depths.contains(bitDepth) && source[26] == 0 && source[27] == 0 && source[28] <= 1
+    }
+
+    /// Whether all four bytes are letters (section 5.3).
+    private static func isWellFormed(_ type: UInt32) -> Bool {
+        (0..<4).allSatisfy { index in
+            let lowercase = UInt8(truncatingIfNeeded: type >> (8 * index)) | 0x20
+            return (0x61...0x7A).contains(lowercase)
+        }
+    }
+}

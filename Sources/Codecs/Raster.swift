@@ -1,0 +1,163 @@
+internal import CPNG
+internal import PrefetchModel
+
+/// Decoded pixels, rows from the top, in memory of their own.
+///
+/// A row is a spare byte, which means nothing, and ``bytesPerRow`` bytes of samples: big-endian where they have 16
+/// bits, packed from the high bits where they have fewer than 8, in the order grey · grey, alpha · red, green,
+/// blue · red, green, blue, alpha · index.
+struct Raster: ~Copyable {
+    enum Alpha {
+        /// Every pixel is opaque.
+        case none
+        /// A last sample of each pixel, by which the others are not multiplied.
+        case straight
+        /// As the palette has it, or one colour is fully transparent.
+        case byColour
+    }
+
+    /// What the encoders and transformations of C work on.
+    var rows: cpng_image
+    let colour: ColourDescription
+    /// EXIF's, 1…8: how the rows are yet to be turned.
+    private(set) var orientation: Int
+    /// Processor time.
+    var decodeDuration: Duration
+
+    /// Takes over the memory of the rows.
+    init(
+        owning rows: cpng_image, colour: ColourDescription = ColourDescription(),
+        orientation: Int = ExifOrientation.upright, decodeDuration: Duration
+    ) {
+        self.rows = rows
+        self.colour = colour
+        self.orientation = orientation
+        self.decodeDuration = decodeDuration
+    }
+
+    deinit {
+        var rows = rows
+        cpng_image_free(&rows)
+    }
+
+    var widthInPixels: Int { Int(rows.width) }
+    var heightInPixels: Int { Int(rows.height) }
+    /// Without the spare byte.
+    var bytesPerRow: Int { rows.row_bytes }
+    /// From a row to the next, in bytes.
+    var stride: Int { rows.row_bytes + 1 }
+    /// 1, 2, 4, 8 or 16 bits a sample.
+    var bitDepth: Int { Int(rows.bit_depth) }
+    /// Whether each sample is an index into the palette.
+    var isIndexed: Bool { rows.color_type == 3 }
+    /// Samples a pixel, 1…4.
+    var channels: Int { [1, 0, 3, 1, 2, 0, 4][Int(rows.color_type)] }
+    var alpha: Alpha {
+        if rows.color_type & 4 != 0 { return .straight }
+        return colour.hasTransparentColours(isIndexed: isIndexed) ? .byColour : .none
+    }
+
+    /// Lets this interruption end what works on the rows from now on, in place of the one that they were decoded
+    /// under.
+    mutating func follow(_ interruption: Interruption) {
+        rows.interruption = interruption.pointer
+    }
+
+    /// A value of its own with the same pixels.
+    ///
+    /// - Throws: `outOfMemory`.
+    func copy() throws(CodecError) -> Raster {
+        var (source, copied) = (rows, cpng_image())
+        guard cpng_sample(&source, rows.height, 1, &copied) == CPNG_OK else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        return Raster(
+            owning: copied, colour: colour, orientation: orientation,
+            decodeDuration: decodeDuration)
+    }
+
+    /// 8-bit grey or RGB: palettes and fewer bits expanded, 16 bits rounded to 8, and what is transparent
+    /// blended over the background in the samples' own encoding of light.
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    func opaque(
+        over background: RGBColor, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var (source, made) = (rows, cpng_image())
+        var samples = colour.samples
+        let status = cpng_make_opaque(
+            &source, &samples, [background.red, background.green, background.blue], &made)
+        switch status {
+        case CPNG_OK: break
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the pixels")
+        }
+        return Raster(
+            owning: made, colour: ColourDescription(profile: colour.profile),
+            orientation: orientation, decodeDuration: decodeDuration)
+    }
+
+    /// Turns the pixels upright.
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    mutating func turn(_ interruption: Interruption) throws(CodecError) {
+        guard orientation != ExifOrientation.upright else { return }
+        switch cpng_turn(&rows, Int32(orientation)) {
+        case CPNG_OK: orientation = ExifOrientation.upright
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the pixels")
+        }
+    }
+}
+
+/// What samples mean.
+struct ColourDescription {
+    /// The palette of indices, and the one colour that is transparent.
+    var samples = cpng_colours()
+    /// The ICC profile of the colour space; nil where nothing is said of it, which is sRGB.
+    var profile: [UInt8]?
+
+    init(profile: [UInt8]? = nil) {
+        self.profile = profile
+    }
+
+    fileprivate func hasTransparentColours(isIndexed: Bool) -> Bool {
+        guard isIndexed else { return samples.has_key }
+        return withUnsafeBytes(of: samples.palette) { palette in
+            palette.bindMemory(to: UInt32.self).contains { $0 & 255 != 255 }
+        }
+    }
+
+    /// The profile that goes along with pixels of so many channels: one of sRGB says what is true without it.
+    func profile(keptBy stripping: Recipe.Stripping, channels: Int) -> [UInt8]? {
+        guard stripping != .all, let profile, stripping == .none || !ICCProfile.isSRGB(profile),
+            ICCProfile.fits(profile, channels: channels)
+        else { return nil }
+        return profile
+    }
+}
+
+/// What pixels are decoded to.
+enum RasterForm: Hashable {
+    /// The samples that the file has, as far as a raster has such; a JPEG's as 8-bit grey or RGB.
+    case native
+    /// As ``Raster/opaque(over:_:)`` makes it.
+    case opaque(RGBColor)
+}
+
+/// What a decoder is asked for.
+struct RasterRequest {
+    var form: RasterForm
+    /// Whether the profile is read; without it the pixels are taken for sRGB.
+    var takesProfile = true
+    var scale = DecodingScale.full
+}
+
+/// The part of each side that a decoder makes right away, for less than all of it. JPEG has all of them; others
+/// make the whole picture whatever is asked, which the raster's size tells.
+enum DecodingScale: Int, CaseIterable {
+    case full = 1
+    case half = 2
+    case quarter = 4
+    case eighth = 8
+}

@@ -1,0 +1,146 @@
+import CPNG
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// What decoders hand to encoders.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct RasterTests {
+    /// Calls with the source's raster and the interruption that it follows.
+    private func withRaster<Value>(
+        _ source: [UInt8], _ form: RasterForm = .native, scale: DecodingScale = .full,
+        _ body: (borrowing Raster, Interruption) throws -> Value
+    ) throws -> Value {
+        try source.withUnsafeBytes { bytes in
+            let header = try header(of: bytes)
+            let codec = try #require(header.format.codec)
+            let interruption = Interruption(CodecLimits(), nil)
+            let raster = try codec.source(bytes, header: header, limits: CodecLimits()).raster(
+                RasterRequest(form: form, scale: scale), interruption)
+            return try body(raster, interruption)
+        }
+    }
+
+    private func rows(_ raster: borrowing Raster) -> [UInt8] { raster.rows.packed }
+
+    /// What a raster says of itself: an expectation takes no value that cannot be copied.
+    private struct Shape: Equatable {
+        var width: Int
+        var height: Int
+        var channels: Int
+        var bitDepth: Int
+        var bytesPerRow: Int
+        var stride: Int
+        var alpha: Raster.Alpha
+        var isIndexed = false
+    }
+
+    private func shape(_ raster: borrowing Raster) -> Shape {
+        Shape(
+            width: raster.widthInPixels, height: raster.heightInPixels, channels: raster.channels,
+            bitDepth: raster.bitDepth, bytesPerRow: raster.bytesPerRow, stride: raster.stride,
+            alpha: raster.alpha, isIndexed: raster.isIndexed)
+    }
+
+    @Test(arguments: DecodingScale.allCases)
+    func aJPEGIsDecodedAtAScale(scale: DecodingScale) throws {
+        for (source, channels) in [
+            (Samples.baselineJPEG, 3), (Samples.progressiveJPEG, 3), (Samples.greyJPEG, 1),
+        ] {
+            let header = try imageHeader(source)
+            let part = scale.rawValue
+            let width = (header.widthInPixels + part - 1) / part
+            let height = (header.heightInPixels + part - 1) / part
+            let (found, count) = try withRaster(source, scale: scale) { raster, _ in
+                (shape(raster), rows(raster).count)
+            }
+            #expect(
+                found
+                    == Shape(
+                        width: width, height: height, channels: channels, bitDepth: 8,
+                        bytesPerRow: width * channels, stride: width * channels + 1, alpha: .none))
+            #expect(count == width * channels * height)
+        }
+    }
+
+    /// The mean of the eighth is that of the whole: it is the same picture.
+    @Test func aScaledPictureIsTheSamePicture() throws {
+        let samples = (0..<64 * 64 * 3).map { place -> UInt8 in
+            let column = place / 3 % 64
+            return UInt8(3 * column)
+        }
+        let source = try Pixels(width: 64, height: 64, samples: samples).jpeg(quality: 95)
+        let means = try DecodingScale.allCases.map { scale in
+            try withRaster(source, scale: scale) { raster, _ in
+                let rows = rows(raster)
+                return rows.reduce(0) { $0 + Int($1) } / rows.count
+            }
+        }
+        for mean in means { #expect(abs(mean - means[0]) <= 1) }
+    }
+
+    @Test func aPNGHasTheSamplesOfItsFile() throws {
+        let colour = try withRaster(Samples.colourPNG) { raster, _ in shape(raster) }
+        let rgb = Shape(
+            width: 12, height: 11, channels: 3, bitDepth: 8, bytesPerRow: 36, stride: 37,
+            alpha: .none)
+        #expect(colour == rgb)
+        let palette = try withRaster(Samples.palettePNG) { raster, _ in shape(raster) }
+        #expect(
+            palette
+                == Shape(
+                    width: 21, height: 19, channels: 1, bitDepth: 4, bytesPerRow: 11, stride: 12,
+                    alpha: .byColour, isIndexed: true))
+        let deep = try withRaster(Samples.deepGreyPNG) { raster, _ in shape(raster) }
+        #expect(
+            deep
+                == Shape(
+                    width: 9, height: 10, channels: 1, bitDepth: 16, bytesPerRow: 18, stride: 19,
+                    alpha: .none))
+        // No scale but the full one.
+        let scaled = try withRaster(Samples.colourPNG, scale: .eighth) { raster, _ in shape(raster)
+        }
+        #expect(scaled == rgb)
+    }
+
+    @Test func aCopyIsAValueOfItsOwn() throws {
+        let (pixels, copied, changed, opaque) = try withRaster(Samples.colourPNG) {
+            raster, interruption in
+            let copy = try raster.copy()
+            let copied = rows(copy)
+            copy.rows.rows?[1] ^= 0xFF
+            return (
+                rows(raster), copied, rows(copy),
+                rows(try raster.opaque(over: .white, interruption))
+            )
+        }
+        #expect(copied == pixels)
+        #expect(changed != pixels)
+        #expect(opaque == pixels)
+    }
+
+    private static let backgrounds: [RGBColor] = [
+        .white, RGBColor(red: 51, green: 102, blue: 204),
+    ]
+
+    /// Ours beside libpng's: for one result the library makes it on the way, for several it is made of the
+    /// pixels that they share.
+    @Test(.enabled(if: TestData.isAvailable), arguments: backgrounds)
+    func whatIsMadeOpaqueIsThatOfTheLibrary(background: RGBColor) throws {
+        var kinds: Set<[Int]> = []
+        for file in try TestData.expectations(in: "png") where file.isAcceptedByBoth {
+            let source = try TestData.bytes(file.path)
+            guard try imageHeader(source).pixels < 300_000 else { continue }
+            let made = try? withRaster(source) { raster, interruption in
+                kinds.insert([raster.channels, raster.bitDepth, raster.alpha == .none ? 0 : 1])
+                let opaque = try raster.opaque(over: background, interruption)
+                return [rows(opaque), [UInt8(opaque.channels)]]
+            }
+            let expected = try? withRaster(source, .opaque(background)) { raster, _ in
+                [rows(raster), [UInt8(raster.channels)]]
+            }
+            #expect(made == expected, "\(file.path)")
+        }
+        #expect(kinds.count > 12)
+    }
+}
