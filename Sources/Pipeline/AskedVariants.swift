@@ -1,4 +1,5 @@
 import CacheStorage
+import Hashing
 import PrefetchModel
 
 /// What the entries of a batch ask for: mostly what the run does.

@@ -1,6 +1,7 @@
 import CacheStorage
 import Codecs
 import EntryLifecycle
+import Hashing
 import PrefetchModel
 import Transfers
 

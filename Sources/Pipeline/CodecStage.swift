@@ -37,7 +37,6 @@ final class CodecStage: Sendable {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
         rules = configuration.headerRules
-        recipe = configuration.recipe
         pixels = MemoryBudget(total: rules.memory)
         originals = MemoryBudget(total: configuration.bodyBudget)
         content = cache.content

@@ -1,6 +1,7 @@
 import CacheStorage
 import EntryLifecycle
 import EntryQueue
+import Hashing
 import PrefetchModel
 
 /// An entry whose text still lies in its batch; strings are made only where they are needed.
@@ -16,9 +17,9 @@ struct RawEntry {
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
-    /// Whether its key says what is asked for.
+    /// Whether its key says all that is asked for.
     var isUsual: Bool {
-        guard extras?.headers.isEmpty ?? true else { return false }
+        if let extras, !extras.headers.isEmpty || extras.changesVariants { return false }
         return record.key == record.url || text[record.key].elementsEqual(text[record.url])
     }
 
@@ -32,7 +33,16 @@ struct RawEntry {
             hasher.combine(name)
             hasher.combine(value)
         }
+        hasher.combine(extras?.encoding)
+        hasher.combine(extras?.quality)
+        hasher.combine(extras?.variants?.rawValue)
         return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
+    }
+
+    /// The fields that may tell its request from that of another line.
+    var conflictingFields: String {
+        extras?.changesVariants == true
+            ? "header=, encode=, quality= or variants=" : "header="
     }
 
     func result(

@@ -76,7 +76,7 @@ extension RunCoordinator {
                     .failed, reason: .invalidEntry,
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
-                        different URL or different header= fields
+                        different URL or different \(entry.conflictingFields) fields
                         """)
             }
         case .new:

@@ -1,4 +1,5 @@
 import CacheStorage
+import Hashing
 import Testing
 
 @testable import Pipeline
