@@ -94,7 +94,7 @@ import Testing
             "too large", .failed(AttemptFailure(.tooManyPixels, "big")), "too-many-pixels",
             "too-many-pixels", "too-many-pixels"
         ),
-        ("part damaged", .partDamaged, "queue", "queue", "queue"),
+        ("part damaged", .partDamaged, "queue", "queue", nil),
         ("cancelled", .cancelled, "cancelled", "cancelled", "cancelled"),
         (
             "original damaged", .originalDamaged, "queue", "queue", "forget, queue"
@@ -109,7 +109,7 @@ import Testing
     ])
     func whatIsMade(
         name: String, result: ProcessingResult, body: String, continued: String,
-        original: String
+        original: String?
     ) {
         var machine = EntryMachine.processing()
         #expect(machine.processed(result).word == body, "\(name), of a body")
@@ -120,6 +120,7 @@ import Testing
             in: Sample.context())
         #expect(machine.processed(result).word == continued, "\(name), of a continued one")
 
+        guard let original else { return }
         machine = EntryMachine(Sample.entry(.derive(resource: 7)))
         _ = machine.startDeriving(at: Sample.now)
         let copy = Sample.copy(kept: [false, false], original: true)
