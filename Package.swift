@@ -28,7 +28,6 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
     ],
     targets: [
@@ -135,12 +134,11 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestSupport", "CZlib", "PrefetchModel",
+                "CTLS", "CTestSupport", "CZlib", "PrefetchModel",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
@@ -151,6 +149,10 @@ let package = Package(
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
+        // The origin's end of TLS.
+        .target(
+            name: "CTLS", path: "Tests/CTLS", cSettings: boundary,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         // What must hold of the codecs, for their tests and their fuzzers.
         .target(
             name: "CodecFuzzing",
