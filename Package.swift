@@ -208,3 +208,31 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
         .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
     ]
 }
+
+// For `Scripts/test --only`: one target of tests and what it needs, without any other package that it
+// does not. The codecs and their tests need none.
+if let wanted = Context.environment["PREFETCH_ONLY"] {
+    var targets: Set = [wanted]
+    var packages: Set<String> = []
+    var isComplete = false
+    while !isComplete {
+        isComplete = true
+        for target in package.targets where targets.contains(target.name) {
+            for dependency in target.dependencies {
+                switch dependency {
+                case .targetItem(let name, _), .byNameItem(let name, _):
+                    if targets.insert(name).inserted { isComplete = false }
+                case .productItem(_, let package, _, _):
+                    if let package { packages.insert(package) }
+                @unknown default: break
+                }
+            }
+        }
+    }
+    package.products = []
+    package.targets.removeAll { !targets.contains($0.name) }
+    package.dependencies.removeAll { dependency in
+        guard case .sourceControl(_, let location, _) = dependency.kind else { return false }
+        return !packages.contains { location.hasSuffix("/" + $0) }
+    }
+}
