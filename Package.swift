@@ -98,7 +98,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["PrefetchModel", "SeededRandom", "TestSupport", "prefetch"],
+            dependencies: [
+                "PrefetchModel", "SeededRandom", "TestSupport", "prefetch",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
         .testTarget(
@@ -143,7 +146,7 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/TestSupport",
-            exclude: ["Fixtures", "everywhere.py", "judge.py"],
+            exclude: ["Fixtures", "everywhere.py", "judge.py", "serve.py"],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
