@@ -342,6 +342,7 @@ def main(arguments):
     if not arguments or any(a.startswith("--") and a != "--source" for a in arguments):
         print(__doc__, file=sys.stderr)
         return 2
+    problems.clear()
     directory, sources = arguments[0], {}
     rest = arguments[1:]
     while rest:

@@ -1,0 +1,22 @@
+/// A program of its own, in another language and with other decoders, that looks at a cache.
+package enum Judge {
+    package struct Verdict: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Paths of `sources` are relative to `folder`.
+    ///
+    /// - Returns: the number of variants.
+    /// - Throws: ``Verdict`` with every problem found.
+    package static func check(
+        cache: String, sources: [String: String] = [:], folder: String
+    ) async throws -> Int {
+        let arguments = [cache] + sources.flatMap { key, path in ["--source", key, path] }
+        let answer = try await PythonServer.ask(["folder": folder, "judge": arguments])
+        let last = answer.text.split(separator: "\n").last ?? ""
+        guard answer.status == 0, last.hasPrefix("rows="),
+            let rows = Int(last.dropFirst(5).prefix { $0.isNumber })
+        else { throw Verdict(description: "the judge refuses the cache \(cache)\n\(answer.text)") }
+        return rows
+    }
+}
