@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PrefetchModel
+import Threading
 
 /// A process of `serve.py`, which answers one request after the other.
 ///
