@@ -50,7 +50,8 @@ let package = Package(
             name: "Pipeline",
             dependencies: [
                 "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
-                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling", "Threading",
+                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling",
+                "Threading",
                 "Transfers", "URLParsing",
             ],
             swiftSettings: strict),

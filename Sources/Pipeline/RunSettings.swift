@@ -81,7 +81,7 @@ extension RunSettings {
 }
 
 extension VariantResult {
-    /// - Parameter outcome: of an entry whose variants have all been made.
+    /// The end of a variant of an entry with this outcome, or that would have it but for others.
     fileprivate init(_ variant: RequestedVariant, _ end: VariantEnd, _ outcome: Outcome) {
         switch end {
         case .made(let image):
