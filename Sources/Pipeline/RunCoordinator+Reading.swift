@@ -19,7 +19,8 @@ extension RunCoordinator {
                     let entry = RawEntry(
                         manifest: batch.manifest, record: record,
                         fingerprint: looked.fingerprints[number],
-                        extras: batch.extras(of: record), images: looked.images(of: number),
+                        extras: batch.extras(of: record),
+                        images: looked.hasLine(number) ? [] : looked.images(of: number),
                         text: text)
                     try read(entry, number, of: looked)
                 }
@@ -57,7 +58,7 @@ extension RunCoordinator {
         let state = looked.states[number]
         switch intake.arrival(of: entry, state) {
         case .warm(_, let expiresAt):
-            if let lines = looked.lines, lines.has(number) {
+            if let lines = looked.lines, looked.hasLine(number) {
                 return try ledger.finishFresh(number, lines)
             }
             try ledger.finish(.fresh) {
