@@ -116,16 +116,21 @@ package final class Workspace: Sendable {
 
     /// Judges the cache as it is now.
     ///
-    /// - Parameter sources: by cache key the bytes that the stored picture must show.
+    /// - Parameters:
+    ///   - sources: by cache key the bytes that the stored picture must show.
+    ///   - variants: the names by which every resource must have one in use.
     /// - Returns: the number of variants.
     /// - Throws: ``Judge/Verdict`` when anything is wrong.
     @discardableResult
-    package func judge(sources: [String: [UInt8]] = [:]) async throws -> Int {
+    package func judge(
+        sources: [String: [UInt8]] = [:], variants: [String] = []
+    ) async throws -> Int {
         var files: [String: String] = [:]
         for (index, (key, bytes)) in sources.enumerated() {
             files[key] = folder + "/" + (try write(bytes, to: "source-\(index)"))
         }
-        return try await Judge.check(cache: cache, sources: files, folder: folder)
+        return try await Judge.check(
+            cache: cache, sources: files, variants: variants, folder: folder)
     }
 }
 
@@ -141,12 +146,14 @@ package enum Judge {
     /// - Returns: the number of variants.
     /// - Throws: ``Verdict`` with every problem found.
     package static func check(
-        cache: String, sources: [String: String] = [:], folder: String
+        cache: String, sources: [String: String] = [:], variants: [String] = [],
+        folder: String
     ) async throws -> Int {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "judge.py")
         let arguments =
             [script.path, cache] + sources.flatMap { key, path in ["--source", key, path] }
+            + (variants.isEmpty ? [] : ["--variants", variants.joined(separator: ",")])
         let command = Command(
             executable: interpreter, arguments: ["-I", "-B"] + arguments,
             environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: folder)
