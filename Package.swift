@@ -29,7 +29,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
     ],
     targets: [
@@ -50,8 +49,9 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
-                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling", "Threading",
+                "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
+                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling",
+                "Threading",
                 "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
@@ -120,6 +120,7 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
             swiftSettings: strict),
@@ -176,22 +177,25 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestSupport", "CZlib", "PrefetchModel", "Threading",
+                "CTLS", "CTestSupport", "CZlib", "PrefetchModel", "Threading",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/TestSupport",
-            exclude: ["Fixtures", "everywhere.py", "judge.py"],
+            exclude: ["Fixtures", "everywhere.py", "judge.py", "serve.py"],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),
+        // The origin's end of TLS.
+        .target(
+            name: "CTLS", path: "Tests/CTLS", cSettings: boundary,
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         // What must hold of the codecs, for their tests and their fuzzers.
         .target(
             name: "CodecFuzzing",
@@ -248,4 +252,32 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
             path: "Tests/codec-fuzz", exclude: ["jpeg.dict"], swiftSettings: strict),
         .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
     ]
+}
+
+// For `Scripts/test --only`: one target of tests and what it needs, without any other package that it
+// does not. The codecs and their tests need none.
+if let wanted = Context.environment["PREFETCH_ONLY"] {
+    var targets: Set = [wanted]
+    var packages: Set<String> = []
+    var isComplete = false
+    while !isComplete {
+        isComplete = true
+        for target in package.targets where targets.contains(target.name) {
+            for dependency in target.dependencies {
+                switch dependency {
+                case .targetItem(let name, _), .byNameItem(let name, _):
+                    if targets.insert(name).inserted { isComplete = false }
+                case .productItem(_, let package, _, _):
+                    if let package { packages.insert(package) }
+                @unknown default: break
+                }
+            }
+        }
+    }
+    package.products = []
+    package.targets.removeAll { !targets.contains($0.name) }
+    package.dependencies.removeAll { dependency in
+        guard case .sourceControl(_, let location, _) = dependency.kind else { return false }
+        return !packages.contains { location.hasSuffix("/" + $0) }
+    }
 }

@@ -1,5 +1,6 @@
 #include "cjpeg_session.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cjpeg_huffman.h"
@@ -144,38 +145,19 @@ static void requantise(
     }
 }
 
-static cjpeg_status run_requantise(
-    cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
-    if (setjmp(s->jump)) return s->status;
-    cjpeg_open_source(s);
+/// Writes the coefficients, which it changes, unless nothing would change. The target has been opened.
+static void write_again(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
+    jvirt_barray_ptr *turned, cjpeg_result *result) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
-    cjpeg_open_destination(s);
-    // Tables are needed to choose; the parameters proper are copied below.
-    target->in_color_space = JCS_YCbCr;
-    target->input_components = 3;
-    jpeg_set_defaults(target);
-    target_tables tables;
     int orientation = rewriting->orientation;
     bool turns = orientation != 1 && cjpeg_can_turn(source, orientation);
     bool transposes = turns && cjpeg_is_transposing(orientation);
-    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
-    if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
-        cjpeg_drain_single_scan(s);
-        cjpeg_note_source(s, result);
-        result->decode_nanoseconds = cjpeg_now() - begin;
-        return CJPEG_OK;
-    }
-    jvirt_barray_ptr turned[MAX_COMPONENTS];
-    if (turns) cjpeg_request_turned(source, orientation, turned);
-    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
-    cjpeg_require_all_components(s);
-    cjpeg_note_source(s, result);
+    target_tables tables;
     // A multi-scan file may define its tables between scans.
-    is_known = choose_tables(s, rewriting->quality, transposes, &tables);
-    result->decode_nanoseconds = cjpeg_now() - begin;
-    if (!is_known || (!tables.is_any_coarser && !turns)) return CJPEG_OK;
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    if (!is_known || (!tables.is_any_coarser && !turns)) return;
 
     s->encode_begin = cjpeg_now();
     s->is_encoding = true;
@@ -223,6 +205,41 @@ static cjpeg_status run_requantise(
         result->width = target->image_width;
         result->height = target->image_height;
     }
+}
+
+/// Opens a target of which the tables can be chosen; the parameters proper are copied later.
+static void open_target(cjpeg_session *s) {
+    cjpeg_open_destination(s);
+    s->compress.in_color_space = JCS_YCbCr;
+    s->compress.input_components = 3;
+    jpeg_set_defaults(&s->compress);
+}
+
+static cjpeg_status run_requantise(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    j_decompress_ptr source = &s->decompress;
+    open_target(s);
+    target_tables tables;
+    int orientation = rewriting->orientation;
+    bool turns = orientation != 1 && cjpeg_can_turn(source, orientation);
+    bool transposes = turns && cjpeg_is_transposing(orientation);
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
+        cjpeg_drain_single_scan(s);
+        cjpeg_note_source(s, result);
+        result->decode_nanoseconds = cjpeg_now() - begin;
+        return CJPEG_OK;
+    }
+    jvirt_barray_ptr turned[MAX_COMPONENTS];
+    if (turns) cjpeg_request_turned(source, orientation, turned);
+    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
+    cjpeg_require_all_components(s);
+    cjpeg_note_source(s, result);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    write_again(s, rewriting, coefficients, turned, result);
     return CJPEG_OK;
 }
 
@@ -236,5 +253,93 @@ cjpeg_status cjpeg_requantise(
     // Also when the output was given up.
     if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
     cjpeg_end(&s);
+    return status;
+}
+
+// MARK: - Several at once
+
+/// The source's coefficients, and what they are copied and turned into.
+typedef struct {
+    jvirt_barray_ptr *read;
+    jvirt_barray_ptr copied[MAX_COMPONENTS];
+    jvirt_barray_ptr turned[MAX_COMPONENTS];
+} coefficient_arrays;
+
+static void copy_coefficients(cjpeg_session *s, coefficient_arrays *arrays) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        JDIMENSION step = (JDIMENSION)component->v_samp_factor;
+        size_t bytes = (size_t)component->width_in_blocks * sizeof(JBLOCK);
+        for (JDIMENSION row = 0; row < component->height_in_blocks; row += step) {
+            JBLOCKARRAY from = cinfo->mem->access_virt_barray(
+                (j_common_ptr)cinfo, arrays->read[index], row, step, FALSE);
+            JBLOCKARRAY to = cinfo->mem->access_virt_barray(
+                (j_common_ptr)cinfo, arrays->copied[index], row, step, TRUE);
+            cjpeg_check_interruption(s, bytes);
+            for (JDIMENSION line = 0; line < step; line++) memcpy(to[line], from[line], bytes);
+        }
+    }
+}
+
+static cjpeg_status run_read(
+    cjpeg_session *s, int orientation, coefficient_arrays *arrays, cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    j_decompress_ptr source = &s->decompress;
+    cjpeg_request_turned(source, 1, arrays->copied);
+    if (orientation != 1 && cjpeg_can_turn(source, orientation)) {
+        cjpeg_request_turned(source, orientation, arrays->turned);
+    }
+    arrays->read = jpeg_read_coefficients(source);
+    cjpeg_require_all_components(s);
+    cjpeg_note_source(s, result);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    return CJPEG_OK;
+}
+
+static cjpeg_status run_write(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, coefficient_arrays *arrays, bool is_last,
+    cjpeg_result *result) {
+    if (setjmp(s->jump)) return s->status;
+    s->maximum_output = rewriting->maximum_output;
+    open_target(s);
+    // They are changed in place.
+    if (!is_last) copy_coefficients(s, arrays);
+    write_again(
+        s, rewriting, is_last ? arrays->read : arrays->copied, arrays->turned, result);
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_requantise_several(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits,
+    const cjpeg_rewriting *rewritings, size_t count, cjpeg_result *results, char *message) {
+    cjpeg_session s;
+    coefficient_arrays arrays;
+    cjpeg_result read;
+    cjpeg_begin(&s, source, length, limits, &read, message);
+    int orientation = 1;
+    for (size_t index = 0; index < count; index++) {
+        memset(&results[index], 0, sizeof results[index]);
+        if (rewritings[index].orientation != 1) orientation = rewritings[index].orientation;
+    }
+    cjpeg_status status = run_read(&s, orientation, &arrays, &read);
+    for (size_t index = 0; index < count && status == CJPEG_OK; index++) {
+        cjpeg_result *result = &results[index];
+        *result = read;
+        if (index > 0) result->decode_nanoseconds = 0;
+        status = run_write(&s, &rewritings[index], &arrays, index + 1 == count, result);
+        if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
+        s.is_encoding = false;
+        jpeg_destroy_compress(&s.compress);
+        free(s.output);
+        s.output = NULL;
+    }
+    cjpeg_end(&s);
+    for (size_t index = 0; index < count && status != CJPEG_OK; index++) {
+        free(results[index].bytes);
+        results[index].bytes = NULL;
+    }
     return status;
 }

@@ -1,7 +1,7 @@
 import Glibc
 import PrefetchModel
-import Threading
 internal import SQLite
+import Threading
 
 /// `prefetch.sqlite`: opened, checked and migrated; one connection, which one
 /// thread has at a time.

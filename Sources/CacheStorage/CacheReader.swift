@@ -264,7 +264,7 @@ package final class CacheReader {
     }
 }
 
-/// Valid on the thread that made it; GRDB would allow more, the memo would not.
+/// Valid on the thread that made it: what it remembers has no lock.
 @available(*, unavailable)
 extension CacheReader: Sendable {}
 

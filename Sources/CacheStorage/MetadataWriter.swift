@@ -1,6 +1,6 @@
 package import PrefetchModel
-import Threading
 internal import SQLite
+import Threading
 
 /// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
 ///

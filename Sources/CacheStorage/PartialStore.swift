@@ -2,8 +2,8 @@ internal import CLinux
 import Glibc
 import Hashing
 package import PrefetchModel
-import Threading
 internal import SQLite
+import Threading
 
 /// Bodies that broke off, for the attempts and the runs after: the table `partial` and its files
 /// `tmp/<SHA-256 of the key>.partial`.

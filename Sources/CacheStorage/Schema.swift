@@ -134,7 +134,7 @@ enum Schema {
 
     /// Shipped migrations are frozen: a change is a new one.
     ///
-    /// The table of versions has the name that GRDB gave it, which made caches until 0.1.0.
+    /// The table of versions has the name that GRDB gave it, by which the first caches were made.
     static let migrator = Migrator(
         table: "grdb_migrations",
         [

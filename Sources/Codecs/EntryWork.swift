@@ -14,6 +14,10 @@ struct EntryWork: ~Copyable {
     private var raster: Raster?
     /// Results that are yet to be made of ``shared``.
     private var uses: Int
+    /// What is made by shortcuts.
+    private var shortcuts: [Recipe] = []
+    /// Of several of them, what was made at once; nil before that.
+    private var known: [Recipe: ProcessedImage]?
     /// Of the decoding that no result has been told yet.
     private var decodeDuration = Duration.zero
     /// What the look for silent damage has found; nil before it.
@@ -39,8 +43,10 @@ struct EntryWork: ~Copyable {
         for recipe in recipes {
             // One that cannot be made says so when its turn comes.
             guard let format = EncodedFormat(recipe.encoding, of: codec),
-                let form = (try? source.way(to: format, by: recipe))?.rasterForm
+                let way = try? source.way(to: format, by: recipe)
             else { continue }
+            if case .shortcut = way { shortcuts.append(recipe) }
+            guard let form = way.rasterForm else { continue }
             forms.append(form)
             takesProfile = takesProfile || recipe.stripping != .all
         }
@@ -102,7 +108,7 @@ struct EntryWork: ~Copyable {
         let way = try source.way(to: format, by: recipe)
         isDecoded = true
         guard let form = way.rasterForm else {
-            let image = try source.shortcut(by: recipe, interruption)
+            let image = try shortcut(by: recipe, interruption)
             isWhole = true
             return image
         }
@@ -117,6 +123,25 @@ struct EntryWork: ~Copyable {
         case .jpeg: try JPEGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         case .png: try PNGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         }
+    }
+
+    private mutating func shortcut(
+        by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        if known == nil, shortcuts.count > 1 {
+            do throws(CodecError) {
+                known = try source.shortcuts(
+                    by: shortcuts, interruption.another(for: shortcuts.count))
+            } catch .cancelled {
+                throw .cancelled
+            } catch {
+                // One by one it shows which of them it was.
+                known = [:]
+                return try source.shortcut(by: recipe, interruption.another())
+            }
+        }
+        if let image = known?[recipe] { return image }
+        return try source.shortcut(by: recipe, interruption)
     }
 
     /// Pixels that are the caller's own.

@@ -103,7 +103,15 @@ protocol ImageSource {
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage
 
-    /// The same for ``CodecWay/rewriting``, of the source's native raster.
+    /// Makes the results of several recipes at once, for less than one by one.
+    ///
+    /// - Returns: those that were made.
+    /// - Throws: why not; each is then made by itself.
+    func shortcuts(
+        by recipes: [Recipe], _ interruption: Interruption
+    ) throws(CodecError) -> [Recipe: ProcessedImage]
+
+    /// Makes a result for ``CodecWay/rewriting``, of the source's native raster.
     func rewritten(
         _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage
@@ -114,6 +122,12 @@ protocol ImageSource {
 
 extension ImageSource {
     func checkSilentDamage() throws(CodecError) {}
+
+    func shortcuts(
+        by recipes: [Recipe], _ interruption: Interruption
+    ) throws(CodecError) -> [Recipe: ProcessedImage] {
+        [:]
+    }
 
     /// - Precondition: a format that never answers ``CodecWay/shortcut`` is not asked for one.
     func shortcut(

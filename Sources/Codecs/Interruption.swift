@@ -26,10 +26,12 @@ final class Interruption {
     let pointer = UnsafeMutablePointer<cinterruption>.allocate(capacity: 1)
     /// Keeps its flag.
     private let cancellation: Cancellation?
+    private let limits: CodecLimits
 
     /// The time begins here.
     init(_ limits: CodecLimits, _ cancellation: Cancellation?) {
         self.cancellation = cancellation
+        self.limits = limits
         pointer.initialize(
             to: cinterruption(
                 flag: cancellation.map { UnsafePointer($0.flag) },
@@ -38,6 +40,13 @@ final class Interruption {
     }
 
     deinit { pointer.deallocate() }
+
+    /// By the same cancellation, with the time of so many results from now on.
+    func another(for results: Int = 1) -> Interruption {
+        var limits = limits
+        limits.maximumTime *= results
+        return Interruption(limits, cancellation)
+    }
 
     /// What an interrupted call of C ends with.
     var error: CodecError {

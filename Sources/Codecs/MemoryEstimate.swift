@@ -6,7 +6,7 @@ struct MemoryEstimate {
     let peak: ByteEstimate
     /// What of it stays when it is made.
     let result: ByteEstimate
-    /// Of the pixels that other results can be made of, too; zero where it is made without.
+    /// Of the pixels or coefficients that other results can be made of, too.
     let raster: ByteEstimate
 }
 

@@ -4,9 +4,8 @@ import PrefetchModel
 extension EntryMachine {
     // MARK: Whole responses
 
-    /// A whole response has come.
-    ///
-    /// - Parameter kept: by position of the variant, whether the file of what was stored is still there.
+    /// A whole response has come. `kept` says by position of the variant whether the file of what was
+    /// stored is still there.
     package mutating func answered(
         _ answer: Answer, cost: TransferCost, kept: [Bool], in context: EntryContext
     ) -> EntryAction {

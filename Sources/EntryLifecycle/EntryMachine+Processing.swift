@@ -4,9 +4,8 @@ import PrefetchModel
 extension EntryMachine {
     /// The codec workers have done what was asked of them.
     ///
-    /// - Parameters:
-    ///   - decode: processor time, nil where nothing was decoded.
-    ///   - remark: what is to be said of what is stored; empty for nothing.
+    /// Times are the processor's, nil where nothing was decoded; `remark` is what is to be said of what
+    /// is stored, empty for nothing.
     package mutating func processed(
         _ result: ProcessingResult, decode: Duration?, encode: Duration?, remark: String,
         in context: EntryContext
@@ -50,9 +49,8 @@ extension EntryMachine {
         }
     }
 
-    /// What came of a body that broke off has been dealt with.
-    ///
-    /// - Parameter part: what there is of it now; nil when nothing could be kept.
+    /// What came of a body that broke off has been dealt with: `part` is what there is of it now, nil
+    /// when nothing could be kept.
     package mutating func partSaved(
         _ part: PartialBody?, in context: EntryContext
     ) -> EntryAction {

@@ -61,13 +61,10 @@ package struct Route: Sendable {
         followsMemory = true
     }
 
-    /// Takes a redirect.
+    /// Takes a redirect, which may be permanent by its status; `rule` is for where it leads.
     ///
-    /// - Parameters:
-    ///   - isPermanent: whether its status says so.
-    ///   - listed: where the entry began. What an unprotected answer says is not remembered for one
-    ///     that asks for protection.
-    ///   - rule: for where it leads.
+    /// What an unprotected answer says is not remembered for an entry whose listed URL asks for
+    /// protection.
     mutating func follow(
         to url: RequestURL, isPermanent: Bool, listed: RequestURL, rule: AddressRule
     ) {

@@ -64,7 +64,9 @@ struct AskedVariants {
         var fingerprints: [VariantFingerprint] = []
         fingerprints.reserveCapacity(starts.last ?? keys.count * usual.count)
         for (number, key) in keys.enumerated() {
-            for recipe in ownFingerprints[number] ?? usualFingerprints { fingerprints.append(VariantFingerprint(key, recipe)) }
+            for recipe in ownFingerprints[number] ?? usualFingerprints {
+                fingerprints.append(VariantFingerprint(key, recipe))
+            }
         }
         return fingerprints
     }

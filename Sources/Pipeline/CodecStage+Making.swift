@@ -59,9 +59,8 @@ extension CodecStage {
         }
     }
 
-    /// Decodes or checks the source once, encodes and stores what is not there.
-    ///
-    /// - Parameter needed: positions without which nothing is stored of the source.
+    /// Decodes or checks the source once, encodes and stores what is not there. Without what is at the
+    /// `needed` positions nothing is stored of the source.
     private func make(
         _ job: CodecJob, of bytes: UnsafeRawBufferPointer, digest: ContentDigest,
         originURL: String, kept: [StoredImage?], needed: Set<Int>, hasFramedBody: Bool,

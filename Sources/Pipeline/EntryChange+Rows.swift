@@ -3,9 +3,7 @@ import EntryLifecycle
 import PrefetchModel
 
 extension MetadataChange {
-    /// The rows that an entry's change comes to.
-    ///
-    /// - Parameter variants: that the entry asks for.
+    /// The rows that a change of an entry, which asks for these variants, comes to.
     init(
         _ change: EntryChange, of entry: Entry, _ variants: VariantSet, at now: Timestamp
     ) {

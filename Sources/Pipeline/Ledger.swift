@@ -54,9 +54,9 @@ struct Ledger {
         if wantsResults(of: outcome) { try report(result()) }
     }
 
-    /// Ends an entry that was dealt with.
+    /// Ends an entry that was dealt with, and which may be known to have failed in an earlier run for the
+    /// same reason.
     ///
-    /// - Parameter isKnown: whether it failed in an earlier run for the same reason.
     /// - Throws: when the report cannot be written.
     mutating func finish(
         _ machine: EntryMachine, _ end: EntryEnd, _ result: EntryResult, isKnown: Bool

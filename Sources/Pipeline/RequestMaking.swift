@@ -14,9 +14,8 @@ struct RequestMaking: Sendable {
         self.judges = judges
     }
 
-    /// - Parameters:
-    ///   - isAlone: whether nothing else of the host runs or waits.
-    ///   - judgesFormatOnly: whether a body is not to be refused for what its header says.
+    /// Makes a request; `isAlone` when nothing else of the host runs or waits. With `judgesFormatOnly` the
+    /// body is not to be refused for what its header says.
     func request(
         _ inquiry: Inquiry, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
     ) -> TransferRequest {

@@ -21,9 +21,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Does what follows from an event.
-    ///
-    /// - Parameter trouble: the host that is given up with the entry, which is then looked up, too.
+    /// Does what follows from an event. With `trouble`, a host that is given up with the entry, what
+    /// earlier runs knew of that is looked up, too.
     func perform(
         _ action: EntryAction, for identifier: Int, with payload: Payload = .none,
         trouble: (host: String, cause: HostPacing.Surrender)? = nil

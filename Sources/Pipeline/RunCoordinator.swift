@@ -53,9 +53,7 @@ package final class RunCoordinator {
     /// Brings the cache up to date with what the events' inputs bring, and returns how it went.
     ///
     /// With `readsAheadOfStarts` everything is read before the first transfer starts, which LIFO order
-    /// over regular files asks for.
-    ///
-    /// - Parameter startReading: lets the inputs begin, after the run has been noted.
+    /// over regular files asks for. `startReading` lets the inputs begin, after the run has been noted.
     func run(
         readsAheadOfStarts: Bool, startReading: () throws(FatalError) -> Void
     ) -> RunSummary {

@@ -1,5 +1,5 @@
-import Glibc
 import EntryQueue
+import Glibc
 import PrefetchModel
 import Scheduling
 

@@ -14,7 +14,7 @@ struct CacheCatalogTests {
     }
 
     private func opened() throws -> OpenCache {
-        try #require(try OpenCache.open(path: path, waiting: .none))
+        try #require(try OpenCache.open(path: path, waiting: .aMoment))
     }
 
     private func catalog(_ cache: OpenCache) throws -> CacheCatalog {

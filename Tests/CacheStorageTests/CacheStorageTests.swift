@@ -13,7 +13,7 @@ struct CacheStorageTests {
     }
 
     private func opened() throws -> OpenCache {
-        try #require(try OpenCache.open(path: path, waiting: .none))
+        try #require(try OpenCache.open(path: path, waiting: .aMoment))
     }
 
     private func contentFiles() throws -> [String] {
@@ -26,12 +26,12 @@ struct CacheStorageTests {
 
     /// A restored cache may have lost a small file.
     @Test func aCacheWithoutItsTagIsKnownByItsDatabase() throws {
-        _ = try #require(try OpenCache.open(path: path, waiting: .none))
+        _ = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let tag = path + "/CACHEDIR.TAG"
         try FileManager.default.removeItem(atPath: tag)
         _ = try CacheDirectory(path: path, access: .readOnly)
         #expect(!FileManager.default.fileExists(atPath: tag))
-        _ = try #require(try OpenCache.open(path: path, waiting: .none))
+        _ = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         #expect(FileManager.default.fileExists(atPath: tag))
     }
 

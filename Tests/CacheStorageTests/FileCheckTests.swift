@@ -23,7 +23,7 @@ struct FileCheckTests {
     private func opened(_ check: FileCheck, seconds: Int = 3600) throws -> OpenCache {
         try #require(
             try OpenCache.openForRun(
-                path: path, waiting: .none, check: check,
+                path: path, waiting: .aMoment, check: check,
                 at: Timestamp(seconds: Int64(Date().timeIntervalSince1970) + Int64(seconds))))
     }
 
@@ -142,7 +142,7 @@ struct FileCheckTests {
         }
         let opened = try #require(
             try OpenCache.openForRun(
-                path: folder.path + "/copy", waiting: .none,
+                path: folder.path + "/copy", waiting: .aMoment,
                 at: Timestamp(seconds: Int64(Date().timeIntervalSince1970) + 3600)))
         #expect(opened.repair.missingImages == 1)
     }

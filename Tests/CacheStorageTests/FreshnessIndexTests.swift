@@ -16,7 +16,7 @@ struct FreshnessIndexTests {
     }
 
     private func opened() throws -> OpenCache {
-        try #require(try OpenCache.open(path: path, waiting: .none))
+        try #require(try OpenCache.open(path: path, waiting: .aMoment))
     }
 
     private static func record(

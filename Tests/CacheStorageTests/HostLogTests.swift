@@ -13,7 +13,7 @@ struct HostLogTests {
 
     init() throws {
         folder = try TemporaryFolder()
-        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .none))
+        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .aMoment))
     }
 
     private func all(at now: Timestamp = now) throws -> [HostState] {

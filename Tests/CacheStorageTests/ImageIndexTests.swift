@@ -24,7 +24,7 @@ struct ImageIndexTests {
 
     /// Long lists read the table into memory; both ways have to say the same.
     @Test func theTableInMemoryAnswersAsLookupsDo() throws {
-        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let other = Recipe(encoding: .original)
         try store(
             (0..<100).map {
@@ -53,7 +53,7 @@ struct ImageIndexTests {
     }
 
     @Test func longListsEndWithTheTableInMemory() throws {
-        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let reader = try CacheReader(cache) { _ in true }
         let index = try ImageIndex(cache.database, recipe: Recipe())

@@ -11,7 +11,7 @@ struct MetadataChangeTests {
 
     init() throws {
         folder = try TemporaryFolder()
-        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .none))
+        cache = try #require(try OpenCache.open(path: folder.path + "/cache", waiting: .aMoment))
     }
 
     private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }

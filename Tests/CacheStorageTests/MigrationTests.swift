@@ -140,7 +140,7 @@ struct MigrationTests {
 
     @Test func aCacheOfVersion1KeepsAllThatItHas() throws {
         try make(1)
-        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let lookup = try Lookup(cache) { _ in false }
         let records = try lookup(["http://a/1", "http://a/7", "http://a/8"])
         #expect(records.map { $0?.resourceID } == [1, 7, nil])
@@ -174,7 +174,7 @@ struct MigrationTests {
         let columns = try tables.map { try self.columns(of: $0) }
         let before = try zip(tables, columns).map { try text(of: $0, columns: $1) }
         #expect(before.allSatisfy { !$0.isEmpty && $0 != "None" })
-        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let after = try zip(tables, columns).map { try text(of: $0, columns: $1) }
         #expect(after == before)
         let reader = try CacheReader(cache) { _ in false }
@@ -224,7 +224,7 @@ struct MigrationTests {
     func migratedAndNewCachesHaveTheSameSchema(version: Int) throws {
         try make(version)
         let new = folder.path + "/new"
-        for path in [path, new] { _ = try OpenCache.open(path: path, waiting: .none) }
+        for path in [path, new] { _ = try OpenCache.open(path: path, waiting: .aMoment) }
         let schemas = try [path, new].map { path in
             let output = folder.path + "/schema.txt"
             try runSQL(

@@ -18,7 +18,7 @@ struct PartialStoreTests {
     }
 
     private func opened() throws -> OpenCache {
-        try #require(try OpenCache.open(path: path, waiting: .none))
+        try #require(try OpenCache.open(path: path, waiting: .aMoment))
     }
 
     /// A body a little above the least size, or another.

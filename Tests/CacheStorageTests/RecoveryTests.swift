@@ -18,7 +18,7 @@ struct RecoveryTests {
     private func openForRun() throws -> OpenCache {
         try #require(
             try OpenCache.openForRun(
-                path: path, waiting: .none, at: Timestamp(milliseconds: 1_790_000_000_000)))
+                path: path, waiting: .aMoment, at: Timestamp(milliseconds: 1_790_000_000_000)))
     }
 
     private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }

@@ -4,6 +4,12 @@ import Hashing
 import PrefetchModel
 import Testing
 
+extension OpenCache.Waiting {
+    /// For a cache that nobody holds: a program that another test starts has the lock's descriptor, too,
+    /// from its fork to its exec.
+    static let aMoment = OpenCache.Waiting.upTo(.seconds(30))
+}
+
 /// Carries changes out as a run does and waits for their commit.
 func commit(
     _ changes: [MetadataChange], in cache: OpenCache, run: Int64 = 1,

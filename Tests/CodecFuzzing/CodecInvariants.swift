@@ -181,6 +181,44 @@ package struct CodecInvariants {
         }
     }
 
+    /// Makes the results of several recipes at once: each has to be what it is by itself.
+    ///
+    /// - Throws: the first that is another.
+    package func checkTogether(_ recipes: [Recipe]) throws(Violation) {
+        let results: [Result<ProcessedImage, CodecError>]
+        do throws(CodecError) {
+            results = try ImageProcessor.process(
+                source, header: header, recipes: recipes, limits: limits
+            ).results
+        } catch {
+            results = recipes.map { _ in .failure(error) }
+        }
+        for (recipe, result) in zip(recipes, results) {
+            let alone = CodecInvariants.verdict(source, header, recipe, limits)
+            switch (alone, result) {
+            case (.refused(.limitExceeded), _), (_, .failure(.limitExceeded)),
+                (.refused(.outOfMemory), _), (_, .failure(.outOfMemory)):
+                // The one takes more time or memory than the other.
+                continue
+            case (.taken(let one), .success(let other)):
+                try require(isSame(one.output, other.output), recipe, "other bytes with others")
+            case (.refused(let one), .failure(let other)):
+                try require(one == other, recipe, "\(one) alone, \(other) with others")
+            case (.taken, .failure(let error)), (.refused(let error), .success):
+                throw Violation(recipe: recipe, text: "alone or with others only: \(error)")
+            }
+        }
+    }
+
+    private func isSame(_ one: ProcessedImage.Output, _ other: ProcessedImage.Output) -> Bool {
+        switch (one, other) {
+        case (.source, .source): true
+        case (.encoded(let one), .encoded(let other)):
+            one.withUnsafeBytes { one in other.withUnsafeBytes { one.elementsEqual($0) } }
+        case (.source, .encoded), (.encoded, .source): false
+        }
+    }
+
     private static func isFault(_ error: CodecError) -> Bool {
         if case .encodingFailed = error { return true }
         return false

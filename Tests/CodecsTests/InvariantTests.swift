@@ -21,6 +21,7 @@ import Testing
             }
             try invariants.checkReferenceIsTaken()
             for recipe in recipes { try invariants.check(recipe) }
+            try invariants.checkTogether(recipes + [Recipe(quality: 45)])
         }
     }
 

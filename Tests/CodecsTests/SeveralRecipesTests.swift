@@ -90,6 +90,29 @@ import Testing
         #expect(made.isDecoded)
     }
 
+    /// Two qualities take one reading of the coefficients, also where the picture is turned.
+    @Test func coefficientsAreReadOnce() throws {
+        let samples = (0..<256 * 192 * 3).map { UInt8(truncatingIfNeeded: $0 / 7 + $0 % 5 * 9) }
+        let upright = try Pixels(width: 256, height: 192, samples: samples).jpeg(quality: 95)
+        let turned = upright[..<2] + JPEGFile.orientationSegment(6) + upright[2...]
+        var kept = Recipe(quality: 50)
+        kept.stripping = .none
+        var small = Recipe(quality: 90)
+        small.maximumStoredBytes = 3000
+        let recipes = [Recipe(quality: 80), Recipe(quality: 30), kept, small, Recipe(quality: 100)]
+        for source in [upright, Array(turned)] {
+            try check(source, recipes, "a gradient")
+            let results = try entry(source, recipes).results.map { try $0.get() }
+            #expect(results[0].decodeDuration > .zero)
+            #expect(results[1].decodeDuration == .zero)
+            #expect(Set(results.prefix(3).compactMap { Outcome(.success($0)).bytes }).count == 3)
+        }
+    }
+
+    @Test func whatHasNoCodeIsMadeByItself() throws {
+        try check(HandmadeJPEG.withHugeCoefficients(), SeveralRecipesTests.jpegs, "no codes")
+    }
+
     @Test func oneThatCannotBeMadeLeavesTheOthers() throws {
         let animation = AnimationTests.Animation()
         let source = AnimationTests.Animation.file(animation.chunks)

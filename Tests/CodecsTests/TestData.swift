@@ -19,6 +19,9 @@ enum TestData {
         FileManager.default.fileExists(atPath: root.appending(path: "EXPECT.tsv").path)
     }
 
+    /// Whether the tests are built with a sanitizer; `Scripts/check` says so.
+    static let hasSanitizer = ProcessInfo.processInfo.environment["PREFETCH_SANITIZER"] != nil
+
     /// What two other decoders said of an image; columns as `SOURCES.md` says.
     struct Expectation: CustomStringConvertible {
         let path: String

@@ -125,7 +125,7 @@ struct AddressCommandTests {
 
     @Test(arguments: cases)
     func onlyAllowedAddressesAreAsked(test: Case) async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let spellings = AddressCommandTests.spellings
             try workspace.write(Fixtures.png(seed: 1), to: "picture.png")
             let names = spellings.indices.flatMap { index in

@@ -10,7 +10,7 @@ struct AttributeTests {
     ) async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch([url])
                 #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
                 try await body(origin, workspace, url)
@@ -222,7 +222,7 @@ struct AttributeTests {
     }
 
     @Test func whereNoCacheIsNothingIsMade() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let url = "http://127.0.0.1/a.png"
             for arguments in [
                 ["get", url, "n"], ["set", url, "n", "v"], ["list", url], ["rm", url, "n"],
@@ -294,7 +294,7 @@ struct AttributeTests {
             let gate = Gate()
             let url = origin.serveImages(1)[0]
             origin.serve("/held.png", .image(Fixtures.png(seed: 9), gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 _ = try await workspace.prefetch(["\(url) attr.n=1"])
                 let running = try workspace.prefetchCommand([origin.url("/held.png")]).start()
                 try await origin.wait(for: "the held one") { $0.inFlight == 1 }

@@ -17,7 +17,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .notFound, .notFound, .image(BlacklistTests.picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
                 #expect(first.report.verdicts == ["failed/http-status"], "\(first.result)")
                 let second = try await workspace.prefetch([url, url])
@@ -44,7 +44,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             origin.serve("/typo.png", .notFound)
             origin.serve("/logo.png", .image(BlacklistTests.picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (path, verdict) in [
                     ("/typo.png", "failed/http-status"), ("/typo.png", "blacklisted"),
                     ("/logo.png", "downloaded"),
@@ -60,7 +60,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .unavailable())
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for count in 1...5 {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
@@ -83,7 +83,7 @@ struct BlacklistTests {
             origin.serve(
                 "/a.png", .unavailable(), .unavailable(), .unavailable(), .unavailable(),
                 .picture(BlacklistTests.picture), .unavailable())
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for _ in 1...5 { _ = try await workspace.prefetch([url]) }
                 for _ in 1...2 {
                     let run = try await workspace.prefetch([url])
@@ -99,7 +99,7 @@ struct BlacklistTests {
             let url = origin.url("/a.png")
             origin.serve(
                 "/a.png", .unavailable(), .unavailable(), .notFound, .unavailable())
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let wanted = [
                     ["transient", "1", "0"], ["transient", "2", "0"], ["permanent", "1", "1"],
                     ["transient", "1", "0"],
@@ -117,7 +117,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", Response(status))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for count in 1...6 {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
@@ -132,7 +132,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .picture(BlacklistTests.picture), .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
                 let path = try #require(first.report.entries.first?.path)
                 for verdict in ["failed/http-status", "blacklisted"] {
@@ -151,7 +151,7 @@ struct BlacklistTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .image(BlacklistTests.picture), .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([url])
                 let all = try await workspace.prefetch([url], "--refresh", "all")
                 #expect(all.report.verdicts == ["failed/http-status"], "\(all.result)")
@@ -171,7 +171,7 @@ struct BlacklistTests {
     @Test func blocksGrowWithEachConfirmationAndEnd() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let hour = BlacklistTests.hour
                 let day = 24 * hour
                 let minute = 60_000
@@ -207,7 +207,7 @@ struct BlacklistTests {
             for index in 8..<12 {
                 origin.serve("/\(index)", .image(Fixtures.png(seed: index), gate: gate))
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(lines).start()
                 try await origin.wait(for: "four held") { $0.answered == 8 && $0.inFlight == 4 }
                 try await eventually("the failures are committed") {
@@ -236,7 +236,7 @@ struct BlacklistTests {
             let gate = Gate()
             let lines = [origin.url("/gone"), origin.url("/held")]
             origin.serve("/held", .image(BlacklistTests.picture, gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(lines).start()
                 try await origin.wait(for: "one held") { $0.answered == 1 && $0.inFlight == 1 }
                 running.signal(SIGTERM)

@@ -67,7 +67,7 @@ struct BlockConditionTests {
         try await withOrigin { origin in
             try serve(origin)
             let url = origin.url(change.path)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 func run(_ line: String, _ options: [String]) async throws -> Workspace.Run {
                     try await workspace.finish(
                         workspace.prefetchCommand([url + line], options).run(), entries: 1)
@@ -92,7 +92,7 @@ struct BlockConditionTests {
             origin.serve(
                 "/a.png", .picture(BlockConditionTests.picture, BlockConditionTests.control))
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (options, runs) in [
                     (["--max-filesize", "10KB"], "1"), (["--max-filesize", "20KB"], "1"),
                     (["--max-filesize", "20KB", "--retry-failed"], "2"),
@@ -115,7 +115,7 @@ struct BlockConditionTests {
             let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
             origin.serve("/a.png", .picture(bytes, BlockConditionTests.control))
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(
                     [url], "--memory", "16MiB", "--png-effort", "small")
                 #expect(first.report.verdicts == ["failed/too-many-pixels"], "\(first.result)")
@@ -134,7 +134,7 @@ struct BlockConditionTests {
                     ? .picture(BlockConditionTests.picture, BlockConditionTests.control) : .notFound
             }
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (password, verdict) in [
                     ("wrong", "failed/http-status"), ("wrong", "blacklisted"),
                     ("right", "downloaded"),
@@ -154,7 +154,7 @@ struct BlockConditionTests {
             origin.serve(
                 "/a.png", .picture(BlockConditionTests.picture, ("Cache-Control", "no-store")))
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for verdict in ["failed/uncacheable", "failed/uncacheable", "blacklisted"] {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == [verdict], "\(run.result)")
@@ -172,7 +172,7 @@ struct BlockConditionTests {
             let url = origin.url("/a.png")
             origin.serve(
                 "/a.png", .image(try Fixtures.file("still.webp")), .image(Fixtures.png(seed: 1)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
                 #expect(
                     first.report.verdicts == ["failed/unsupported-image"], "\(first.result)")
@@ -186,7 +186,7 @@ struct BlockConditionTests {
     @Test func noSecretIsKept() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     [origin.url("/a.png") + " header=x-token:hunter2"], "--user", "me:hunter2")
                 #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")

@@ -45,7 +45,7 @@ struct CacheTests {
             response.rawHead =
                 "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
             origin.serve("/a", response)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([origin.url("/a")])
                 #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
             }
@@ -67,7 +67,7 @@ struct CacheTests {
             }
             let urls = sources.keys.sorted()
             for encoding in ["same", "png", "jpeg", "original"] {
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let run = try await workspace.prefetch(urls, "--encode", encoding)
                     #expect(run.summary["downloaded"] == urls.count, "\(run.result)")
                     // JPEG has no alpha and blurs colours that change at every pixel.
@@ -134,7 +134,7 @@ struct CacheTests {
             }
             origin.serve("/none", Response(body: Fixtures.png(seed: 99)))
             origin.serve("/page", .text("<html></html>", type: "image/png"))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     types.indices.map { origin.url("/\($0)") } + [
                         origin.url("/none"), origin.url("/page"),
@@ -159,7 +159,7 @@ struct CacheTests {
             // A reset after the last announced byte is no error.
             origin.serve(
                 "/reset", .image(picture, ending: .resetAfter(bodyBytes: picture.count)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let paths = ["/announced", "/chunked", "/closed", "/silent"]
                 let run = try await workspace.prefetch(paths.map(origin.url))
                 #expect(run.summary["downloaded"] == paths.count, "\(run.result)")
@@ -184,7 +184,7 @@ struct CacheTests {
             let urls =
                 targets.keys.sorted().map { origin.url("/\($0)") }
                 + [origin.url("/f/redirect/9/x.png")]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(urls)
                 #expect(run.summary["downloaded"] == urls.count, "\(run.result)")
                 for (index, url) in urls.enumerated() {
@@ -201,7 +201,7 @@ struct CacheTests {
     @Test func getPrintsThePathOfTheFile() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([urls[0]])
                 let there = try await workspace.run("get", urls[0])
                 #expect(there.status == 0 && there.error.isEmpty, "\(there)")
@@ -251,7 +251,7 @@ struct CacheTests {
     }
 
     @Test func verbsWithoutACacheSayThatNothingIsThere() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let get = try await workspace.run("get", "http://127.0.0.1/a.png")
             #expect(get.status == 1, "\(get)")
             for verb in ["list", "stats"] {
@@ -264,7 +264,7 @@ struct CacheTests {
     @Test func theCacheLiesWhereFlagOrEnvironmentSay() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 try workspace.manifest([url], name: "entries")
                 var command = workspace.command(["entries"])
                 func exists(_ path: String) -> Bool {

@@ -62,7 +62,7 @@ struct CauseTests {
     func aConnectionThatTakesTooLongNamesItsTimeOut(accepting: Origin.Accepting) async throws {
         try await withOrigin(accepting: accepting) { origin in
             let url = origin.url("/a.png").replacing("http:", with: "https:")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([url], "--connect-timeout", "300ms")
                 #expect(run.report.verdicts == ["failed/connect"], "\(run.result)")
                 let message = run.report.entries.first?.message ?? ""
@@ -78,7 +78,7 @@ struct CauseTests {
             origin.serve { request in
                 request.path.hasPrefix("/private/") ? Response(403) : nil
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(urls + refused)
                 #expect(run.summary.outcomes == ["downloaded": 3, "failed": 15], "\(run.result)")
                 let lines = run.result.error.split(separator: "\n")

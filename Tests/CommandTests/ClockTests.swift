@@ -50,7 +50,7 @@ struct ClockTests {
     func anHourFetchesNothingAgain(clock: String) async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 4)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await run(workspace, lines, clock: "+0")
                 for clock in [clock, "+0"] {
                     let next = try await run(workspace, lines, clock: clock)
@@ -83,7 +83,7 @@ struct ClockTests {
     @Test func aCopyFromTheFutureIsStaleForTheOtherCommands() async throws {
         try await withOrigin { origin in
             let lines = serve(origin, 1)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await run(workspace, lines, clock: "+10y")
                 let get = try await workspace.run("get", lines[0])
                 #expect(get.status == 1 && get.output.isEmpty, "\(get)")
@@ -100,7 +100,7 @@ struct ClockTests {
     @Test func aBlockFromTheFutureIsNotBelieved() async throws {
         try await withOrigin { origin in
             let url = origin.url("/gone")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for clock in ["+10y", "+0", "-10y"] {
                     let asked = try await run(workspace, [url], clock: clock)
                     #expect(asked.report.verdicts == ["failed/http-status"], "\(asked.result)")
@@ -118,7 +118,7 @@ struct ClockTests {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = serve(origin, 8, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let clock = try FakeClock(workspace, "+0")
                 let running = try clock.start(workspace.prefetchCommand(lines))
                 try await origin.wait(for: "four held") { $0.answered == 4 && $0.inFlight == 4 }
@@ -146,7 +146,7 @@ struct ClockTests {
             let url = origin.url("/a.png")
             origin.serve(
                 "/a.png", .image(Fixtures.png(), ending: .stalledAfter(bodyBytes: 20)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let clock = try FakeClock(workspace, "+0")
                 let running = try clock.start(
                     workspace.prefetchCommand([url], ["--stall-timeout", "1s"]))

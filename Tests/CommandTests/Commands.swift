@@ -36,20 +36,3 @@ extension CommandResult {
         }
     }
 }
-
-extension Workspace {
-    /// Changes the cache's database from outside, as another version or a wrong clock would have.
-    func runSQL(_ sql: String) async throws {
-        let result = try await Command(
-            executable: "/usr/bin/python3",
-            arguments: [
-                "-I", "-c",
-                """
-                import sqlite3, sys
-                c = sqlite3.connect(sys.argv[1]); c.executescript(sys.argv[2]); c.commit()
-                """, cache + "/prefetch.sqlite", sql,
-            ], environment: ["PATH": "/usr/bin:/bin"], folder: folder
-        ).run()
-        #expect(result.status == 0, "\(result)")
-    }
-}

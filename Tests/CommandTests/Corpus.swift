@@ -92,13 +92,18 @@ extension Workspace {
     func prefetch(
         _ files: [Corpus.File], from origin: Origin, _ options: [String]
     ) async throws -> (run: Run, entries: [Report.Entry]) {
+        let run = try await finish(
+            prefetchCommand(files, from: origin, options).run(), entries: files.count)
+        return (run, run.report.entries.sorted { $0.line < $1.line })
+    }
+
+    func prefetchCommand(
+        _ files: some Sequence<Corpus.File>, from origin: Origin, _ options: [String]
+    ) throws -> Command {
         var bodies: [String: [UInt8]] = [:]
         for file in files { bodies["/" + file.path] = try Corpus.bytes(of: file) }
         origin.serve { [bodies] request in bodies[request.path].map { .image($0) } }
-        let run = try await finish(
-            prefetchCommand(files.map { origin.url("/" + $0.path) }, options).run(),
-            entries: files.count)
-        return (run, run.report.entries.sorted { $0.line < $1.line })
+        return try prefetchCommand(files.map { origin.url("/" + $0.path) }, options)
     }
 
     /// For what is stored as it came: another program's strictness may find fault with it.

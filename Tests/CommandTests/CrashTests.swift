@@ -40,7 +40,7 @@ struct CrashTests {
             let bad = origin.url("/bad.jpg")
             let pictures = origin.serveImages(6)
             let lines = pictures[..<3] + [bad] + pictures[3...]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let options = ["-j", "1"]
                 func run(_ options: [String], isFaulty: Bool) async throws -> Workspace.Run {
                     let command = try workspace.prefetchCommand(Array(lines), options)
@@ -91,7 +91,7 @@ struct CrashTests {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = origin.serveImages(2, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(lines).start()
                 try await origin.wait(for: "one held") { $0.inFlight > 0 }
                 kill(running.process, signal)
@@ -126,7 +126,7 @@ struct CrashTests {
     @Test func whatIsNoFileOfOursEndsTheRun() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(2)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([lines[0]])
                 try FileManager.default.createSymbolicLink(
                     atPath: workspace.cache + "/crashes", withDestinationPath: "/dev/zero")

@@ -32,7 +32,7 @@ struct CronTests {
             let lines =
                 (0..<3).map { origin.url("/gone/\($0)") }
                 + (0..<30).map { origin.url("/\($0).png") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 func run(_ options: String...) async throws -> Workspace.Run {
                     try await workspace.finish(
                         workspace.prefetchCommand(
@@ -68,7 +68,7 @@ struct CronTests {
                     : request.path == "/ill.png" ? .unavailable(500) : .notFound
             }
             let lines = ["/good.png", "/gone.png", "/ill.png"].map { origin.url($0) }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for hour in 0..<30 {
                     let run = try await workspace.prefetch(lines, "-q", "--fail-on", "new")
                     #expect(run.result.status == (hour == 0 ? 1 : 0), "\(hour): \(run.result)")
@@ -91,7 +91,7 @@ struct CronTests {
             let url = origin.url("/a.png")
             origin.serve(
                 "/a.png", .unavailable(500), .unavailable(500), .unavailable(502), .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (status, known) in [(Int32(1), 0), (0, 1), (1, 0), (1, 0)] {
                     let run = try await workspace.prefetch(
                         [url], "--fail-on", "new", "--summary", "json")
@@ -105,7 +105,7 @@ struct CronTests {
 
     @Test func aMendedLineThatFailsIsNew() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (path, status) in [("/a.png", Int32(1)), ("/a.png", 0), ("/b.png", 1)] {
                     let run = try await workspace.prefetch(
                         [origin.url(path) + " key=logo"], "--fail-on", "new", "--retry-failed")
@@ -120,7 +120,7 @@ struct CronTests {
         let closed = try await Origin.startOnPortOfItsOwn()
         let lines = (0..<40).map { closed.url("/\($0).png") }
         try await closed.stop()
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             for status in [Int32(1), 0, 0] {
                 let run = try await workspace.prefetch(
                     lines, "--fail-on", "new", "--host-concurrency", "2")
@@ -134,7 +134,7 @@ struct CronTests {
         try await withOrigin { origin in
             let old = origin.url("/old.png")
             let lines = [old] + (0..<3).map { origin.url("/\($0).png") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([old])
                 let strict = try await workspace.prefetch(
                     lines, "--fail-on", "new", "--max-failures", "2")
@@ -153,7 +153,7 @@ struct CronTests {
     @Test func theSummaryNamesWhatIsBlacklistedAndTheWayOut() async throws {
         try await withOrigin { origin in
             let lines = (0..<12).map { origin.url("/\($0).png") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(lines)
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outcomes == ["blacklisted": 12], "\(run.result)")

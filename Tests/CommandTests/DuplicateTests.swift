@@ -27,7 +27,7 @@ struct DuplicateTests {
         try await withOrigin { origin in
             let urls = serve(origin, 2)
             let lines = [urls[0] + first, "# between", urls[url] + second, urls[0] + first]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let name = try workspace.manifest(lines)
                 func run() async throws -> Workspace.Run {
                     let result = try await workspace.run(
@@ -80,7 +80,7 @@ struct DuplicateTests {
     @Test func aDuplicateOfHigherPriorityRaisesTheEntry() async throws {
         try await withOrigin { origin in
             let urls = serve(origin, 4)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = urls + [urls[1] + " priority=high", urls[2] + " priority=low"]
                 // In LIFO order everything is read before the first start.
                 let run = try await workspace.prefetch(
@@ -115,7 +115,9 @@ struct DuplicateTests {
                 lines.append(
                     (urls.randomElement(using: &random) ?? "") + " priority=\(priority)")
             }
-            try await withWorkspace { [lines, urls] workspace in
+            try await withWorkspace(
+                without: [.retries, .probes, .stalls]
+            ) { [lines, urls] workspace in
                 let run = try await workspace.finish(
                     workspace.prefetchCommand(
                         lines,

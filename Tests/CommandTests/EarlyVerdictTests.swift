@@ -29,7 +29,7 @@ struct EarlyVerdictTests {
                 "/page", Self.page(framing: Self.framings[framing], ("ETag", "\"strong\"")))
             let pages = (0..<12).map { origin.url("/page?\($0)") }
             let images = origin.serveImages(3)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     pages + images, "--host-concurrency", "2", "--retry", "2")
                 #expect(
@@ -61,7 +61,7 @@ struct EarlyVerdictTests {
                 origin.serve("/slow/\(index)", slow)
                 return ["/slow/\(index)", "/page?\(index)"]
             }.map { origin.url($0, host: "localhost") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "--cacert", authority.path, "--host-concurrency", "16")
                 #expect(
@@ -81,7 +81,7 @@ struct EarlyVerdictTests {
             origin.serve(
                 "/page",
                 Response(body: Array(Self.page.prefix(64 << 10)), type: "text/html"))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     (0..<4).map { origin.url("/page?\($0)") }, "--host-concurrency", "1")
                 #expect(run.summary.reasons == ["not-an-image": 4], "\(run.result)")
@@ -156,7 +156,7 @@ struct EarlyVerdictTests {
         let picture = Fixtures.png(width: 300, height: 300, isNoise: true)
         try await withOrigin { origin in
             origin.serve("/a.png", .picture(picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let list = [origin.url("/a.png")]
                 let first = try await workspace.prefetch(list)
                 #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
@@ -178,7 +178,7 @@ struct EarlyVerdictTests {
             var broken = Response.image(picture, ending: .closedAfter(bodyBytes: 1_500_000))
             broken.headers.append(("ETag", "\"1\""))
             origin.serve("/a.png", broken, Self.page())
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let list = [origin.url("/a.png")]
                 let first = try await workspace.prefetch(list)
                 #expect(first.report.verdicts == ["failed/interrupted"], "\(first.result)")

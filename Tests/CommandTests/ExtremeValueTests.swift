@@ -1,5 +1,8 @@
+import ArgumentParser
 import TestSupport
 import Testing
+
+@testable import prefetch
 
 /// Numbers come from flags, files and fields of responses: none of them ends the program.
 @Suite(.timeLimit(.minutes(15)))
@@ -10,37 +13,73 @@ struct ExtremeValueTests {
         "inf", "1e400", "0.0000001", "",
     ]
 
-    private static let flags: [String: [String]] = {
-        var flags: [String: [String]] = [:]
-        for name in [
-            "queue-capacity", "jobs", "max-pixels", "host-concurrency", "retry", "max-redirects",
-            "quality", "max-failures",
-        ] { flags[name] = numbers }
-        for name in ["max-filesize", "memory", "max-stored-bytes"] {
-            flags[name] = numbers + ["8589934591GiB", "99999999999999999999GiB", "0.3"]
-        }
-        for name in [
-            "connect-timeout", "stall-timeout", "timeout", "max-decode-time", "retry-delay",
-            "max-retry-after", "host-timeout", "ahead", "ttl", "min-ttl", "max-ttl", "default-ttl",
-        ] { flags[name] = numbers + ["36500d", "99999999999d", "0.4ms"] }
-        return flags
-    }()
+    /// Flags whose values one run may have together, since none keeps the others from being used.
+    private static let groups = [
+        [
+            "queue-capacity", "jobs", "host-concurrency", "retry", "max-redirects", "max-failures",
+            "memory",
+        ],
+        ["max-filesize"], ["max-pixels", "retry-delay", "max-retry-after", "host-timeout"],
+        ["quality", "max-stored-bytes", "max-decode-time"],
+        ["connect-timeout"], ["stall-timeout", "timeout"],
+        ["ahead", "ttl"], ["min-ttl"], ["max-ttl", "default-ttl"],
+    ]
 
-    @Test(arguments: flags.keys.sorted())
-    func everyValueOfAFlagIsTakenOrRefused(flag: String) async throws {
+    private static func values(of flag: String) -> [String] {
+        switch flag {
+        case "max-filesize", "memory", "max-stored-bytes":
+            numbers + ["8589934591GiB", "99999999999999999999GiB", "0.3"]
+        case "queue-capacity", "jobs", "max-pixels", "host-concurrency", "retry", "max-redirects",
+            "quality", "max-failures":
+            numbers
+        default: numbers + ["36500d", "99999999999d", "0.4ms"]
+        }
+    }
+
+    /// What the command's parser says of arguments; nil when it takes them.
+    private static func refusal(of arguments: [String]) -> (status: Int32, message: String)? {
+        do {
+            _ = try Prefetch.parseAsRoot(["manifest.txt"] + arguments)
+            return nil
+        } catch {
+            return (Prefetch.exitCode(for: error).rawValue, Prefetch.fullMessage(for: error))
+        }
+    }
+
+    private static func argument(_ flag: String, _ value: String) -> String { "--\(flag)=\(value)" }
+
+    @Test(arguments: groups.joined().sorted())
+    func everyValueOfAFlagIsTakenOrRefused(flag: String) {
+        var refused = 0
+        for value in ExtremeValueTests.values(of: flag) {
+            let arguments = [ExtremeValueTests.argument(flag, value)]
+            guard let (status, message) = ExtremeValueTests.refusal(of: arguments) else { continue }
+            refused += 1
+            #expect(status == 64, "\(value): \(message)")
+            #expect(message.contains("--\(flag)"), "\(value): \(message)")
+        }
+        #expect((1..<ExtremeValueTests.values(of: flag).count).contains(refused))
+    }
+
+    @Test(arguments: groups)
+    func valuesThatAreTakenEndNoRun(flags: [String]) async throws {
+        let taken = flags.map { flag in
+            ExtremeValueTests.values(of: flag).map { ExtremeValueTests.argument(flag, $0) }
+                .filter { ExtremeValueTests.refusal(of: [$0]) == nil }
+        }
+        let most = taken.map(\.count).max() ?? 0
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png()))
             try await withWorkspace { workspace in
                 let manifest = try workspace.manifest([origin.url("/a.png")])
-                for value in ExtremeValueTests.flags[flag] ?? [] {
-                    let result = try await workspace.command(
-                        [manifest, "--\(flag)=\(value)"]
-                    ).run()
-                    #expect(result.signal == nil, "\(value): \(result)")
-                    #expect([0, 1, 64].contains(result.status), "\(value): \(result)")
-                    if result.status == 64 {
-                        #expect(result.error.contains("--\(flag)"), "\(value): \(result)")
-                    }
+                for index in 0..<most {
+                    let arguments =
+                        ["--refresh", "force", "--retry", "0"]
+                        + taken.map { $0[index % $0.count] }
+                    try #require(ExtremeValueTests.refusal(of: arguments) == nil, "\(arguments)")
+                    let result = try await workspace.command([manifest] + arguments).run()
+                    #expect(result.signal == nil, "\(arguments): \(result)")
+                    #expect([0, 1].contains(result.status), "\(arguments): \(result)")
                 }
             }
         }
@@ -59,7 +98,7 @@ struct ExtremeValueTests {
             ]
             for recipe in recipes {
                 for pixels in ["4611686018427387904", "9223372036854775807"] {
-                    try await withWorkspace { workspace in
+                    try await withWorkspace(without: [.retries, .probes]) { workspace in
                         let run = try await workspace.finish(
                             workspace.prefetchCommand([url], ["--max-pixels", pixels] + recipe)
                                 .run(), entries: 1)
@@ -104,7 +143,7 @@ struct ExtremeValueTests {
             for options in [
                 [], ["--ttl", "36500d"], ["--min-ttl", "36500d", "--ahead", "36500d"],
             ] {
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     for _ in 0..<2 {
                         let run = try await workspace.finish(
                             workspace.prefetchCommand(lines, options).run(), entries: lines.count)

@@ -30,7 +30,7 @@ struct FailedTests {
     @Test func showsWhatIsBlockedAndWhatIsRetried() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(urls)
                 #expect(run.summary["failed"] == 3, "\(run.result)")
                 let all = try await listed(workspace)
@@ -84,7 +84,7 @@ struct FailedTests {
     @Test func aBlockThatIsOverOrNotBelievedIsRetried() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 for change in [
                     "blocked_until = last_failed_at - 1",
@@ -104,7 +104,7 @@ struct FailedTests {
     @Test func removedFailuresAreAskedForAgain() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 let spelling = urls[0].replacingOccurrences(of: "http://", with: "HTTP://u:pw@")
                 let removed = try await workspace.run(
@@ -129,7 +129,7 @@ struct FailedTests {
     @Test func clearsAllOrThoseThatMatch() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (options, rest) in [
                     (["--reason", "not-an-image"], ["busy", "gone"]),
                     (["--host", "127.0.0.1"], []),
@@ -161,7 +161,7 @@ struct FailedTests {
         try await withOrigin { origin in
             let signed = origin.url("/gone?X-Amz-Signature=HUSH&a=1")
             let url = signed.replacingOccurrences(of: "http://", with: "http://user:HUSH@")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([url])
                 #expect(run.summary["failed"] == 1, "\(run.result)")
                 try await workspace.runSQL(
@@ -189,7 +189,7 @@ struct FailedTests {
     }
 
     @Test func anEmptyOrMissingCacheHasNoFailures() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             for arguments in [["failed", "rm", "http://a/"], ["failed", "clear"]] {
                 let result = try await workspace.command(arguments).run()
                 #expect(result.status == 1, "\(result)")

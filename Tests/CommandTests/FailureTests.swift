@@ -170,7 +170,7 @@ struct FailureTests {
             origin.serveFaults(of: ["x.png": small])
             origin.serve("/case", failure.response)
             origin.serve("/good", .image(small))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let command = try workspace.prefetchCommand(
                     [origin.url("/case"), origin.url("/good")], failure.options)
                 let run = try workspace.finish(await command.run(), entries: 2)
@@ -226,7 +226,7 @@ struct FailureTests {
             }
         }
         let port = UInt16(bigEndian: address.sin_port)
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let run = try await workspace.prefetch(["http://127.0.0.1:\(port)/a.png"])
             #expect(run.report.verdicts == ["failed/connect"], "\(run.result)")
             #expect(run.result.status == 1)
@@ -234,7 +234,7 @@ struct FailureTests {
     }
 
     @Test func aNameThatDoesNotExistIsAFailureOfDNS() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let run = try await workspace.prefetch(["http://no-such-host.invalid/a.png"])
             #expect(run.report.verdicts == ["failed/dns"], "\(run.result)")
             #expect(run.result.status == 1)
@@ -243,7 +243,7 @@ struct FailureTests {
 
     @Test(arguments: ["ftp://127.0.0.1/a.png", "file:///etc/hostname", "gopher://127.0.0.1/a"])
     func otherSchemesAreRefused(url: String) async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let run = try await workspace.prefetch([url])
             #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(run.result)")
             #expect(run.result.status == 1)
@@ -256,7 +256,7 @@ struct FailureTests {
             var response = Response.image(picture)
             response.drip = (bytes: picture.count / 6, interval: .milliseconds(250))
             origin.serve("/slow", response)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     [origin.url("/slow")], "--stall-timeout", "1s")
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
@@ -272,7 +272,7 @@ struct FailureTests {
                 origin.serve("/\(index)", response)
                 return origin.url("/\(index)")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let run = try await workspace.prefetch(urls, "-j", "1", "--timeout", "1s")
                 #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
             }

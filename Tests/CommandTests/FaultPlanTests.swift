@@ -73,7 +73,7 @@ struct FaultPlanTests {
         try await withOrigin { origin in
             origin.serveFaults()
             try await withPorts(kinds[...]) { ports in
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let lines = lines(origin, ports, closed: closed)
                     let command = try workspace.prefetchCommand(
                         lines.map(\.url), Limits.options)

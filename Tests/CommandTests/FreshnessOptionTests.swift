@@ -90,7 +90,7 @@ struct FreshnessOptionTests {
                 .notModified)
             origin.serve(
                 "/stale", .picture(Fixtures.png(seed: 2), ("ETag", "\"2\"")), .notModified)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(lines)
                 let none = try await workspace.prefetch(lines, "--refresh", "none")
                 #expect(none.summary.outcomes == ["fresh": 2], "\(none.result)")
@@ -116,7 +116,7 @@ struct FreshnessOptionTests {
             origin.serve("/stale", .picture(Fixtures.png(seed: 2)))
             origin.serve("/derivable", .image(Fixtures.png(seed: 3)))
             origin.serve("/old", .picture(Fixtures.png(seed: 4)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([fresh, stale])
                 _ = try await workspace.prefetch([derivable, old], "--encode", "original")
                 _ = try await workspace.prefetch([origin.url("/dead")])

@@ -11,7 +11,7 @@ struct GetTests {
             origin.serve("/busy", .unavailable())
             origin.serve("/old", .picture(Fixtures.png(), ("ETag", "\"v1\"")), .unavailable())
             let urls = ["/gone", "/busy", "/old"].map(origin.url)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 _ = try await workspace.prefetch([urls[2]])
                 let times = try await workspace.query(
@@ -50,7 +50,7 @@ struct GetTests {
             let lines =
                 [urls[0], origin.url("/gone"), "\(urls[1]) key=thumb", origin.url("/stale")]
                 + [urls[2]]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(lines)
                 func path(_ line: Int) throws -> String {
                     "\(workspace.cache)/\(try #require(run.report[line: line]?.path))"
@@ -103,7 +103,7 @@ struct GetTests {
     @Test func eachAnswerComesBeforeTheNextLine() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 _ = try await workspace.prefetch(Array(urls[...1]))
                 for options in [[], ["--json"]] {
                     var command = workspace.command(["get", "--batch"] + options)

@@ -18,7 +18,7 @@ struct HabitTests {
     }
 
     @Test func aURLOfAnotherSchemeIsNoFile() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await workspace.run("ftp://x.invalid/y.png", "--report", "r")
             let run = try workspace.finish(result, entries: 1)
             #expect(run.report.verdicts == ["failed/unsupported-scheme"], "\(result)")
@@ -29,7 +29,7 @@ struct HabitTests {
         try await withOrigin { origin in
             let url = origin.url("/none.png")
             origin.serve("/none.png", .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([url + " key=hero"])
                 let directory = ["--cache-dir", workspace.cache]
                 for arguments in [
@@ -131,7 +131,7 @@ struct HabitTests {
                 environment: ["PATH": "/usr/bin:/bin", "HOME": "/"], folder: root
             ).run()
         }
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let folder = workspace.folder + "/recorded"
             let script = Command(
                 executable: root + "/Scripts/record-commit", arguments: [folder],
@@ -202,7 +202,7 @@ struct HabitTests {
     @Test func theCacheOfAServiceIsUsed() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 var command = try workspace.prefetchCommand(urls)
                 command.environment["PREFETCH_CACHE_DIR"] = nil
                 command.environment["CACHE_DIRECTORY"] =
@@ -218,7 +218,7 @@ struct HabitTests {
         try await withOrigin { origin in
             let gate = Gate()
             let urls = origin.serveImages(3, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(urls, ["-q"]).start()
                 try await origin.wait(for: "three held") { $0.inFlight == 3 }
                 running.signal(SIGUSR1)
@@ -242,7 +242,7 @@ struct HabitTests {
                 let gate = Gate()
                 let urls = quick.serveImages(3) + slow.serveImages(6, gate: gate)
                 let host = String(slow.url("/").dropLast())
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                     let running = try workspace.prefetchCommand(
                         urls, ["-q", "--host-concurrency", "2"]
                     ).start()
@@ -264,7 +264,7 @@ struct HabitTests {
         try await withOrigin { origin in
             origin.serve { _ in .unavailable(retryAfter: "100") }
             let host = String(origin.url("/").dropLast())
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(
                     [origin.url("/a.png"), origin.url("/b.png")], ["-q", "--retry", "1", "-j", "1"]
                 ).start()
@@ -284,7 +284,7 @@ struct HabitTests {
         try await withOrigin { origin in
             let gate = Gate()
             let urls = origin.serveImages(2, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 var command = try workspace.prefetchCommand(urls, ["--progress", "always"])
                 command.hasTerminal = true
                 command.environment["TERM"] = "dumb"

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct HelpTests {
     private func help(_ arguments: [String]) async throws -> String {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await workspace.command(arguments).run()
             #expect(result.status == 0 && result.error.isEmpty, "\(result)")
             return result.output

@@ -27,7 +27,7 @@ struct HistoryTests {
             origin.serve("/gone", .notFound)
             origin.serve("/busy", .unavailable())
             let urls = ["/a.png", "/gone", "/busy"].map(origin.url)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(Array(urls[...1]))
                 _ = try await workspace.prefetch(urls)
                 _ = try await workspace.prefetch(urls)
@@ -75,7 +75,7 @@ struct HistoryTests {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/held", .picture(Fixtures.png(), gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 func start() async throws -> RunningCommand {
                     let running = try workspace.prefetchCommand([origin.url("/held")]).start()
                     try await origin.wait(for: "one held") { $0.inFlight == 1 }
@@ -117,7 +117,7 @@ struct HistoryTests {
     }
 
     @Test func rowsOfOlderVersionsSayWhatTheyKnow() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt")
             for (counters, outcomes, entries) in [
@@ -137,7 +137,7 @@ struct HistoryTests {
     }
 
     @Test func withoutACacheThereIsNoHistory() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await workspace.run("history")
             #expect(result.status == 2 && result.error.contains("no cache yet"), "\(result)")
             #expect(!FileManager.default.fileExists(atPath: workspace.cache))

@@ -7,14 +7,14 @@ import Testing
 @Suite(.timeLimit(.minutes(15)))
 struct HoldTests {
     /// Whoever comes first makes the cache; the others wait, and readers see no cache or a whole one.
-    @Test(arguments: 0..<8)
+    @Test(arguments: 0..<4)
     func simultaneousFirstRunsMakeOneCache(round: Int) async throws {
         try await withOrigin { origin in
             let lines = (0..<6).map { index in
                 origin.serve("/\(index)", .image(Fixtures.png(seed: index)))
                 return origin.url("/\(index)")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let manifests = try lines.enumerated().map { index, line in
                     try workspace.manifest([line], name: "\(index).txt")
                 }
@@ -47,7 +47,7 @@ struct HoldTests {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/a", .image(Fixtures.png(), gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
                 let holder = "another run holds this cache (pid \(running.process) on "
@@ -84,7 +84,7 @@ struct HoldTests {
             let cold = origin.url("/cold")
             origin.serve(
                 "/cold", .image(Fixtures.png(width: 90, height: 90, seed: 9, isNoise: true)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 try workspace.manifest(warm, name: "warm.txt")
                 try workspace.manifest(warm + [cold], name: "cold.txt")
                 var command = workspace.command([
@@ -121,7 +121,7 @@ struct HoldTests {
                     "/\(index)", .image(Fixtures.png(seed: index), gate: index < 2 ? nil : gate))
                 return origin.url("/\(index)")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
                 try await origin.wait(for: "two held") { $0.inFlight == 2 && $0.answered == 2 }
                 try workspace.removeFile(name)
@@ -149,7 +149,7 @@ struct HoldTests {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/held", .image(Fixtures.png(seed: 1), gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try workspace.prefetchCommand([origin.url("/held")]).start()
                 try await origin.wait(for: "one held") { $0.inFlight == 1 }
                 try FileManager.default.moveItem(
@@ -180,7 +180,7 @@ struct HoldTests {
                     .image(Fixtures.png(width: 90, height: 90, seed: index, isNoise: true)))
                 return origin.url("/\(index)")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 var command = try workspace.prefetchCommand(lines, ["--encode", "original"])
                 // The namespace ends with the last process in it, and the disk with the namespace.
                 command.arguments =

@@ -34,7 +34,7 @@ struct HostLimitTests {
     @Test func neitherHostNorRunHasMoreAtOnceThanAllowed() async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 60)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "-j", "5", "--host-concurrency", "3", "--retry", "2", "--retry-delay",
                     "20ms")
@@ -63,7 +63,7 @@ struct HostLimitTests {
                 origin.serve("/\(index)", hop)
             }
             let lines = (0..<6).map { origin.url("/\($0)", host: "me:secret@localhost") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "--host-concurrency", "1", "--header", "X-Key: 1")
                 #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
@@ -85,7 +85,7 @@ struct HostLimitTests {
     func whatWaitsForAnotherTurnMayDoSoOnDisk(order: String) async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 60)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "-j", "5", "--host-concurrency", "1", "--retry", "2", "--retry-delay",
                     "20ms", "--queue-capacity", "1", "--order", order)
@@ -108,7 +108,7 @@ struct HostLimitTests {
     @Test func noHostIsAskedSoonerThanItsIntervalAllows() async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 24)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "--host-interval", "100ms", "--retry", "2", "--retry-delay", "20ms")
                 #expect(run.summary.outcomes == ["downloaded": 24], "\(run.result)")
@@ -131,7 +131,7 @@ struct HostLimitTests {
     @Test func retriesWaitLongerEachTime() async throws {
         try await withOrigin { origin in
             origin.serve { _ in Response(500) }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let count = 20
                 let run = try await workspace.prefetch(
                     (0..<count).map { origin.url("/\($0)") }, "--retry", "3", "--retry-delay",
@@ -160,7 +160,7 @@ struct HostLimitTests {
                     ? .unavailable(503, retryAfter: HTTPDateText.now(plus: 3))
                     : HostLimitTests.picture(request)
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let lines =
                     (0..<5).map { origin.url("/\($0)", host: "a.localhost") }
                     + (5..<25).map { origin.url("/\($0)", host: "b.localhost") }
@@ -184,7 +184,7 @@ struct HostLimitTests {
             origin.serve(
                 "/target/0", .unavailable(429, retryAfter: "2"), .image(Fixtures.png(seed: 0)))
             origin.serve(HostLimitTests.picture)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let lines =
                     (0..<30).map { origin.url("/\($0)", host: "a.localhost") }
                     + [origin.url("/40", host: "b.localhost")]
@@ -209,7 +209,7 @@ struct HostLimitTests {
                 request.host == "a.localhost"
                     ? .unavailable(429, retryAfter: "280") : HostLimitTests.picture(request)
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let count = 200_000
                 try workspace.manifest(
                     (0..<count).map { origin.url("/\($0)", host: "a.localhost") }

@@ -25,7 +25,7 @@ struct InterruptionTests {
     @Test(arguments: [SIGINT, SIGTERM])
     func aSignalEndsTheRunWithItsSummaryAndTheNextRunCompletes(signal: Int32) async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let running = try await startMidway(workspace, origin, lines)
@@ -74,7 +74,7 @@ struct InterruptionTests {
         try await withOrigin { origin in
             origin.serve("/slow.jpg", .image(InterruptionTests.slowPicture))
             let lines = [origin.url("/slow.jpg")]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let command = try workspace.prefetchCommand(lines, ["--encode", "png"])
                 let running = try CrashTests.faulty(command).start()
                 try await eventually("the decode has begun") {
@@ -102,7 +102,7 @@ struct InterruptionTests {
     /// Nothing is taken over yet, so the first one ends the process.
     @Test func anInterruptEndsTheWaitForTheLock() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let holder = try await startMidway(workspace, origin, lines)
@@ -120,7 +120,7 @@ struct InterruptionTests {
 
     @Test func nohupKeepsTheRunAlive() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 var command = try workspace.prefetchCommand(lines, ["-j", "4"])
@@ -140,7 +140,7 @@ struct InterruptionTests {
 
     @Test func aSecondInterruptEndsAtOnce() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let running = try await startMidway(workspace, origin, lines)
@@ -160,7 +160,7 @@ struct InterruptionTests {
 
     @Test func aKilledRunLeavesACacheThatTheNextOneCompletes() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 for _ in 0..<3 {
@@ -183,7 +183,7 @@ struct InterruptionTests {
 
     @Test func straysOfAKilledRunAreCollected() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let running = try await startMidway(workspace, origin, lines)
@@ -208,7 +208,7 @@ struct InterruptionTests {
 
     @Test func anotherRunOverTheSameCacheExits75() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let gate = Gate()
                 let lines = serve(origin, gate)
                 let running = try await startMidway(workspace, origin, lines)

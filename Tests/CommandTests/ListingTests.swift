@@ -25,7 +25,7 @@ struct ListingTests {
     @Test func columnsAreAlignedUnderAHeaderOnATerminalOnly() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 for (arguments, header, textColumns) in [
                     (["list"], "STATE  EXPIRES", 2), (["failed", "list"], "STATE  ", 3),
@@ -58,7 +58,7 @@ struct ListingTests {
         try await withOrigin { origin in
             let urls = serve(origin)
             let here = "127.0.0.1:\(origin.port)"
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 func count(_ arguments: String...) async throws -> Int {
                     let result = try await workspace.command(arguments).run()
@@ -87,7 +87,7 @@ struct ListingTests {
     @Test func urlsOfFailuresAreAListForARun() async throws {
         try await withOrigin { origin in
             let urls = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 let list = try await workspace.run("failed", "list", "--urls")
                 #expect(list.status == 0 && list.error.isEmpty, "\(list)")

@@ -38,7 +38,7 @@ struct ManifestTests {
             "http://127.0.0.1/a.png priority=urgent", "http://127.0.0.1/a.png priority=101",
             "http://127.0.0.1/a.png surprise", "http://127.0.0.1/a.png colour=red",
         ]
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let run = try await workspace.prefetch(lines)
             #expect(run.result.status == 1)
             for (index, entry) in run.report.entries.sorted(by: { $0.line < $1.line }).enumerated()
@@ -54,7 +54,7 @@ struct ManifestTests {
     @Test func badLinesDoNotKeepGoodOnesFromArriving() async throws {
         try await withOrigin { origin in
             let good = origin.serveImages(2)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     [good[0], "::::", good[1]], "--order", "lifo")
                 #expect(
@@ -122,7 +122,7 @@ struct ManifestTests {
     @Test func linesOfAPipeStartWhenTheyArrive() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 var command = workspace.command([
                     "run", "-", "--order", "lifo", "--report", "report",
                 ])

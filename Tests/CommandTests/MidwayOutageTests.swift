@@ -32,7 +32,7 @@ struct MidwayOutageTests {
             return response
         }
         let lines = (0..<MidwayOutageTests.count).map { first.url("/\($0).png") }
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             let running = try workspace.prefetchCommand(lines, ["-j", "4"]).start()
             gate.release(MidwayOutageTests.early)
             try await first.wait(for: "the early ones and four more") {
@@ -72,7 +72,7 @@ struct MidwayOutageTests {
                     ? MidwayOutageTests.healthy(request) : .unavailable()
             }
             let lines = (0..<MidwayOutageTests.count).map { origin.url("/\($0).png") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(lines)
                 let failures = MidwayOutageTests.count - MidwayOutageTests.early
                 #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
@@ -93,7 +93,7 @@ struct MidwayOutageTests {
             let lines = (0..<MidwayOutageTests.count).map { index in
                 origin.url("/\(index).png", host: "host\(index % 40).localhost")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(lines)
                 let wanted = Report.Summary.Outage(
                     reason: "not-an-image", failures: lines.count, heldBack: lines.count,

@@ -14,7 +14,7 @@ struct MissingFileTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .image(MissingFileTests.picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([url])
                 try await body(workspace, url, #require(run.report.entries.first?.path))
             }
@@ -52,7 +52,7 @@ struct MissingFileTests {
     func anObstacleConcernsOneImage(isFolder: Bool) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(12)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([urls[0]])
                 let path = try #require(first.report.entries.first?.path)
                 let obstacle = URL(filePath: workspace.cache + "/" + path)

@@ -46,7 +46,7 @@ struct OrderTests {
     @Test(arguments: Order.allCases)
     func eightWorkersStartInExactlyTheOrder(order: Order) async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = OrderTests.lines(origin)
                 let run = try await workspace.prefetch(lines, "--order", order.rawValue, "-j", "8")
                 #expect(run.result.status == 0, "\(run.result)")
@@ -61,7 +61,7 @@ struct OrderTests {
     @Test(arguments: Order.allCases)
     func allWorkersStayBusy(order: Order) async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let gate = Gate()
                 let lines = origin.serveImages(40, gate: gate)
                 let running = try workspace.prefetchCommand(
@@ -94,7 +94,7 @@ struct OrderTests {
 
     @Test func duplicatesAreFetchedOnceAndShareTheFate() async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let good = origin.serveImages(1)[0]
                 let bad = origin.url("/missing.png")
                 let run = try await workspace.prefetch(

@@ -64,7 +64,7 @@ struct OutageTests {
     @Test func aPortalThatAnswersEverythingWithItsPageBlocksNothing() async throws {
         try await withThreeOrigins { origins in
             serve(origins) { _ in .text("<!doctype html><title>Sign in</title>") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 try await expectNothingHeld(workspace, origins, reason: "not-an-image")
             }
         }
@@ -76,7 +76,7 @@ struct OutageTests {
             let login = portal.url("/login")
             try await withThreeOrigins { origins in
                 serve(origins) { _ in .redirect(to: login) }
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     try await expectNothingHeld(workspace, origins, reason: "not-an-image")
                 }
             }
@@ -86,7 +86,7 @@ struct OutageTests {
     @Test func serversThatAreIllBlockNothing() async throws {
         try await withThreeOrigins { origins in
             serve(origins) { _ in .unavailable() }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 try await expectNothingHeld(workspace, origins, reason: "http-status")
             }
         }
@@ -102,7 +102,7 @@ struct OutageTests {
                 return Response(number % 5 < 2 ? 400 : 405)
             }
             origins[2].serve(healthy)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let lines = lines(origins)
                 let failures = lines.count { !$0.hasPrefix(origins[2].url("/")) }
                 let run = try await workspace.prefetch(lines)
@@ -129,7 +129,7 @@ struct OutageTests {
                 return Response(number < 120 ? 400 : number < 160 ? 404 : 410)
             }
             let healthy = healthy
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let lines = lines([origin])
                 let run = try await workspace.prefetch(lines)
                 let wanted = Report.Summary.Outage(
@@ -152,7 +152,7 @@ struct OutageTests {
                 let number = Int(request.path.dropFirst().dropLast(4)) ?? 0
                 return Response(number < 90 ? 400 : 404)
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = lines([origin])
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.reasons == ["http-status": 200], "\(run.result)")
@@ -170,7 +170,7 @@ struct OutageTests {
             let lines =
                 (0..<120).map { closed.url("/\($0).png") } + (0..<80).map { ill.url("/\($0).png") }
             try await closed.stop()
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(lines)
                 #expect(
                     run.summary.reasons == ["connect": 120, "http-status": 80], "\(run.result)")
@@ -195,7 +195,7 @@ struct OutageTests {
     @Test func fewFailuresAreNoOutage() async throws {
         try await withThreeOrigins { origins in
             serve(origins) { _ in .text("<html></html>") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = lines(origins, count: 19)
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outage == nil, "\(run.result)")
@@ -207,7 +207,7 @@ struct OutageTests {
 
     @Test func imagesThatAreGoneAreNoOutage() async throws {
         try await withThreeOrigins { origins in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = lines(origins)
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outage == nil, "\(run.result)")
@@ -224,7 +224,7 @@ struct OutageTests {
             origin.serve { request in
                 request.path == "/0.png" ? healthy(request) : .text("<html></html>")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = lines([origin])
                 let run = try await workspace.prefetch(lines)
                 #expect(run.summary.outage == nil, "\(run.result)")

@@ -56,7 +56,7 @@ struct OutputTests {
     func aReportWhoseReaderHasGoneEndsAndTheRunGoesOn(isQuiet: Bool) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 // More than a report buffers, before what is fetched.
                 try workspace.manifest(Array(repeating: "nonsense", count: 2000) + urls)
                 var command = workspace.command([
@@ -77,7 +77,7 @@ struct OutputTests {
     }
 
     @Test func theReportNeverOverwritesAManifest() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest(["http://127.0.0.1:1/a.png"])
             let result = try await workspace.run("manifest.txt", "--report", "./manifest.txt")
             #expect(result.status == 64, "\(result)")
@@ -101,7 +101,7 @@ struct OutputTests {
         try await withOrigin { origin in
             let gate = Gate()
             let urls = origin.serveImages(6, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 var command = try workspace.prefetchCommand(urls, ["-j", "2"])
                 command.hasTerminal = true
                 let running = try command.start()
@@ -125,7 +125,7 @@ struct OutputTests {
             origin.serve("/a.png", .image(Fixtures.png()))
             let secrets = ["hunter2", "opensesame"]
             let host = "127.0.0.1:\(origin.port)"
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(
                     [
                         "http://user:hunter2@\(host)/a.png?sig=opensesame",

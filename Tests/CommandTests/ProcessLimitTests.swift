@@ -39,7 +39,7 @@ struct ProcessLimitTests {
     func aRunFitsItsLimitOfOpenFiles(limit: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(300)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let command = try workspace.prefetchCommand(
                     lines, ["--queue-capacity", "50", "--host-concurrency", "32"])
                 let first = try await workspace.finish(
@@ -59,7 +59,7 @@ struct ProcessLimitTests {
     func tooFewOpenFilesAreSaidByName(limit: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(10)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let result = try await ProcessLimitTests.limited(
                     workspace.prefetchCommand(lines), openFiles: limit
                 ).run()
@@ -69,6 +69,8 @@ struct ProcessLimitTests {
                     #expect(result.error.contains("hint: raise it: ulimit -n 64"))
                     _ = try await workspace.prefetch(lines)
                 }
+                // From there on there are enough for all of them.
+                guard limit <= 16 else { return }
                 for arguments in [
                     ["list"], ["stats"], ["get", lines[0]], ["attr", "set", lines[0], "a", "b"],
                     ["attr", "list", lines[0]], ["failed", "list"], ["failed", "clear"],
@@ -78,7 +80,7 @@ struct ProcessLimitTests {
                     ).run()
                     #expect([0, 2].contains(result.status), "\(result)")
                     #expect(result.status == 0 || result.error.contains("open files"), "\(result)")
-                    if limit >= 16 { #expect(result.status == 0, "\(result)") }
+                    if limit == 16 { #expect(result.status == 0, "\(result)") }
                 }
             }
         }
@@ -88,7 +90,7 @@ struct ProcessLimitTests {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = origin.serveImages(1, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let running = try ProcessLimitTests.wrapped(
                     workspace.prefetchCommand(lines), ["/usr/bin/prlimit", "--nofile=128:300"]
                 ).start()
@@ -114,7 +116,7 @@ struct ProcessLimitTests {
     func aThreadThatCannotBeStartedIsDoneWithoutOrSaid(number: Int) async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(10)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let result = try await ProcessLimitTests.wrapped(
                     workspace.prefetchCommand(lines),
                     ProcessLimitTests.tracer([
@@ -139,7 +141,7 @@ struct ProcessLimitTests {
 
     /// A thread whose look-up failed does not wait for the one that reads standard input.
     @Test func aFailedLookUpEndsARunThatStillReadsItsInput() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             _ = try await workspace.prefetch([])
             var command = workspace.command(["-", "--offline"])
             command.input = .open
@@ -161,10 +163,10 @@ struct ProcessLimitTests {
 
     // MARK: The end
 
-    /// Every command, again and again: none dies while it ends.
+    /// Every command, again and again, in each of the script's surroundings: none dies while it ends.
     @Test(.enabled(if: !Sanitizer.isActive, "the script preloads other checks"))
     func everyCommandEndsWithItsStatus() async throws {
-        try await torture(["exits", "--runs", "120", "--others", "5"])
+        try await torture(["exits", "--runs", "40", "--others", "4"])
     }
 
     /// A sample; the script runs all of them by hand.
@@ -172,14 +174,14 @@ struct ProcessLimitTests {
         .enabled(if: !Sanitizer.isActive, "the script preloads a library"),
         .enabled(if: allowsTracing, "tracing is not allowed"))
     func aSystemCallThatFailsCostsNothingButItsRun() async throws {
-        try await torture(["syscalls", "--sample", "30"])
+        try await torture(["syscalls", "--sample", "20"])
     }
 
     private func torture(_ arguments: [String]) async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "Scripts/torture")
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             var command = workspace.command(["-B", script.path] + arguments)
             command.executable = "/usr/bin/python3"
             command.environment["PREFETCH_BINARY"] = Workspace.binary
@@ -194,7 +196,7 @@ struct ProcessLimitTests {
         try await withOrigin { origin in
             let gate = Gate()
             let lines = origin.serveImages(2, gate: gate)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 var command = try ProcessLimitTests.wrapped(
                     workspace.prefetchCommand(lines),
                     [Namespace.program, "-r", "--pid", "--fork", "--kill-child"])

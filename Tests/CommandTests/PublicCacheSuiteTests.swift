@@ -20,9 +20,9 @@ private enum Player {
 struct PublicCacheSuiteTests {
     /// The cases live by the clock: a copy that is fresh for some seconds has to be asked for within
     /// them. On a machine that is busy with all other tests one may come too late, and is played
-    /// again alone; what is wrong with the command fails every time.
+    /// again alone, up to five times; what is wrong with the command fails every time.
     @Test func everyRequiredAndEveryOptimalCasePasses() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await play(in: workspace)
             #expect(result.status == 0, "\(result)")
             // "Required" can be passed by never caching, so only both numbers mean anything.
@@ -34,7 +34,10 @@ struct PublicCacheSuiteTests {
                 for line in result.output.split(separator: "\n")
                 where line.hasPrefix("\(kind)\t") {
                     let name = try #require(line.split(separator: "\t").dropFirst().first)
-                    let again = try await play(in: workspace, "--only", String(name))
+                    var again = result
+                    for _ in 0..<5 where !again.output.contains("\(kind): 1 of 1 pass") {
+                        again = try await play(in: workspace, "--only", String(name))
+                    }
                     #expect(again.output.contains("\(kind): 1 of 1 pass"), "\(line)\n\(again)")
                 }
             }

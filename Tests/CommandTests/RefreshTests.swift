@@ -112,7 +112,7 @@ struct RefreshTests {
             origin.serve(
                 "/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")),
                 .picture(RefreshTests.new, ("ETag", tag)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(["\(url) attr.note=kept"])
                 let old = try #require(first.report.entries.first?.path)
                 let second = try await workspace.prefetch([url])
@@ -153,7 +153,7 @@ struct RefreshTests {
                     "/\(name)", .picture(RefreshTests.old, ("ETag", "\"v1\"")), response)
             }
             let lines = RefreshTests.failures.map { origin.url("/\($0.name)") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(lines, "--encode", "original")
                 #expect(first.summary["downloaded"] == lines.count, "\(first.result)")
                 let path = try #require(first.report.entries.first?.path)
@@ -180,7 +180,7 @@ struct RefreshTests {
             origin.serve(
                 "/a.png", .picture(RefreshTests.old, ("ETag", "\"v1\"")), Response(500),
                 .picture(RefreshTests.new))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for verdict in ["downloaded", "failed/http-status", "downloaded"] {
                     let run = try await workspace.prefetch([url])
                     #expect(run.report.verdicts == [verdict], "\(run.result)")
@@ -263,7 +263,7 @@ struct RefreshTests {
             origin.serve("/a", .redirect(to: "/b"), .redirect(to: "/c"))
             origin.serve("/b", .picture(RefreshTests.old, ("ETag", "\"v1\"")))
             origin.serve("/c", .notModified(("Cache-Control", "max-age=60")))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([url])
                 let second = try await workspace.prefetch([url])
                 #expect(second.report.verdicts == ["failed/http-status"], "\(second.result)")

@@ -27,7 +27,7 @@ struct ReportFieldTests {
             origin.serve("/gone", .notFound)
             origin.serve("/plain.png", .image(Fixtures.png(seed: 2)))
             let end = origin.url("/end.png?X-Amz-Signature=***&size=3")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(urls)
                 let moved = try #require(first.report[line: 1], "\(first.result)")
                 #expect(moved.finalURL == end, "\(first.result)")
@@ -64,7 +64,7 @@ struct ReportFieldTests {
     @Test func listSaysWhatIsStoredOfTheResponse() async throws {
         try await withOrigin { origin in
             let url = serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 func listed() async throws -> [String: Any] {
                     let list = try await workspace.run("list", "--json")
                     return try #require(try list.jsonLines().first, "\(list)")
@@ -123,7 +123,7 @@ struct ReportFieldTests {
     @Test func pathsAreAbsoluteOnDemand() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 // Relative to the working directory, which is the workspace's folder.
                 let run = try await workspace.prefetch(
                     [url], "--absolute-paths", "--cache-dir", "cache")

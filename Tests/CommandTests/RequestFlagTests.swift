@@ -129,7 +129,7 @@ struct RequestFlagTests {
             origin.serve(
                 "/a.png", .redirect(to: origin.url("/b.png", host: "b\u{fc}cher.example")))
             origin.serve("/b.png", .image(Fixtures.png(seed: 1)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 var command = try workspace.prefetchCommand(
                     [origin.url("/a.png")],
                     ["--resolve", "xn--bcher-kva.example:\(origin.port):127.0.0.1"])
@@ -147,7 +147,7 @@ struct RequestFlagTests {
         try await withOrigin { proxy in
             let bytes = Fixtures.png(seed: 1)
             proxy.serve { _ in .image(bytes) }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 func run(_ options: [String], _ environment: [String: String]) async throws {
                     var command = try workspace.prefetchCommand(
                         ["http://example.test/\(proxy.requests.count).png"],
@@ -183,7 +183,7 @@ struct RequestFlagTests {
     @Test func privateAddressesAreRefusedOnRequest() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch(urls, "--deny-private")
                 #expect(run.summary.exitStatus == 1)
                 #expect(run.report.entries.map(\.reason) == ["refused-address"])

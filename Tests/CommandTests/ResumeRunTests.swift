@@ -43,7 +43,7 @@ struct ResumeRunTests {
     func aBodyThatBreaksOffGoesOn(inSameRun: Bool) async throws {
         try await withOrigin { origin in
             serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let count = String(ResumeRunTests.kept)
                 let last: Workspace.Run
@@ -80,7 +80,7 @@ struct ResumeRunTests {
     func anyAnswerLeadsToTheWholePicture(answer: RangeAnswer) async throws {
         try await withOrigin { origin in
             serve(origin, range: answer)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let run = try await workspace.prefetch(
                     list, "--retry", "1", "--retry-delay", "10ms")
@@ -100,7 +100,7 @@ struct ResumeRunTests {
     @Test func aChangedPictureStartsOver() async throws {
         try await withOrigin { origin in
             serve(origin, tag: "\"version-2\"")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let run = try await workspace.prefetch(
                     list, "--retry", "1", "--retry-delay", "10ms")
@@ -120,7 +120,7 @@ struct ResumeRunTests {
             serve(
                 origin,
                 first: .image(other, ending: .closedAfter(bodyBytes: ResumeRunTests.kept)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let run = try await workspace.prefetch(
                     list, "--retry", "1", "--retry-delay", "10ms")
@@ -148,7 +148,7 @@ struct ResumeRunTests {
                 }
                 return response
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let run = try await workspace.prefetch(
                     list, "--retry", "3", "--retry-delay", "10ms")
@@ -192,7 +192,7 @@ struct ResumeRunTests {
         }
         try await withOrigin { [first, options] origin in
             serve(origin, first: first)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let command = try workspace.prefetchCommand([origin.url("/a.png")], options)
                 let run = try workspace.finish(await command.run(), entries: 1)
                 #expect(run.summary["failed"] == 1, "\(run.result)")
@@ -220,7 +220,7 @@ struct ResumeRunTests {
                         ("Cache-Control", "max-age=60"),
                     ], body: Array(picture.dropFirst(start)), type: "image/png")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 _ = try await workspace.prefetch(list)
                 #expect(
@@ -243,7 +243,7 @@ struct ResumeRunTests {
             serve(
                 origin,
                 first: .image(picture, ending: .stalledAfter(bodyBytes: ResumeRunTests.kept)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let options = end == "stalled" ? ["--stall-timeout", "1s"] : []
                 let running = try workspace.prefetchCommand(list, options).start()
@@ -287,7 +287,7 @@ struct ResumeRunTests {
                 rest.ending = .stalledAfter(bodyBytes: more)
                 return rest
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let list = [origin.url("/a.png")]
                 let running = try workspace.prefetchCommand(
                     list, ["--retry", "1", "--retry-delay", "10ms"]
@@ -323,7 +323,7 @@ struct ResumeRunTests {
                 }
                 return response
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let list = [origin.url("/a.png")]
                 _ = try await workspace.prefetch(list)
                 #expect(try await parts(workspace).map { $0[0] } == [origin.url("/b.png")])
@@ -342,7 +342,7 @@ struct ResumeRunTests {
     @Test func aDamagedPartIsNotUsed() async throws {
         try await withOrigin { origin in
             serve(origin)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let list = [origin.url("/a.png")]
                 _ = try await workspace.prefetch(list)
                 let folder = workspace.cache + "/tmp"

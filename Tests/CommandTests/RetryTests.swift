@@ -10,7 +10,7 @@ struct RetryTests {
             origin.serve(
                 "/a.png", .unavailable(), .image(picture, ending: .resetAfter(bodyBytes: 5)),
                 .image(picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     [origin.url("/a.png")], "--retry", "3", "--retry-delay", "50ms")
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
@@ -25,7 +25,7 @@ struct RetryTests {
         try await withOrigin { origin in
             origin.serve("/a.png", Response(500))
             origin.serve("/b.png", .notFound)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     [origin.url("/a.png"), origin.url("/b.png")], "--retry", "2",
                     "--retry-delay", "10ms")
@@ -55,7 +55,7 @@ struct RetryTests {
             } else {
                 origin.serve("/target.png", .unavailable(), .image(picture))
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     [origin.url("/hop.png")], "--retry", "1", "--retry-delay", "10ms")
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
@@ -74,7 +74,7 @@ struct RetryTests {
                     limited.serve("/\(number).png", .image(Fixtures.png(seed: number)))
                 }
                 let free = other.serveImages(20)
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                     let command = try workspace.prefetchCommand(
                         (0..<5).map { limited.url("/\($0).png") } + free,
                         ["--retry", "1", "--host-concurrency", "1"])
@@ -95,7 +95,7 @@ struct RetryTests {
             try await withOrigin { other in
                 limited.serve { _ in .unavailable(429, retryAfter: "3600") }
                 let free = other.serveImages(3)
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let lines = (0..<20).map { limited.url("/\($0).png") } + free
                     let run = try await workspace.prefetch(
                         lines, "--host-concurrency", "1", "--retry", "3")
@@ -131,7 +131,7 @@ struct RetryTests {
         let port = try await withOrigin { $0.port }
         try await withOrigin { other in
             let free = other.serveImages(5)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let dead = (0..<3000).map { "http://127.0.0.1:\(port)/\($0).png" }
                 let run = try await workspace.prefetch(
                     dead + free, "--retry", "2", "--retry-delay", "20ms")
@@ -152,7 +152,7 @@ struct RetryTests {
             origin.serve { request in
                 .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let count = 4000
                 let words = ["", " priority=high", " priority=low"]
                 let lines = (0..<count).map { origin.url("/\($0).png") + words[$0 % 3] }
@@ -221,7 +221,7 @@ struct RetryTests {
     @Test func aLoopIsSeenHoweverItIsSpelled() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .redirect(to: "//LOCALHOST:\(origin.port)/x/../%61#b"))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([
                     origin.url("/a", host: "u:p@localhost")
                 ])
@@ -238,7 +238,7 @@ struct RetryTests {
             image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
             origin.serve("/old.png", .redirect(301, to: "/new.png"))
             origin.serve("/new.png", image)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = [origin.url("/old.png")]
                 _ = try await workspace.prefetch(lines)
                 origin.serve("/new.png", .notModified)

@@ -36,7 +36,7 @@ struct RevalidationTests {
                 "/a.png",
                 .picture(RevalidationTests.picture, (validator.field, validator.value)),
                 .notModified(("Cache-Control", "max-age=3600")))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
                 let path = try #require(first.report.entries.first?.path, "\(first.result)")
                 let before = try workspace.identity(of: path)
@@ -153,7 +153,7 @@ struct RevalidationTests {
             let url = origin.url("/a.png")
             let picture = Response.picture(RevalidationTests.picture, ("ETag", "\"v1\""))
             origin.serve("/a.png", picture, .notModified(gate: gate), picture)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let first = try await workspace.prefetch([url])
                 let path = try #require(first.report.entries.first?.path)
                 let running = try workspace.prefetchCommand([url]).start()
@@ -199,7 +199,7 @@ struct RevalidationTests {
             origin.serve(
                 "/a.png", .picture(RevalidationTests.picture, ("ETag", "\"v1\"")),
                 .notModified(("ETag", "\"v2\"")))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch([url])
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
@@ -214,7 +214,7 @@ struct RevalidationTests {
         try await withOrigin { origin in
             origin.serve("/never", .notModified(("Cache-Control", "max-age=3600")))
             origin.serve("/bare", .picture(RevalidationTests.picture), .notModified)
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = [origin.url("/bare"), origin.url("/never")]
                 _ = try await workspace.prefetch(lines)
                 let run = try await workspace.prefetch(lines)

@@ -11,7 +11,7 @@ struct ScaleTests {
     func anEndlessLineTakesNoMemory(isCompressed: Bool) async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let script = """
                     import gzip, sys
                     opened = gzip.open if sys.argv[1] == "true" else open
@@ -44,7 +44,7 @@ struct ScaleTests {
                 return .image(pictures[number % pictures.count])
             }
             let lines = (0..<20_000).map { origin.url("/\($0)") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch(
                     lines, "--order", "lifo", "--summary", "json")
                 #expect(first.result.status == 1, "\(first.result)")
@@ -80,7 +80,7 @@ struct ScaleTests {
     func manyHostsTakeLittleMemory(order: String) async throws {
         let count = 60_000
         let lines = (0..<count).map { "http://127.1.\($0 / 250).\($0 % 250 + 1):1/a.png" }
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest(lines)
             let result = try await workspace.run(
                 "manifest.txt", "--retry", "0", "--host-timeout", "0", "--order", order, "--sync",

@@ -167,7 +167,7 @@ struct SecretsTests {
             broken.headers.append(("ETag", "\"strong\""))
             origin.serve("/reset", broken)
             origin.serve("/gate", .image(Fixtures.png(seed: 20), gate: gate))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let header = garden.secret("a header's file", to: listed)
                 let password = garden.secret("a user's file", user: "me", to: listed)
                 let cookie = garden.secret("a cookie jar", to: a)
@@ -259,7 +259,7 @@ struct SecretsTests {
                                 : SecretsTests.picture(request.path.count)
                     }
                 }
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     func run(
                         _ name: String, _ options: [String], _ environment: [String: String] = [:],
                         isDirect: Bool = true

@@ -77,7 +77,7 @@ struct SecureFaultTests {
         let authority = try await TestAuthority.shared()
         let cases = SecureFaultTests.cases(authority)
         try await withOrigins(cases[...]) { origins in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let lines = origins.map { "https://localhost:\($0.port)/x.png" }
                 let command = try workspace.prefetchCommand(
                     lines, SecureFaultTests.limits + ["--cacert", authority.path])
@@ -104,7 +104,7 @@ struct SecureFaultTests {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security()) { origin in
             origin.serve("/x.png", .image(SecureFaultTests.picture))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let url = origin.url("/x.png", host: "localhost")
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["failed/tls"], "\(run.result)")
@@ -159,15 +159,20 @@ struct SecureFaultTests {
         try await withOrigin(security: authority.security(http2: .init())) { origin in
             for row in SecureFaultTests.streams { origin.serve(row.path, row.response) }
             origin.serve { .image(Fixtures.png(seed: Int($0.path.dropFirst()) ?? 0)) }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let neighbours = 30
                 let lines =
                     SecureFaultTests.streams.map { origin.url($0.path, host: "localhost") }
                     + (0..<neighbours).map { origin.url("/\($0)", host: "localhost") }
+                // All of them connect and answer side by side, on a busy machine not within a second.
+                let second = SecureFaultTests.second
                 let command = try workspace.prefetchCommand(
                     lines,
-                    SecureFaultTests.limits
-                        + ["--cacert", authority.path, "--host-concurrency", "32"])
+                    [
+                        "--connect-timeout", "\(15 * second)s", "--stall-timeout",
+                        "\(3 * second)s", "--timeout", "\(8 * second)s", "--max-filesize", "1MiB",
+                        "--cacert", authority.path, "--host-concurrency", "32",
+                    ])
                 let run = try workspace.finish(await command.run(), entries: lines.count)
                 for (index, row) in SecureFaultTests.streams.enumerated() {
                     let verdict = run.report[line: index + 1]?.verdict ?? ""
@@ -198,7 +203,7 @@ struct SecureFaultTests {
                 }
                 return origin.url("/\(index)", host: "localhost")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "--cacert", authority.path, "--retry", "3", "--retry-delay", "10ms")
                 #expect(run.summary.outcomes == ["downloaded": 60], "\(run.result)")
@@ -221,7 +226,7 @@ struct SecureFaultTests {
                 origin.serve("/\(index)", response)
                 return origin.url("/\(index)", host: "localhost")
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.stalls]) { workspace in
                 let run = try await workspace.prefetch(
                     lines, "--cacert", authority.path, "--host-concurrency", "6")
                 #expect(run.summary.outcomes == ["downloaded": 40], "\(run.result)")

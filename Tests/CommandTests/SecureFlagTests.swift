@@ -22,7 +22,7 @@ struct SecureFlagTests {
     @Test func insecureBelievesEveryCertificateAndSaysSoLoudly() async throws {
         let certificates = Certificate.allCases
         try await withOrigins(certificates[...]) { origins in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = origins.map { $0.url("/a.png", host: "localhost") }
                 let refused = try await workspace.prefetch(lines)
                 #expect(refused.summary.reasons == ["tls": certificates.count])
@@ -51,7 +51,7 @@ struct SecureFlagTests {
         let authority = try await TestAuthority.shared()
         let certificates = Certificate.allCases
         try await withOrigins(certificates[...]) { origins in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let file = trusted == .own ? "\(authority.folder)/own.pem" : authority.path
                 let run = try await workspace.prefetch(
                     origins.map { $0.url("/a.png", host: "localhost") }, "--cacert", file)
@@ -76,7 +76,7 @@ struct SecureFlagTests {
                 image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
                 plain.serve("/b.png", image)
                 secure.serve("/a.png", .redirect(301, to: plain.url("/b.png")))
-                try await withWorkspace { workspace in
+                try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let lines = [secure.url("/a.png", host: "localhost")]
                     let first = try await workspace.prefetch(
                         lines, "--cacert", authority.path, "--allow-downgrade")

@@ -16,7 +16,7 @@ struct SourceCheckTests {
             origin.serveFaults(of: files)
             let names = files.keys.sorted()
             let lines = names.map { origin.url("/f/plain/0/\($0)") }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.finish(
                     workspace.prefetchCommand(lines, SourceCheckTests.structure).run(),
                     entries: lines.count)
@@ -48,7 +48,7 @@ struct SourceCheckTests {
             let lines = files.flatMap { name, bytes in
                 (0..<bytes.count).map { origin.url("/f/\(framing.rawValue)/\($0)/\(name)") }
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.finish(
                     workspace.prefetchCommand(lines, SourceCheckTests.structure).run(),
                     entries: lines.count)
@@ -73,7 +73,7 @@ struct SourceCheckTests {
             }
             origin.serve("/a.jpg", .image(damaged))
             let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let decoded = try await workspace.finish(
                     workspace.prefetchCommand([url], ["--encode", "original"]).run(), entries: 1)
                 #expect(decoded.report.verdicts == ["failed/corrupt-image"], "\(decoded.result)")
@@ -99,7 +99,7 @@ struct SourceCheckTests {
     }
 
     @Test func goesWithOriginalsOnly() async throws {
-        try await withWorkspace { workspace in
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
             let manifest = try workspace.manifest(["http://127.0.0.1:1/a.jpg"])
             for options in [[], ["--encode", "same"], ["--encode", "jpeg"], ["--encode", "png"]] {
                 let result = try await workspace.command(

@@ -13,7 +13,7 @@ struct StaleTests {
                 "/a.png",
                 Response(
                     headers: [("Cache-Control", control)], body: Fixtures.png(), type: "image/png"))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let run = try await workspace.prefetch([origin.url("/a.png")])
                 #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
                 try await body(workspace, origin.url("/a.png"))

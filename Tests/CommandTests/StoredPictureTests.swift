@@ -21,12 +21,9 @@ private struct Painter {
     }
 
     private func python(_ script: String, _ arguments: String...) async throws -> String {
-        let result = try await Command(
-            executable: "/usr/bin/python3", arguments: ["-I", "-c", script] + arguments,
-            environment: ["PATH": "/usr/bin:/bin"], folder: workspace.folder
-        ).run()
-        try #require(result.status == 0, "\(result)")
-        return result.output
+        let answer = try await PythonServer.run(script, arguments, folder: workspace.folder)
+        try #require(answer.status == 0, "\(answer.text)")
+        return answer.text
     }
 
     /// 64×48 pixels, a quarter each of red, lime, blue and yellow, with EXIF (maker, orientation
@@ -98,7 +95,7 @@ struct StoredPictureTests {
         _ body: (Painter.Look, Report.Entry) async throws -> Void
     ) async throws {
         try await withOrigin { origin in
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let painter = Painter(workspace: workspace)
                 origin.serve("/a", .picture(try await picture(painter)))
                 let run = try await workspace.finish(
@@ -227,7 +224,7 @@ struct StoredPictureTests {
         try await withOrigin { origin in
             let bytes = Fixtures.png(width: 1_000, height: 1_000, isNoise: true)
             origin.serve("/a.png", .picture(bytes))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (time, verdict) in [("1ms", "failed/unsupported-image"), ("1m", "downloaded")] {
                     let run = try await workspace.prefetch(
                         [origin.url("/a.png")], "--max-decode-time", time, "--retry-failed")

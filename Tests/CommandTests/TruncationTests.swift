@@ -51,7 +51,7 @@ struct TruncationTests {
                 origin.url("/f/\(truncation.framing.rawValue)/\(offset)/\(truncation.name)")
             }
             lines.append(origin.url("/f/plain/0/\(truncation.name)"))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let command = try workspace.prefetchCommand(lines)
                 let run = try workspace.finish(await command.run(), entries: length + 1)
                 #expect(run.result.status == 1)

@@ -22,7 +22,9 @@ struct VariantInUseTests {
         try await withOrigin { origin in
             origin.serve(
                 "/a.jpg", .picture(try Fixtures.file("larger.jpg"), VariantInUseTests.control))
-            try await withWorkspace { try await body($0, origin.url("/a.jpg")) }
+            try await withWorkspace(without: [.retries, .probes]) {
+                try await body($0, origin.url("/a.jpg"))
+            }
         }
     }
 
@@ -128,7 +130,7 @@ struct VariantInUseTests {
                 "/a.jpg", .picture(try Fixtures.file("larger.jpg"), fields[0], fields[1]),
                 .notModified(fields[0], fields[1]))
             let url = origin.url("/a.jpg")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await path(workspace, url, [], verdict: "downloaded")
                 let second = try await path(
                     workspace, url, ["--encode", "jpeg"], verdict: "revalidated")

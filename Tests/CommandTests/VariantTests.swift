@@ -65,7 +65,7 @@ struct VariantTests {
             let bytes = Fixtures.png(width: 1_300, height: 1_300, isNoise: true)
             origin.serve("/a.png", .picture(bytes, ("Cache-Control", "max-age=3600")))
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await run(workspace, [url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
                 let second = try await run(
@@ -93,7 +93,7 @@ struct VariantTests {
                 "/a.png", .picture(bytes, ("Cache-Control", "max-age=0"), ("ETag", "\"v1\"")),
                 .notModified(("Cache-Control", "max-age=0")))
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await run(workspace, [url], VariantTests.original)
                 let second = try await run(workspace, [url], VariantTests.low + options)
                 #expect(second.report.verdicts == [verdict], "\(second.result)")
@@ -170,7 +170,7 @@ struct VariantTests {
     func anOriginalThatIsOfNoUseIsFetchedAnew(state: String) async throws {
         try await withOrigin { origin in
             let (url, bytes) = try serve(origin, "max-age=3600")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await run(workspace, [url], VariantTests.original)
                 let kept = try #require(first.report.entries.first?.path)
                 let file = URL(filePath: "\(workspace.cache)/\(kept)")

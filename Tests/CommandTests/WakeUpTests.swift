@@ -13,7 +13,7 @@ struct WakeUpTests {
     func aRunEndsWithoutWakeUps(fault: String) async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", .image(Fixtures.png(width: 8, height: 8)))
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let command = try workspace.prefetchCommand([origin.url("/a.png")])
                 let start = ContinuousClock.now
                 let result = try await FailingCalls.run(command, fault)

@@ -12,7 +12,7 @@ struct WarmReportTests {
                 request.path.hasPrefix("/gone")
                     ? .notFound : .image(Fixtures.png(seed: request.target.hashValue & 0xFFFF))
             }
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
                 var warm: [String] = []
                 for index in 0..<300 {
                     warm.append(origin.url("/\(index)"))

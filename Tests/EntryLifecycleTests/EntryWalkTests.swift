@@ -18,7 +18,7 @@ import Testing
         }
         // The walk gets everywhere.
         for outcome in [Outcome.downloaded, .revalidated, .derived, .failed, .cancelled] {
-            #expect(outcomes[outcome, default: 0] > 50, "\(outcome): \(outcomes)")
+            #expect(outcomes[outcome, default: 0] > 10, "\(outcome): \(outcomes)")
         }
     }
 
@@ -35,12 +35,11 @@ import Testing
                 for _ in 0..<50 {
                     var going = machine
                     let action = walk.happen(to: &going, in: phase)
-                    var (end, _) = walk.follow(action, &going, in: phase)
-                    if phase.isStopping, case .stored(let outcome, _) = end {
-                        #expect(outcome != .cancelled)
-                        end = .cancelled
-                    }
-                    if phase == .failed { #expect(going.attempts <= machine.attempts + 1) }
+                    let (end, steps) = walk.follow(action, &going, in: phase)
+                    #expect(steps < 400, "\(name), \(phase)")
+                    // A run that stops begins no other attempt.
+                    if phase.isStopping { #expect(going.attempts <= machine.attempts + 1) }
+                    #expect(going.result(end).outcome == end.outcome)
                 }
             }
         }

@@ -38,7 +38,7 @@ enum Sample {
         digest: digest(9), format: .jpeg,
         widthInPixels: 2, heightInPixels: 1, size: ByteCount(500))
 
-    /// - Parameter kept: whether each of the two variants is there.
+    /// A copy of which each of the two variants is there, or not.
     static func copy(
         kept: [Bool] = [true, true], original: Bool = false, permanentTarget: String? = nil,
         responseURL: String? = nil
@@ -80,7 +80,7 @@ enum Sample {
     static let made = ProcessingResult.made(
         [.made(image(3)), .made(image(4))], source: source)
 
-    /// - Parameter retries: of each entry.
+    /// A context in which each entry has so many retries.
     static func context(
         _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false
     ) -> EntryContext {

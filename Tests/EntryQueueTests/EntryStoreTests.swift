@@ -1,5 +1,4 @@
 import Foundation
-import Hashing
 import PrefetchModel
 import Scheduling
 import Testing

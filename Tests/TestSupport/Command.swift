@@ -51,8 +51,6 @@ package struct Command: Sendable {
     ///
     /// - Throws: ``SpawnFailed`` when it cannot be started.
     package func start() throws -> RunningCommand {
-        // A program that ends without reading its input must not end the tests.
-        _ = Command.ignoresBrokenPipes
         let output = try Pipe()
         let error = try hasTerminal ? Pipe(terminalColumns: 120) : Pipe()
         var inputPipe: Pipe?
@@ -79,7 +77,10 @@ package struct Command: Sendable {
             output: output.reading, error: error.reading, input: inputPipe?.writing)
     }
 
-    private func spawn(input: Int32, output: Int32, error: Int32) throws -> pid_t {
+    /// Starts it with these three streams, of which it gets copies.
+    func spawn(input: Int32, output: Int32, error: Int32) throws -> pid_t {
+        // A program that ends without reading its input must not end the tests.
+        _ = Command.ignoresBrokenPipes
         var arguments = ([executable] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in arguments + variables { free(text) } }
@@ -96,7 +97,7 @@ package struct Command: Sendable {
 }
 
 /// Two ends, neither of them inherited by programs that are started at the same time.
-private struct Pipe {
+struct Pipe {
     let reading: Int32
     let writing: Int32
 

@@ -2,7 +2,6 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
 import NIOTLS
 import PrefetchModel
 import Threading
@@ -105,7 +104,7 @@ package final class Origin: Sendable {
                             OriginUnanswered(origin: origin, number: number, accepting: accepting))
                     }
                     if let context {
-                        try pipeline.addHandler(NIOSSLServerHandler(context: context))
+                        try pipeline.addHandler(TLSServerHandler(context: context))
                     }
                     guard let http2 = security?.http2 else {
                         return try origin.speakHTTP1(channel, number)

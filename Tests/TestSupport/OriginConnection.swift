@@ -1,7 +1,6 @@
 import Glibc
 import NIOCore
 import NIOHTTP1
-import NIOSSL
 
 /// One accepted connection: reads requests one after the other and carries out the steps of their answers.
 final class OriginConnection: ChannelInboundHandler {
@@ -192,6 +191,6 @@ func resetConnection(_ context: ChannelHandlerContext) {
 /// Ends the connection without TLS's notice of it (close_notify), which no connection without TLS has.
 func closeBelowTLS(_ context: ChannelHandlerContext) {
     let pipeline = context.pipeline.syncOperations
-    let below = try? pipeline.context(handlerType: NIOSSLServerHandler.self)
+    let below = try? pipeline.context(handlerType: TLSServerHandler.self)
     (below ?? context).close(promise: nil)
 }

@@ -1,6 +1,3 @@
-import NIOCore
-import NIOSSL
-
 /// How an origin speaks TLS, and what inside it.
 package struct OriginSecurity: Sendable {
     /// An origin that speaks HTTP/2 and, unless it is told to, nothing else.
@@ -43,27 +40,18 @@ package struct OriginSecurity: Sendable {
         self.http2 = http2
     }
 
-    func makeContext() throws -> NIOSSLContext {
-        var configuration = TLSConfiguration.makeServerConfiguration(
-            certificateChain: try NIOSSLCertificate.fromPEMFile(chain).map { .certificate($0) },
-            privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
-        // How long an end waits for the client's own notice of it.
-        configuration.shutdownTimeout = .milliseconds(200)
-        configuration.applicationProtocols = [
-            http2.map { _ in "h2" }, http2?.alsoSpeaksHTTP1 ?? true ? "http/1.1" : nil,
-        ].compactMap(\.self)
-        switch version {
-        case nil:
-            configuration.minimumTLSVersion = .tlsv12
-        case .tls1:
-            configuration.minimumTLSVersion = .tlsv1
-            configuration.maximumTLSVersion = .tlsv1
-        case .tls12:
-            configuration.minimumTLSVersion = .tlsv12
-            configuration.maximumTLSVersion = .tlsv12
-        case .tls13:
-            configuration.minimumTLSVersion = .tlsv13
-        }
-        return try NIOSSLContext(configuration: configuration)
+    func makeContext() throws(TLSContext.Invalid) -> TLSContext {
+        let (minimum, maximum): (TLSContext.Version, TLSContext.Version?) =
+            switch version {
+            case nil: (.tls12, nil)
+            case .tls1: (.tls1, .tls1)
+            case .tls12: (.tls12, .tls12)
+            case .tls13: (.tls13, nil)
+            }
+        return try TLSContext(
+            chain: chain, key: key, minimum: minimum, maximum: maximum,
+            protocols: [
+                http2.map { _ in "h2" }, http2?.alsoSpeaksHTTP1 ?? true ? "http/1.1" : nil,
+            ].compactMap(\.self))
     }
 }

@@ -8,7 +8,8 @@ extension Workspace {
     /// - Throws: ``QueryFailed``.
     @discardableResult
     package func query(_ sql: String) async throws -> [[String?]] {
-        let script = """
+        let answer = try await PythonServer.run(
+            """
             import json, sqlite3, sys
             base = sqlite3.connect("file:" + sys.argv[1] + "?mode=rw", uri=True, timeout=30)
             text = lambda v: v.hex() if isinstance(v, bytes) else None if v is None else str(v)
@@ -16,17 +17,29 @@ extension Workspace {
             base.commit()
             base.close()
             print(json.dumps(rows))
-            """
-        let command = Command(
-            executable: "/usr/bin/python3",
-            arguments: ["-I", "-c", script, cache + "/prefetch.sqlite", sql],
-            environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: folder)
-        let result = try await command.run()
-        let value = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
-        guard result.status == 0, let rows = value as? [[Any]] else {
-            throw QueryFailed(description: "\(sql)\n\(result)")
+            """, [cache + "/prefetch.sqlite", sql], folder: folder)
+        let value = try? JSONSerialization.jsonObject(with: Data(answer.text.utf8))
+        guard answer.status == 0, let rows = value as? [[Any]] else {
+            throw QueryFailed(description: "\(sql)\n\(answer.text)")
         }
         return rows.map { row in row.map { $0 as? String } }
+    }
+
+    /// Changes the cache's database from outside, as another version or a wrong clock would have.
+    ///
+    /// - Throws: ``QueryFailed``.
+    package func runSQL(_ sql: String) async throws {
+        let answer = try await PythonServer.run(
+            """
+            import sqlite3, sys
+            base = sqlite3.connect(sys.argv[1], timeout=30)
+            base.executescript(sys.argv[2])
+            base.commit()
+            base.close()
+            """, [cache + "/prefetch.sqlite", sql], folder: folder)
+        guard answer.status == 0 else {
+            throw QueryFailed(description: "\(sql)\n\(answer.text)")
+        }
     }
 
     package struct QueryFailed: Error, CustomStringConvertible {
@@ -70,13 +83,10 @@ extension Workspace {
                     found[path[2:]] = "".join(lines)
             print(json.dumps(found))
             """
-        let result = try await Command(
-            executable: "/usr/bin/python3", arguments: ["-I", "-c", script],
-            environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: folder
-        ).run()
-        let value = try? JSONSerialization.jsonObject(with: Data(result.output.utf8))
-        guard result.status == 0, let attributes = value as? [String: String] else {
-            throw QueryFailed(description: "\(result)")
+        let answer = try await PythonServer.run(script, folder: folder)
+        let value = try? JSONSerialization.jsonObject(with: Data(answer.text.utf8))
+        guard answer.status == 0, let attributes = value as? [String: String] else {
+            throw QueryFailed(description: answer.text)
         }
         return attributes
     }

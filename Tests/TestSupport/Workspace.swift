@@ -22,8 +22,33 @@ package final class Workspace: Sendable {
 
     package static var hasBinary: Bool { access(binary, X_OK) == 0 }
 
-    fileprivate init(folder: String) {
+    private let switchedOff: SwitchedOff
+
+    fileprivate init(folder: String, without switchedOff: SwitchedOff) {
         self.folder = folder
+        self.switchedOff = switchedOff
+    }
+
+    /// What runs do by default and those of a test do not, since it wants to see the first failure, and
+    /// soon, or holds answers back. An option that the test gives goes before.
+    package struct SwitchedOff: OptionSet, Sendable {
+        package let rawValue: Int
+
+        package init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// Failures are not retried: `--retry 0`.
+        package static let retries = SwitchedOff(rawValue: 1)
+        /// Hosts that give no answer are not probed: `--host-timeout 0`.
+        package static let probes = SwitchedOff(rawValue: 2)
+        /// Answers may take as long as the test is kept from going on: `--stall-timeout 5m`.
+        package static let stalls = SwitchedOff(rawValue: 4)
+
+        fileprivate func arguments(beside options: [String]) -> [String] {
+            [
+                (SwitchedOff.retries, "--retry", "0"), (.probes, "--host-timeout", "0"),
+                (.stalls, "--stall-timeout", "5m"),
+            ].filter { contains($0.0) && !options.contains($0.1) }.flatMap { [$0.1, $0.2] }
+        }
     }
 
     /// No proxies, no locale of the user, no configuration; sanitizers and coverage keep theirs.
@@ -81,20 +106,15 @@ package final class Workspace: Sendable {
 
     /// The command of ``prefetch(_:_:)``, for tests that change it or watch it run; ``finish(_:entries:)``
     /// reads its report.
-    ///
-    /// Failures are not retried unless the options say so with `--retry`, and hosts that give no answer
-    /// not probed unless they say so with `--host-timeout`: most tests want to see the first failure,
-    /// and soon.
     package func prefetchCommand(_ lines: [String], _ options: [String] = []) throws -> Command {
         let number = runs.withLock { runs in
             runs += 1
             return runs
         }
         let name = try manifest(lines, name: "manifest-\(number).txt")
-        // Answers that a test holds back take as long as the test is kept from going on.
-        let defaults = [("--retry", "0"), ("--host-timeout", "0"), ("--stall-timeout", "5m")]
-            .filter { !options.contains($0.0) }.flatMap { [$0.0, $0.1] }
-        return command([name, "--report", "report-\(number).jsonl"] + defaults + options)
+        return command(
+            [name, "--report", "report-\(number).jsonl"]
+                + switchedOff.arguments(beside: options) + options)
     }
 
     package func finish(_ result: CommandResult, entries: Int? = nil) throws -> Run {
@@ -134,47 +154,18 @@ package final class Workspace: Sendable {
     }
 }
 
-/// A program of its own, in another language and with other decoders, that looks at a cache.
-package enum Judge {
-    package struct Verdict: Error, CustomStringConvertible {
-        package let description: String
-    }
-
-    /// Debian's Python, for which the package `python3-pil` is installed.
-    private static let interpreter = "/usr/bin/python3"
-
-    /// - Returns: the number of variants.
-    /// - Throws: ``Verdict`` with every problem found.
-    package static func check(
-        cache: String, sources: [String: String] = [:], variants: [String] = [],
-        folder: String
-    ) async throws -> Int {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "judge.py")
-        let arguments =
-            [script.path, cache] + sources.flatMap { key, path in ["--source", key, path] }
-            + (variants.isEmpty ? [] : ["--variants", variants.joined(separator: ",")])
-        let command = Command(
-            executable: interpreter, arguments: ["-I", "-B"] + arguments,
-            environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"], folder: folder)
-        let result = try await command.run()
-        let last = result.output.split(separator: "\n").last ?? ""
-        guard result.status == 0, last.hasPrefix("rows="),
-            let rows = Int(last.dropFirst(5).prefix { $0.isNumber })
-        else { throw Verdict(description: "the judge refuses the cache\n\(result)") }
-        return rows
-    }
-}
-
-/// All tests start at once; that many programs at once would make every short time-out expire.
-private let slots = Slots(2 * ProcessInfo.processInfo.activeProcessorCount)
+/// All tests start at once; that many programs at once would make every short time-out expire. Most wait
+/// for a clock or an origin half of their time, so there are more than processors.
+private let slots = Slots(3 * ProcessInfo.processInfo.activeProcessorCount)
 
 /// Runs `body` in a fresh workspace, judges its cache afterwards and removes it. Waits for its turn first, so
-/// a test must not open one inside another.
+/// a test must not open one inside another. Its runs have the defaults that are shipped, but for those
+/// that it switches off.
 ///
 /// - Throws: what `body` throws, else ``Judge/Verdict``.
 @discardableResult
 package func withWorkspace<Success>(
+    without switchedOff: Workspace.SwitchedOff = [],
     isolation: isolated (any Actor)? = #isolation, _ body: (Workspace) async throws -> Success
 ) async throws -> Success {
     await slots.take()
@@ -184,7 +175,7 @@ package func withWorkspace<Success>(
     try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    let workspace = Workspace(folder: folder)
+    let workspace = Workspace(folder: folder, without: switchedOff)
     let success = try await body(workspace)
     try await workspace.judge()
     return success

@@ -395,6 +395,7 @@ def main(arguments):
     if not arguments or any(a.startswith("--") and a not in options for a in arguments):
         print(__doc__, file=sys.stderr)
         return 2
+    problems.clear()
     directory, sources, wanted = arguments[0], {}, set()
     rest = arguments[1:]
     while rest:

@@ -77,12 +77,27 @@ private struct HandmadeCache {
         try await python(HandmadeCache.script, [cache] + pictures.map(\.name))
     }
 
+    private init(folder: URL) {
+        self.folder = folder
+    }
+
+    /// A PNG and a JPEG, made once and copied for each test.
+    private static let pair = Task {
+        try await HandmadeCache([
+            ("a.png", Fixtures.png()), ("b.jpg", try Fixtures.file("baseline.jpg")),
+        ])
+    }
+
+    static func copyOfPair() async throws -> HandmadeCache {
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "judge-\(UUID().uuidString)")
+        try FileManager.default.copyItem(at: try await pair.value.folder, to: folder)
+        return HandmadeCache(folder: folder)
+    }
+
     func python(_ script: String, _ arguments: [String] = []) async throws {
-        let command = Command(
-            executable: "/usr/bin/python3", arguments: ["-c", script] + arguments,
-            environment: ["PATH": "/usr/bin:/bin"], folder: folder.path)
-        let result = try await command.run()
-        #expect(result.status == 0, "\(result)")
+        let answer = try await PythonServer.run(script, arguments, folder: folder.path)
+        #expect(answer.status == 0, "\(answer.text)")
     }
 
     func judge(sources: [String: String] = [:]) async throws -> Int {
@@ -186,9 +201,7 @@ struct JudgeTests {
         "import glob, os; f = glob.glob('cache/tmp/*')[0]; os.rename(f, f + '.new')",
     ])
     func refusesEveryDamage(script: String) async throws {
-        let cache = try await HandmadeCache([
-            ("a.png", Fixtures.png()), ("b.jpg", try Fixtures.file("baseline.jpg")),
-        ])
+        let cache = try await HandmadeCache.copyOfPair()
         #expect(try await cache.judge() == 2)
         try await cache.python("import os; os.umask(0o077)\n" + script)
         await #expect(throws: Judge.Verdict.self) { _ = try await cache.judge() }

@@ -7,7 +7,8 @@ import PrefetchModel
 /// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
 /// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
 ///
-/// Four targets look at each input with one recipe, which follows from its bytes:
+/// Four targets look at each input with one recipe, which follows from its bytes, and three of them with several at
+/// once:
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
@@ -64,7 +65,14 @@ private enum Target: String {
             else { return true }
             switch self {
             case .jpeg, .png, .bmp:
-                try invariants.check(Recipe(hashing: bytes, encodings: [.same, .jpeg, .png]))
+                let recipe = Recipe(hashing: bytes, encodings: [.same, .jpeg, .png])
+                try invariants.check(recipe)
+                var other = recipe
+                other.quality = 45
+                other.stripping = .safe
+                try invariants.checkTogether([
+                    recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
+                ])
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))

@@ -28,10 +28,10 @@ enum JPEGCodec: ImageCodec {
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept while smaller ones are looked for.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned ones lie beside those as read.
+            // Turned ones lie beside those as read, and where there are several results, so does a copy.
             return MemoryEstimate(
                 peak: basis.margin + all * (basis.isTurned ? 2 : 1) + output, result: buffer,
-                raster: 0)
+                raster: all)
         case .png:
             let decoded =
                 basis.pixels * ByteEstimate(min(header.channels, 3))
@@ -116,6 +116,14 @@ struct JPEGSource: ImageSource {
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         try JPEGRewriting(of: self, by: recipe, interruption).requantised()
+    }
+
+    func shortcuts(
+        by recipes: [Recipe], _ interruption: Interruption
+    ) throws(CodecError) -> [Recipe: ProcessedImage] {
+        let images = try JPEGRewriting.requantised(
+            recipes.map { JPEGRewriting(of: self, by: $0, interruption) }, interruption)
+        return Dictionary(zip(recipes, images)) { first, _ in first }
     }
 
     var exif: [UInt8]? { file.exif(in: source) }
