@@ -187,9 +187,10 @@ private struct Worker {
                 }
                 let state = try state(record, extras: extras, at: now)
                 result.states.append(state)
-                if record.isSuperseded, case .fresh(let resource, _, _) = state {
-                    result.returning[configuration.images.variants[0], default: []]
-                        .append(resource)
+                if case .fresh(let resource, _, _) = state,
+                    !record.isInUse(as: configuration.images.variants.primary.name)
+                {
+                    result.returning[configuration.images.variants, default: []].append(resource)
                 }
                 continue
             }
@@ -198,9 +199,10 @@ private struct Worker {
             result.states.append(state)
             switch state {
             case .fresh(let resource, _, _):
-                for (record, variant) in zip(found, variants) where record?.isSuperseded == true {
-                    result.returning[variant, default: []].append(resource)
+                let areInUse = zip(found, variants).allSatisfy { record, variant in
+                    record?.isInUse(as: variant.name) ?? true
                 }
+                if !areInUse { result.returning[variants, default: []].append(resource) }
             case .missing, .incomplete: missing.append(number)
             case .invalid, .stale, .derivable, .blocked: break
             }
