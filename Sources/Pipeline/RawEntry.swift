@@ -10,9 +10,9 @@ struct RawEntry {
     let record: EntryBatch.Record
     let fingerprint: KeyFingerprint
     let extras: EntryExtras?
-    /// What is stored, for a fresh entry that somebody wants to hear of, by position of the variant.
-    let images: [StoredImage?]
     let text: UnsafeRawBufferPointer
+    /// What is stored, for a fresh entry that somebody wants to hear of, by position of the variant.
+    var images: [StoredImage?] = []
 
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }

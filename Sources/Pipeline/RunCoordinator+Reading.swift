@@ -19,9 +19,7 @@ extension RunCoordinator {
                     let entry = RawEntry(
                         manifest: batch.manifest, record: record,
                         fingerprint: looked.fingerprints[number],
-                        extras: batch.extras(of: record),
-                        images: looked.hasLine(number) ? [] : looked.images(of: number),
-                        text: text)
+                        extras: batch.extras(of: record), text: text)
                     try read(entry, number, of: looked)
                 }
             }
@@ -55,12 +53,14 @@ extension RunCoordinator {
     private func read(
         _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
-        let state = looked.states[number]
-        switch intake.arrival(of: entry, state) {
+        let arrival = intake.arrival(of: entry, looked.states[number])
+        if case .warm = arrival, let lines = looked.lines, looked.hasLine(number) {
+            return try ledger.finishFresh(number, lines)
+        }
+        var entry = entry
+        entry.images = looked.images(of: number)
+        switch arrival {
         case .warm(_, let expiresAt):
-            if let lines = looked.lines, looked.hasLine(number) {
-                return try ledger.finishFresh(number, lines)
-            }
             try ledger.finish(.fresh) {
                 settings.freshResult(of: entry, expiresAt: expiresAt)
             }
