@@ -16,7 +16,8 @@ import PrefetchModel
 ///
 /// A `#` where a field would begin makes the rest of the line a comment.
 ///
-/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. The other fields of the design are refused by name until they do something.
+/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. `resize`,
+/// `encode` and `quality` are reserved, and refused by name.
 struct EntryFields {
     private(set) var priority: Priority?
     /// Where the value of `key` lies in the line.

@@ -8,9 +8,9 @@ import URLParsing
 /// - Spaces and tabs around a line do not count. A line that begins with `#` is a comment, an empty
 ///   one is skipped; both count as lines. So is what follows a `#` behind a space or tab.
 /// - The URL ends at the first space or tab; ``URLParser`` says which are good.
-/// - Fields `name=value` follow, separated by spaces or tabs: `priority`, `key`, `ttl` and
-///   `attr.NAME`; ``EntryFields`` says what they take. No other name is known, and none may stand
-///   twice.
+/// - Fields `name=value` follow, separated by spaces or tabs: `priority`, `key`, `ttl`, `header` and
+///   `attr.NAME`; ``EntryFields`` says what they take. No other name is known, and none but `header`
+///   may stand twice.
 /// - A line with control bytes other than tabs is bad, as is one longer than
 ///   ``ManifestOptions/maximumLineBytes``, comments excepted.
 ///
