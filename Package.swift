@@ -132,7 +132,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "EntryQueueTests",
-            dependencies: ["EntryLifecycle", "EntryQueue", "PrefetchModel", "Scheduling"],
+            dependencies: [
+                "EntryLifecycle", "EntryQueue", "Hashing", "PrefetchModel", "Scheduling",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "HTTPSemanticsTests", dependencies: ["HTTPSemantics", "PrefetchModel"],

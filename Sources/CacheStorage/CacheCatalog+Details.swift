@@ -17,6 +17,13 @@ extension CacheCatalog {
         }
     }
 
+    /// What runs have called their variants: `main` first, the others in the order of their names.
+    package func variantNames() throws(StorageError) -> [NotedVariant] {
+        try database.read("reading the names of variants") { database in
+            try VariantNames.all(in: database)
+        }
+    }
+
     /// The attributes of a resource, ordered by the bytes of their names.
     package func attributes(of resource: Resource) throws(StorageError) -> [EntryAttribute] {
         try database.read("reading attributes") { database in

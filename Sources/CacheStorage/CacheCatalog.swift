@@ -9,6 +9,8 @@ package struct CacheCatalog: Sendable {
     package struct Item: Sendable {
         package let resource: Resource
         package let recipe: String
+        /// That it is in use by, or was last; of several names with its recipe `main`, else the first.
+        package let name: String
         package let image: StoredImage
         package let fetchedAt: Timestamp
         package let validatedAt: Timestamp
@@ -19,7 +21,7 @@ package struct CacheCatalog: Sendable {
         package let cacheControl: String?
         package let sourceSize: ByteCount
         package let sourceFormat: String
-        /// Whether a later run used another variant of the resource.
+        /// Whether a later run used another variant of the resource by that name.
         package let isSuperseded: Bool
         /// Where redirects led, without user information; nil without any.
         package let finalURL: String?
@@ -56,6 +58,8 @@ package struct CacheCatalog: Sendable {
         /// Resources that are not fresh.
         package let expired: Int
         package let formats: [(format: String, variants: Int, bytes: Int)]
+        /// By what runs call them; the names that variants have, `main` first.
+        package let names: [(name: String, variants: Int, bytes: Int)]
         package let databaseBytes: Int
         /// Rows of the table `failure`, and those of them that block now.
         package let failures: Int
@@ -75,7 +79,8 @@ package struct CacheCatalog: Sendable {
     private static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
         expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
-        redirects, superseded
+        redirects, superseded,
+        (SELECT named.name FROM variant_name AS named WHERE named.id = variant.name)
         """
 
     /// The variants of one key, the newest first.
@@ -157,10 +162,10 @@ package struct CacheCatalog: Sendable {
         let rows = try Statement(
             database,
             sql: """
-                SELECT \(columns), name, value
+                SELECT \(columns), attribute.name, attribute.value
                 FROM resource JOIN variant ON id = variant.resource_id
                 LEFT JOIN attribute ON id = attribute.resource_id
-                ORDER BY key, recipe, name
+                ORDER BY key, recipe, attribute.name
                 """)
         var current: Item?
         var isAtEnd = false
@@ -177,9 +182,9 @@ package struct CacheCatalog: Sendable {
                     }
                 }
                 if current == nil { current = try Item(rows) }
-                if let name = try rows.optionalText(20) {
+                if let name = try rows.optionalText(21) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(21)))
+                        EntryAttribute(storedName: name, value: try rows.blob(22)))
                 }
                 if let finished { return finished }
             }
@@ -215,13 +220,7 @@ package struct CacheCatalog: Sendable {
             func number(_ sql: String) throws -> Int {
                 try Statement(database, sql: sql).first { try $0.count(0) } ?? 0
             }
-            let formats = try Statement(
-                database,
-                sql: """
-                    SELECT format, count(*), sum(bytes) FROM variant
-                    GROUP BY format ORDER BY format
-                    """
-            ).all { (format: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2)) }
+            let kinds = try CacheCatalog.countVariants(in: database)
             let run = try CacheCatalog.runs(limit: 1, holder: holder, in: database).first
             let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
             let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
@@ -237,9 +236,47 @@ package struct CacheCatalog: Sendable {
                     FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
                     """),
                 sourceBytes: try number("SELECT coalesce(sum(source_bytes), 0) FROM resource"),
-                expired: resources.expired, formats: formats, databaseBytes: databaseBytes,
+                expired: resources.expired, formats: kinds.formats, names: kinds.names,
+                databaseBytes: databaseBytes,
                 failures: failures.all, blockedFailures: failures.blocked, lastRun: run)
         }
+    }
+
+    /// Counts by format and by name, in one scan.
+    private static func countVariants(
+        in database: Connection
+    ) throws -> (
+        formats: [(format: String, variants: Int, bytes: Int)],
+        names: [(name: String, variants: Int, bytes: Int)]
+    ) {
+        let kinds = try Statement(
+            database,
+            sql: """
+                SELECT format, named.name, of.variants, of.bytes FROM (
+                    SELECT format, name, count(*) AS variants, sum(bytes) AS bytes FROM variant
+                    GROUP BY format, name) AS of
+                JOIN variant_name AS named ON named.id = of.name
+                ORDER BY named.id <> 0, named.name, format
+                """
+        ).all {
+            (
+                format: try $0.text(0), name: try $0.text(1), variants: try $0.count(2),
+                bytes: try $0.count(3)
+            )
+        }
+        var formats: [String: (variants: Int, bytes: Int)] = [:]
+        var names: [(name: String, variants: Int, bytes: Int)] = []
+        for kind in kinds {
+            formats[kind.format, default: (0, 0)].variants += kind.variants
+            formats[kind.format, default: (0, 0)].bytes += kind.bytes
+            if names.last?.name != kind.name { names.append((kind.name, 0, 0)) }
+            names[names.count - 1].variants += kind.variants
+            names[names.count - 1].bytes += kind.bytes
+        }
+        return (
+            formats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.variants, $0.value.bytes) },
+            names
+        )
     }
 
     private static func countResources(
@@ -296,7 +333,8 @@ extension CacheCatalog.Item {
             resource: CacheCatalog.Resource(
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),
                 host: try row.text(15)),
-            recipe: try row.text(8), image: image, fetchedAt: try row.time(9),
+            recipe: try row.text(8), name: try row.text(20), image: image,
+            fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
             cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),
             sourceFormat: try row.text(14), isSuperseded: try row.integer(19) != 0,

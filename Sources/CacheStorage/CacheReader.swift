@@ -337,7 +337,7 @@ extension Statement {
             resourceID: try integer(column), validatedAt: try time(column + 1),
             expiresAt: try time(column + 2),
             vary: try optionalInteger(column + 3).map(VaryFingerprint.init(value:)),
-            isSuperseded: try integer(column + 4) != 0)
+            mark: try integer(column + 4))
     }
 
     /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`; nil

@@ -9,8 +9,38 @@ package struct FreshnessRecord: Hashable, Sendable {
     package let expiresAt: Timestamp
     /// What the response varies on, or nil without Vary.
     let vary: VaryFingerprint?
-    /// Whether a later run used another variant of the resource.
+    /// Whether a later run used another variant of the resource by its name.
     package let isSuperseded: Bool
+    /// Whether it is in use as `main`, if it is in use.
+    package let isMain: Bool
+
+    /// Whether a run that uses the variant by that name finds it in use.
+    package func isInUse(as name: VariantName) -> Bool {
+        // Only `main` has to be told from the others: what it is made by may differ between entries.
+        !isSuperseded && (isMain || name != .main)
+    }
+
+    /// Takes what `freshness.superseded` says for `mark`.
+    init(
+        resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
+        mark: Int64
+    ) {
+        self.init(
+            resourceID: resourceID, validatedAt: validatedAt, expiresAt: expiresAt, vary: vary,
+            isSuperseded: mark == 1, isMain: mark == 0)
+    }
+
+    init(
+        resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
+        isSuperseded: Bool, isMain: Bool = true
+    ) {
+        self.resourceID = resourceID
+        self.validatedAt = validatedAt
+        self.expiresAt = expiresAt
+        self.vary = vary
+        self.isSuperseded = isSuperseded
+        self.isMain = isMain
+    }
 }
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up.
@@ -34,6 +64,7 @@ struct FreshnessTable: Sendable {
         /// 0 for none, else an index into ``varies`` plus one.
         let varyNumber: UInt16
         let isSuperseded: Bool
+        let isMain: Bool
     }
 
     private var rows: [Row] = []
@@ -94,7 +125,8 @@ struct FreshnessTable: Sendable {
                 // What is over must not become what has to be validated at every use, which is 0.
                 expiresAt: record.expiresAt.milliseconds > 0
                     ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
-                varyNumber: varyNumber, isSuperseded: record.isSuperseded))
+                varyNumber: varyNumber, isSuperseded: record.isSuperseded,
+                isMain: record.isMain))
         return true
     }
 
@@ -137,7 +169,7 @@ struct FreshnessTable: Sendable {
             resourceID: row.resourceID, validatedAt: Timestamp(seconds: Int64(row.validatedAt)),
             expiresAt: Timestamp(seconds: Int64(row.expiresAt)),
             vary: row.varyNumber == 0 ? nil : varies[Int(row.varyNumber) - 1],
-            isSuperseded: row.isSuperseded)
+            isSuperseded: row.isSuperseded, isMain: row.isMain)
     }
 
     subscript(fingerprint: VariantFingerprint) -> FreshnessRecord? {

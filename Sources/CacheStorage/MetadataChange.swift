@@ -11,8 +11,8 @@ package enum MetadataChange: Sendable {
     /// A content file is gone or damaged: no variant may name it any more, whosever it is, and what
     /// is left of it goes.
     case lost(StoredImage)
-    /// A run uses this variant of resources, which is stored, where an earlier one used another.
-    case used(resources: [Int64], RequestedVariant)
+    /// A run uses these variants of resources, which are stored, where an earlier one used others.
+    case used(resources: [Int64], [RequestedVariant])
 }
 
 /// A variant that was made, whose file ``ContentStore`` has put in place and pinned.
@@ -34,7 +34,7 @@ package struct ImageRow: Sendable {
     /// What the response said; the body came with it.
     package var validation: ResourceValidation
     package var source: SourceImage
-    /// Those that could be made, at least one.
+    /// Those that could be made, at least one, with different names.
     package var variants: [VariantRow]
     package var attributes: [EntryAttribute]
 

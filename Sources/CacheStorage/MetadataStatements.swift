@@ -6,6 +6,8 @@ internal import SQLite
 struct MetadataStatements: ~Copyable {
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
+    /// The rows of names, as this transaction has found them.
+    private var names: [VariantName: Int64] = [:]
     /// The run that failures are noted with.
     private let run: Int64
     /// Whether there may be failures, which most caches never have; nil before it is looked up in a
@@ -16,9 +18,11 @@ struct MetadataStatements: ~Copyable {
         self.run = run
     }
 
-    /// Forgets what held in the last transaction: commands write to the table of failures, too.
+    /// Forgets what held in the last transaction: commands write to the table of failures, too, and
+    /// names that were added may have been rolled back.
     mutating func beginTransaction() {
         hasFailures = nil
+        names = [:]
     }
 
     /// Carries out one change and returns the images of variants that it replaced or made
@@ -38,8 +42,8 @@ struct MetadataStatements: ~Copyable {
         case .lost(let image):
             try forget(image, in: database)
             return [image]
-        case .used(let resources, let variant):
-            for resource in resources { try use([variant], of: resource, in: database) }
+        case .used(let resources, let variants):
+            for resource in resources { try use(variants, of: resource, in: database) }
             return []
         }
     }
@@ -95,7 +99,8 @@ struct MetadataStatements: ~Copyable {
         } else {
             resource = database.lastInsertedRowID
         }
-        for variant in row.variants {
+        let variants = row.variants.withoutRepeatedRecipes
+        for variant in variants {
             replaced += try putVariant(
                 variant, of: resource, isNew: previous == nil, in: database)
         }
@@ -103,10 +108,12 @@ struct MetadataStatements: ~Copyable {
             validatedAt: validation.validatedAt.milliseconds,
             expiresAt: validation.expiresAt.milliseconds, vary: response.vary)
         if previous == nil {
-            for variant in row.variants {
+            for variant in variants {
+                let use = VariantUses.Row(
+                    recipe: variant.variant.recipe.canonicalText,
+                    name: try nameRow(of: variant.variant, in: database), isSuperseded: false)
                 try putFreshness(
-                    recipe: variant.variant.recipe.canonicalText, key: row.key,
-                    resource: resource, freshness, in: database)
+                    use, key: row.key, resource: resource, freshness, in: database)
             }
         } else {
             try putFreshness(key: row.key, resource: resource, freshness, in: database)
@@ -116,24 +123,6 @@ struct MetadataStatements: ~Copyable {
         try removeFailure(key: row.key, in: database)
         return replaced.filter { !row.variants.name($0) }
     }
-
-    private static let resourceInsertion = """
-        INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
-            expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
-            source_format, source_sha256, source_width, source_height, permanent_url, content_type,
-            redirects)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            ?18, ?19, ?20)
-        """
-
-    private static let resourceUpdate = """
-        UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
-            cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
-            validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
-            source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
-            content_type = ?19, redirects = ?20
-        WHERE key = ?1
-        """
 
     private func previousResource(
         key: String, in database: Connection
@@ -160,22 +149,24 @@ struct MetadataStatements: ~Copyable {
     }
 
     /// Writes a variant, and returns the image that it replaces, if any.
-    private func putVariant(
+    private mutating func putVariant(
         _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Connection
     ) throws -> [StoredImage] {
         let (image, recipe) = (row.image, row.variant.recipe)
         var replaced: [StoredImage] = []
-        // Stays as it is in ``freshness``, too, until the variant is used.
+        // These stay as they are, in ``freshness``, too, until the variant is used.
         var isSuperseded: Int64 = 0
+        var name = try nameRow(of: row.variant, in: database)
         if !isNew {
             replaced = try Statement(
                 database,
                 sql: """
                     DELETE FROM variant WHERE resource_id = ? AND recipe = ?
-                    RETURNING sha256, format, width, height, bytes, superseded
+                    RETURNING sha256, format, width, height, bytes, superseded, name
                     """
             ).all(.integer(resource), .text(recipe.canonicalText)) { row in
                 isSuperseded = try row.integer(5)
+                name = try row.integer(6)
                 return try row.storedImage(from: 0)
             }.compactMap(\.self)
         }
@@ -183,14 +174,25 @@ struct MetadataStatements: ~Copyable {
             database,
             sql: """
                 INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
-                    created_at, last_access_at, superseded)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9)
+                    created_at, last_access_at, superseded, name)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)
                 """
         ).execute(
             .integer(resource), .text(recipe.canonicalText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
-            .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded))
+            .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded),
+            .integer(name))
         return replaced
+    }
+
+    private mutating func nameRow(
+        of variant: RequestedVariant, in database: Connection
+    ) throws -> Int64 {
+        if variant.name == .main { return VariantNames.main }
+        if let known = names[variant.name] { return known }
+        let row = try VariantNames.row(of: variant, in: database)
+        names[variant.name] = row
+        return row
     }
 
     // MARK: A resource whose body stays
@@ -199,7 +201,7 @@ struct MetadataStatements: ~Copyable {
         _ change: ResourceChange, in database: Connection
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
-        for variant in change.variants {
+        for variant in change.variants.withoutRepeatedRecipes {
             replaced += try putVariant(
                 variant, of: change.resourceID, isNew: false, in: database)
         }
@@ -244,44 +246,43 @@ struct MetadataStatements: ~Copyable {
             guard let freshness else {
                 throw SQLiteError(code: .error, message: "the resource is gone")
             }
-            for variant in change.variants {
-                try putFreshness(
-                    recipe: variant.variant.recipe.canonicalText, key: change.key,
-                    resource: change.resourceID, freshness, in: database)
-            }
+            try putFreshness(
+                key: change.key, resource: change.resourceID, freshness, in: database)
         }
         try use(change.used, of: change.resourceID, in: database)
         try put(change.attributes, resource: change.resourceID, in: database)
         return replaced
     }
 
-    /// Makes these variants the ones in use of a resource, if any of them is stored; mostly they are
+    /// Makes these variants the ones in use of a resource, if they are stored; mostly they are
     /// already.
     private mutating func use(
         _ variants: [RequestedVariant], of resource: Int64, in database: Connection
     ) throws {
-        let recipes = JSONTexts(variants.map(\.recipe.canonicalText)).text
-        let changed = try Statement(
-            database,
-            sql: """
-                UPDATE variant
-                SET superseded = recipe NOT IN (SELECT value FROM json_each(?2))
-                WHERE resource_id = ?1
-                    AND superseded <> (recipe NOT IN (SELECT value FROM json_each(?2)))
-                    AND EXISTS (
-                        SELECT 1 FROM variant
-                        WHERE resource_id = ?1 AND recipe IN (SELECT value FROM json_each(?2)))
-                RETURNING recipe, superseded
-                """
-        ).all(.integer(resource), .text(recipes)) {
-            (recipe: try $0.text(0), isSuperseded: try $0.integer(1))
+        var uses = VariantUses(try self.uses(of: resource, in: database))
+        var used: [VariantUses.Used] = []
+        for variant in variants {
+            used.append(
+                VariantUses.Used(
+                    name: try nameRow(of: variant, in: database),
+                    recipe: variant.recipe.canonicalText))
         }
+        let changed = uses.use(used)
         guard !changed.isEmpty else { return }
         let key = try Statement(database, sql: "SELECT key FROM resource WHERE id = ?")
             .first(.integer(resource)) { try $0.text(0) }
         guard let key else { return }
-        for (recipe, isSuperseded) in changed {
-            let fingerprint = fingerprint(key: key, recipe: recipe)
+        for row in changed {
+            try Statement(
+                database,
+                sql: """
+                    UPDATE variant SET name = ?3, superseded = ?4
+                    WHERE resource_id = ?1 AND recipe = ?2
+                    """
+            ).execute(
+                .integer(resource), .text(row.recipe), .integer(row.name),
+                .integer(row.isSuperseded ? 1 : 0))
+            let fingerprint = fingerprint(key: key, recipe: row.recipe)
             try Statement(
                 database,
                 sql: """
@@ -289,7 +290,24 @@ struct MetadataStatements: ~Copyable {
                     WHERE fingerprint = ?1 AND fingerprint_low = ?2
                     """
             ).execute(
-                .integer(fingerprint.upper), .integer(fingerprint.lower), .integer(isSuperseded))
+                .integer(fingerprint.upper), .integer(fingerprint.lower),
+                .integer(row.freshnessMark))
+        }
+    }
+
+    /// The variants of a resource, in the order of their recipes.
+    private func uses(
+        of resource: Int64, in database: Connection
+    ) throws -> [VariantUses.Row] {
+        try Statement(
+            database,
+            sql: """
+                SELECT recipe, name, superseded FROM variant WHERE resource_id = ? ORDER BY recipe
+                """
+        ).all(.integer(resource)) {
+            VariantUses.Row(
+                recipe: try $0.text(0), name: try $0.integer(1),
+                isSuperseded: try $0.integer(2) != 0)
         }
     }
 
@@ -306,34 +324,31 @@ struct MetadataStatements: ~Copyable {
     private mutating func putFreshness(
         key: String, resource: Int64, _ freshness: Freshness, in database: Connection
     ) throws {
-        let recipes = try Statement(
-            database, sql: "SELECT recipe FROM variant WHERE resource_id = ?"
-        ).all(.integer(resource)) { try $0.text(0) }
-        for recipe in recipes {
-            try putFreshness(
-                recipe: recipe, key: key, resource: resource, freshness, in: database)
+        for use in try uses(of: resource, in: database) {
+            try putFreshness(use, key: key, resource: resource, freshness, in: database)
         }
     }
 
     private mutating func putFreshness(
-        recipe: String, key: String, resource: Int64, _ freshness: Freshness,
+        _ use: VariantUses.Row, key: String, resource: Int64, _ freshness: Freshness,
         in database: Connection
     ) throws {
-        let fingerprint = fingerprint(key: key, recipe: recipe)
+        let fingerprint = fingerprint(key: key, recipe: use.recipe)
         // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
         try Statement(
             database,
             sql: """
                 INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
-                    expires_at, vary)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                    expires_at, vary, superseded)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
                 ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
-                    expires_at = ?5, vary = ?6 WHERE fingerprint_low = ?2
+                    expires_at = ?5, vary = ?6, superseded = ?7 WHERE fingerprint_low = ?2
                 """
         ).execute(
             .integer(fingerprint.upper), .integer(fingerprint.lower), .integer(resource),
             .integer(freshness.validatedAt), .integer(freshness.expiresAt),
-            .init(freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }))
+            .init(freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }),
+            .integer(use.freshnessMark))
     }
 
     private mutating func removeFreshness(
@@ -376,21 +391,5 @@ struct MetadataStatements: ~Copyable {
     static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
         try Statement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
             .first(.digest(digest)) { _ in true } ?? false
-    }
-}
-
-extension [VariantRow] {
-    /// Whether one of them has this content file.
-    fileprivate func name(_ image: StoredImage) -> Bool {
-        contains { $0.image.digest == image.digest && $0.image.format == image.format }
-    }
-}
-
-/// Texts as an array of JSON, to give several of them to one statement. Recipes need no escapes.
-private struct JSONTexts {
-    let text: String
-
-    init(_ texts: [String]) {
-        text = "[" + texts.map { "\"\($0)\"" }.joined(separator: ",") + "]"
     }
 }

@@ -153,15 +153,17 @@ package struct RunLog: Sendable {
 
     // MARK: This run
 
-    /// Notes that a run begins, in the machine's present boot if that is known, and whether each of
-    /// its files is on the disk before its row is committed.
+    /// Notes that a run begins, in the machine's present boot if that is known, whether each of
+    /// its files is on the disk before its row is committed, and what it calls its variants.
     ///
     /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
     /// - Throws: when the database cannot be written.
     package func begin(
-        manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true
+        manifests: [String], at time: Timestamp, bootID: String? = nil, syncsFiles: Bool = true,
+        variants: [RequestedVariant] = []
     ) throws(StorageError) -> Int64 {
         try database.write("noting the run's start") { database in
+            try VariantNames.note(variants, in: database)
             try Statement(
                 database,
                 sql: """

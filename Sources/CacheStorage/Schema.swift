@@ -38,15 +38,23 @@ internal import SQLite
 //   width, height  INTEGER  in pixels
 //   bytes          INTEGER  size of the content file
 //   created_at, last_access_at  INTEGER
-//   superseded     INTEGER  1 when a later run used another variant of the resource; the one with 0
-//                           is in use
+//   name           INTEGER  variant_name.id: the name that it is in use by, or was last; of several
+//                           names with its recipe main, else the first
+//   superseded     INTEGER  1 when a later run used another variant of the resource by that name; at
+//                           most one of each name has 0 and is in use
+// variant_name  what runs call the variants that they keep
+//   id             INTEGER  primary key; 0 is main, which is always there
+//   name           TEXT     unique; see `VariantName`
+//   recipe         TEXT     that of the last run that used the name, like `variant.recipe`; for main,
+//                           single entries may have another one
 // freshness  one row per variant: all that a run asks for an entry that is warm
 //   fingerprint      INTEGER  primary key; the first 64 bits of SHA-256(key) XOR SHA-256(recipe)
 //   fingerprint_low  INTEGER  the 64 bits behind them
 //   resource_id      INTEGER  resource.id
 //   validated_at, expires_at  INTEGER  as in the resource
 //   vary             INTEGER  the first 64 bits of SHA-256(resource.vary), or NULL
-//   superseded       INTEGER  as in the variant
+//   superseded       INTEGER  0 when the variant is in use as main, 2 when as another name, 1 when it
+//                             is superseded
 // attribute  extended attributes of a resource; primary key (resource_id, name)
 //   resource_id    INTEGER  resource.id; removed with it
 //   name           TEXT     1 to 255 bytes; names that begin with `prefetch.` are ours
@@ -133,7 +141,7 @@ enum Schema {
         [
             Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
             Migrator.Migration("3", makeVersion3), Migrator.Migration("4", makeVersion4),
-            Migrator.Migration("5", makeVersion5),
+            Migrator.Migration("5", makeVersion5), Migrator.Migration("6", makeVersion6),
         ])
 
     private static func makeVersion1(_ database: Connection) throws {
@@ -359,6 +367,21 @@ enum Schema {
                 RecipeFingerprint(try superseded.text(1), hasher: hasher))
             try update.execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
         }
+    }
+
+    /// Adds the names of variants: all that there were are called main.
+    private static func makeVersion6(_ database: Connection) throws {
+        try database.execute(
+            """
+            CREATE TABLE variant_name (
+                id INTEGER PRIMARY KEY,
+                name TEXT NOT NULL UNIQUE,
+                recipe TEXT NOT NULL
+            ) STRICT;
+            INSERT INTO variant_name VALUES (0, 'main', 'same;q=85;strip=safe');
+
+            ALTER TABLE variant ADD COLUMN name INTEGER NOT NULL DEFAULT 0;
+            """)
     }
 
     /// The names of the table `property`.

@@ -51,8 +51,8 @@ struct LookedUpBatch: Sendable {
     /// What the report says of fresh entries; nil when it is not written here.
     var lines: WarmLines?
     var blocks: [FailureRecord] = []
-    /// Resources of fresh entries of which an earlier run used another variant than this.
-    var returning: [RequestedVariant: [Int64]] = [:]
+    /// Resources of fresh entries of which an earlier run used other variants than this.
+    var returning: [VariantSet: [Int64]] = [:]
     /// Records whose keys have failed in earlier runs.
     var failedBefore: Set<Int> = []
 
@@ -263,10 +263,11 @@ private struct Worker {
             result.states.append(state)
             switch state {
             case .fresh(let resource, _, _):
-                for (record, variant) in zip(found, asked.variants(of: number))
-                where record?.isSuperseded == true {
-                    result.returning[variant, default: []].append(resource)
+                let variants = asked.variants(of: number)
+                let areInUse = zip(found, variants).allSatisfy { record, variant in
+                    record?.isInUse(as: variant.name) ?? true
                 }
+                if !areInUse { result.returning[variants, default: []].append(resource) }
             case .missing, .incomplete: missing.append(number)
             case .invalid, .stale, .derivable, .blocked: break
             }

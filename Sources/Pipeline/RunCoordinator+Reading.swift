@@ -31,10 +31,10 @@ extension RunCoordinator {
     /// Notes which variants are in use again.
     private func noteReturning(_ looked: LookedUpBatch) {
         guard !ending.isStopping else { return }
-        for (variant, resources) in looked.returning {
+        for (variants, resources) in looked.returning {
             attempt { () throws(FatalError) in
                 try stages.write(
-                    .used(resources: resources, variant), token: nil)
+                    .used(resources: resources, Array(variants)), token: nil)
             }
         }
     }

@@ -32,7 +32,7 @@ struct ColumnWriter: ~Copyable {
         output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
     }
 
-    /// Writes a row: a cell for each column, without tabs and line ends.
+    /// Writes a row: a cell for each column, without tabs and line ends, and perhaps more as remarks.
     mutating func write(row cells: [String]) throws(ReportingError) {
         guard isForPeople else {
             return try output.write(line: cells.joined(separator: "\t"))
@@ -58,6 +58,10 @@ struct ColumnWriter: ~Copyable {
     private func aligned(_ cells: [String]) -> String {
         var line = ""
         for (index, cell) in cells.enumerated() {
+            guard index < columns.count else {
+                line += ColumnWriter.gap + cell
+                continue
+            }
             let padding = String(repeating: " ", count: max(0, widths[index] - cell.count))
             if index > 0 { line += ColumnWriter.gap }
             if columns[index].isNumber {

@@ -14,17 +14,18 @@ extension GetCommand {
     /// - Throws: with exit status 1 when an image was not there, 2 when the list cannot be read on.
     func answerBatch() throws {
         let catalog = try cache.catalogOfImages()
+        let choice = try choice(from: catalog)
         var entries = try ManifestSequence(
             arguments: ["-"], options: input.manifestOptions())
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try nextBatch(of: &entries) {
-                for answer in try answers(for: batch, from: catalog) {
+                for answer in try answers(for: batch, choice, from: catalog) {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
                     if json {
-                        try output.write(try object(answer, from: catalog))
+                        try output.write(try object(answer, choice, from: catalog))
                     } else {
                         try output.write(line: answer.path ?? "-")
                     }
@@ -64,7 +65,9 @@ extension GetCommand {
         var message: String?
     }
 
-    private func answers(for batch: EntryBatch, from catalog: CacheCatalog) throws -> [Answer] {
+    private func answers(
+        for batch: EntryBatch, _ choice: VariantChoice, from catalog: CacheCatalog
+    ) throws -> [Answer] {
         func text(_ range: Range<Int>) -> String {
             String(decoding: batch.text[range], as: UTF8.self)
         }
@@ -80,7 +83,7 @@ extension GetCommand {
                 variants = try catalog.variants(of: key)
             }
             do throws(Refusal) {
-                answer.item = try chosen(of: variants)
+                answer.item = try choice.chosen(of: variants)
             } catch {
                 answer.message = error.message
                 return answer
@@ -110,16 +113,18 @@ extension GetCommand {
     }
 
     private func object(
-        _ answer: Answer, from catalog: CacheCatalog
+        _ answer: Answer, _ choice: VariantChoice, from catalog: CacheCatalog
     ) throws(StorageError) -> JSONObject {
         var object: JSONObject
         if let item = answer.item {
             object = JSONObject(
-                item, attributes: try catalog.attributes(of: item.resource), at: WallClock.now())
+                item, as: choice.name, attributes: try catalog.attributes(of: item.resource),
+                at: WallClock.now())
         } else {
             object = JSONObject()
             object.add("key", answer.key)
             object.add("url", answer.shownURL)
+            object.add("variant", choice.name)
         }
         object.add("path", answer.path)
         object.add("checked", answer.isChecked)

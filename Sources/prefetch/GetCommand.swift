@@ -26,6 +26,7 @@ struct GetCommand: ParsableCommand {
 
             Examples:
               cp "$(prefetch get https://example.com/hero.jpg)" public/
+              prefetch get --variant web https://example.com/hero.jpg
               prefetch get --stale --json https://example.com/hero.jpg
               prefetch get --batch < images.txt | paste images.txt -
             """)
@@ -38,8 +39,17 @@ struct GetCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            The variant to get, as `list --json` names it (default: the one that the last run over \
-            the image used).
+            The variant to get, by the name that runs give it with --variant NAME=SPEC (default: \
+            main, which their other flags describe).
+            """,
+            valueName: "name"))
+    var variant: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The recipe of the variant to get, as `list --json` names it (default: the one that the last run over \
+            the image used by the variant's name).
             """,
             valueName: "recipe"))
     var recipe: String?
@@ -74,6 +84,9 @@ struct GetCommand: ParsableCommand {
                     ? "--batch reads standard input and takes no URL"
                     : "name a URL, or read a list with --batch")
         }
+        guard recipe == nil || variant == nil else {
+            throw ValidationError("--variant and --recipe both pick a variant: give one of them")
+        }
         guard batch || input.format == .auto && input.baseURL == nil else {
             throw ValidationError("--format and --base-url are for --batch")
         }
@@ -84,6 +97,7 @@ struct GetCommand: ParsableCommand {
         let now = WallClock.now()
         let image = ImageName(url)
         let catalog = try cache.catalogOfImages()
+        let choice = try choice(from: catalog)
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
             let variants = try image.find(in: catalog) { key in
@@ -96,7 +110,7 @@ struct GetCommand: ParsableCommand {
             let item: CacheCatalog.Item
             let path: String
             do throws(Refusal) {
-                guard let variant = try chosen(of: variants ?? []) else {
+                guard let variant = try choice.chosen(of: variants ?? []) else {
                     throw Refusal(absenceAfter: failure, at: now)
                 }
                 item = variant
@@ -108,7 +122,8 @@ struct GetCommand: ParsableCommand {
             }
             if json {
                 var object = JSONObject(
-                    item, attributes: try catalog.attributes(of: item.resource), at: now)
+                    item, as: choice.name, attributes: try catalog.attributes(of: item.resource),
+                    at: now)
                 object.add("path", path)
                 object.add("checked", !skipsCheck)
                 try output.write(object)
@@ -117,23 +132,6 @@ struct GetCommand: ParsableCommand {
             }
             try output.finish()
         }
-    }
-
-    /// The variant that is asked for, of those of one image; nil when there are none.
-    ///
-    /// - Throws: when there are others only.
-    func chosen(
-        of variants: [CacheCatalog.Item]
-    ) throws(Refusal) -> CacheCatalog.Item? {
-        let chosen = variants.first { variant in
-            recipe.map { variant.recipe == $0 } ?? !variant.isSuperseded
-        }
-        guard chosen == nil, !variants.isEmpty else { return chosen }
-        let stored = variants.map(\.recipe).sorted().joined(separator: ", ")
-        throw Refusal(
-            message: recipe.map { "is not stored as \($0), but as \(stored)" }
-                ?? "the variant in use is no longer stored, but \(stored) is",
-            hint: recipe == nil ? "--recipe picks a variant" : nil)
     }
 
     /// Why an image is not handed out; its URL is said by the caller.
@@ -226,14 +224,19 @@ func writing(_ work: () throws -> Void) throws {
 }
 
 extension JSONObject {
-    /// A variant as `get` and `list` print it.
-    init(_ item: CacheCatalog.Item, attributes: [EntryAttribute], at time: Timestamp) {
+    /// A variant as `get` and `list` print it; `name` is what it was asked for by, nil for the name
+    /// that it is in use by.
+    init(
+        _ item: CacheCatalog.Item, as name: String? = nil, attributes: [EntryAttribute],
+        at time: Timestamp
+    ) {
         self.init()
         add("key", item.resource.key)
         add("url", item.resource.url)
         add("final_url", item.finalURL.map { RedactedURL($0).description })
         add("content_type", item.contentType)
         add("redirects", item.redirects)
+        add("variant", name ?? item.name)
         add("recipe", item.recipe)
         add("format", item.image.format.rawValue)
         add("width", item.image.widthInPixels)

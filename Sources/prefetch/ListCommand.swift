@@ -13,8 +13,9 @@ struct ListCommand: ParsableCommand {
         abstract: "List the images in the cache.",
         discussion: """
             One line per stored image, sorted by key: fresh or stale, expiry (`-` if it has to be \
-            validated at every use), format, width and height in pixels, bytes, path, cache key. Keys \
-            are printed whole, secrets in their query strings included.
+            validated at every use), format, width and height in pixels, bytes, path, cache key, and \
+            the variant's name where it is not main. Keys are printed whole, secrets in their query \
+            strings included.
 
             On a terminal the columns are aligned under a header; elsewhere they are separated by tabs.
 
@@ -79,6 +80,6 @@ struct ListCommand: ParsableCommand {
             "\(item.image.size.bytes)",
             printable(prefix + item.image.relativePath),
             printable(item.resource.key),
-        ]
+        ] + (item.name == VariantName.main.text ? [] : [item.name])
     }
 }

@@ -46,6 +46,11 @@ struct StatsCommand: ParsableCommand {
             "sources     \(ByteCount(statistics.sourceBytes))",
             "database    \(ByteCount(statistics.databaseBytes))",
         ]
+        if statistics.names.contains(where: { $0.name != VariantName.main.text }) {
+            for (name, variants, bytes) in statistics.names {
+                lines.append("            \(name): \(variants) variants, \(ByteCount(bytes))")
+            }
+        }
         for (format, variants, bytes) in statistics.formats {
             let name = format + String(repeating: " ", count: max(1, 12 - format.count))
             lines.append("\(name)\(variants) variants, \(ByteCount(bytes))")
@@ -88,6 +93,14 @@ extension JSONObject {
             formats.add(format, counts)
         }
         add("formats", formats)
+        var names = JSONObject()
+        for (name, variants, bytes) in statistics.names {
+            var counts = JSONObject()
+            counts.add("variants", variants)
+            counts.add("bytes", bytes)
+            names.add(name, counts)
+        }
+        add("variant_names", names)
         var failures = JSONObject()
         failures.add("total", statistics.failures)
         failures.add("blocked", statistics.blockedFailures)

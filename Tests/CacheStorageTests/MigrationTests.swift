@@ -187,6 +187,15 @@ struct MigrationTests {
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 
+    @Test(arguments: [1, 2])
+    func variantsOfOlderVersionsAreMain(version: Int) throws {
+        try make(version)
+        _ = try #require(try OpenCache.open(path: path, waiting: .none))
+        #expect(try queried("SELECT group_concat(DISTINCT name) FROM variant", database) == "0")
+        #expect(
+            try queried("SELECT group_concat(id || name) FROM variant_name", database) == "0main")
+    }
+
     private func columns(of table: String) throws -> String {
         try queried(
             "SELECT group_concat('quote(' || name || ')') FROM pragma_table_info('\(table)')",

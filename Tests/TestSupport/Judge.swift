@@ -4,14 +4,18 @@ package enum Judge {
         package let description: String
     }
 
-    /// Paths of `sources` are relative to `folder`.
+    /// Paths of `sources` are relative to `folder`; by each of the names in `variants` every resource
+    /// must have one in use.
     ///
     /// - Returns: the number of variants.
     /// - Throws: ``Verdict`` with every problem found.
     package static func check(
-        cache: String, sources: [String: String] = [:], folder: String
+        cache: String, sources: [String: String] = [:], variants: [String] = [],
+        folder: String
     ) async throws -> Int {
-        let arguments = [cache] + sources.flatMap { key, path in ["--source", key, path] }
+        let arguments =
+            [cache] + sources.flatMap { key, path in ["--source", key, path] }
+            + (variants.isEmpty ? [] : ["--variants", variants.joined(separator: ",")])
         let answer = try await PythonServer.ask(["folder": folder, "judge": arguments])
         let last = answer.text.split(separator: "\n").last ?? ""
         guard answer.status == 0, last.hasPrefix("rows="),

@@ -136,16 +136,21 @@ package final class Workspace: Sendable {
 
     /// Judges the cache as it is now.
     ///
-    /// - Parameter sources: by cache key the bytes that the stored picture must show.
+    /// - Parameters:
+    ///   - sources: by cache key the bytes that the stored picture must show.
+    ///   - variants: the names by which every resource must have one in use.
     /// - Returns: the number of variants.
     /// - Throws: ``Judge/Verdict`` when anything is wrong.
     @discardableResult
-    package func judge(sources: [String: [UInt8]] = [:]) async throws -> Int {
+    package func judge(
+        sources: [String: [UInt8]] = [:], variants: [String] = []
+    ) async throws -> Int {
         var files: [String: String] = [:]
         for (index, (key, bytes)) in sources.enumerated() {
             files[key] = folder + "/" + (try write(bytes, to: "source-\(index)"))
         }
-        return try await Judge.check(cache: cache, sources: files, folder: folder)
+        return try await Judge.check(
+            cache: cache, sources: files, variants: variants, folder: folder)
     }
 }
 

@@ -1,12 +1,13 @@
 """Judges a cache directory without any code of the program that wrote it.
 
-    judge.py DIRECTORY [--source KEY FILE]...
+    judge.py DIRECTORY [--source KEY FILE]... [--variants NAME,...]
 
 Every row must name a whole file whose hash, size, format and dimensions are the row's and which
 Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
 read it. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
 `attribute`, `failure` and `host` must be within their bounds; every row of `partial` must name a file in
-`tmp` of its size and hash, and nothing else may lie there. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
+`tmp` of its size and hash, and nothing else may lie there. A resource has at most one variant in use by
+each name, and with --variants one by each of these names, as it is or by the name's recipe. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
 difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays below 6).
 
 Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 problems, 2 misuse.
@@ -15,6 +16,7 @@ Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 
 import hashlib
 import io
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -176,6 +178,51 @@ def signed(word):
     return word - (1 << 64) if word >> 63 else word
 
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_names(connection, wanted):
+    """Of the variants of a resource at most one is in use by each name; all of `wanted` are."""
+    noted = {}
+    for identifier, name, recipe in connection.execute("SELECT id, name, recipe FROM variant_name"):
+        noted[identifier] = name, recipe
+        if not NAME.fullmatch(name) or not recipe or (identifier == 0) != (name == "main"):
+            problem(f"variant_name {identifier}: is called {name!r} for {recipe!r}")
+    if 0 not in noted:
+        problem("variant_name: has no main")
+    recipes = dict(noted.values())
+    for name in sorted(wanted - set(recipes)):
+        problem(f"variant_name: has no {name}")
+    used = {resource: [] for resource, in connection.execute("SELECT id FROM resource")}
+    for resource, recipe, identifier, superseded in connection.execute(
+            "SELECT resource_id, recipe, name, superseded FROM variant"):
+        if superseded not in (0, 1) or identifier not in noted:
+            problem(f"variant {recipe} of {resource}: has the name {identifier}, "
+                f"superseded {superseded}")
+        elif not superseded and resource in used:
+            used[resource].append((noted[identifier][0], recipe))
+    for resource, variants in used.items():
+        names = [name for name, _ in variants]
+        if len(set(names)) != len(names):
+            problem(f"resource {resource}: several variants in use by one name: {variants}")
+        made = {recipe for _, recipe in variants}
+        for name in sorted(wanted):
+            if name not in names and recipes.get(name) not in made:
+                problem(f"resource {resource}: no variant in use as {name}: {variants}")
+
+
+def check_marks(connection):
+    """What `freshness` says of a variant's use; of two that meet one has no row."""
+    marks = {row[:2]: row[2] for row in connection.execute(
+        "SELECT fingerprint, fingerprint_low, superseded FROM freshness")}
+    for key, recipe, name, superseded in connection.execute(
+            "SELECT key, recipe, name, superseded FROM variant JOIN resource ON id = resource_id"):
+        fingerprint = tuple(signed(mine ^ other) for mine, other in zip(words(key), words(recipe)))
+        mark = 1 if superseded else 2 if name else 0
+        if marks.get(fingerprint, mark) != mark:
+            problem(f"freshness of {key} {recipe}: has the mark {marks[fingerprint]}, not {mark}")
+
+
 def check_freshness(connection):
     """Two variants whose first numbers meet have one row between them."""
     wanted = {}
@@ -319,7 +366,7 @@ def check_temporaries(directory, named):
         problem(f"tmp/{name}: was left behind")
 
 
-def check_tables(connection):
+def check_tables(connection, wanted):
     """The tables beside resource and variant; caches made by hand may be without them, and older
     ones without hosts and partial bodies."""
     checks = {"freshness": check_freshness, "attribute": check_attributes,
@@ -328,6 +375,11 @@ def check_tables(connection):
         "SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "host" in tables:
         check_hosts(connection)
+    if "variant_name" in tables:
+        check_names(connection, wanted)
+        check_marks(connection)
+    elif wanted:
+        problem("prefetch.sqlite: has no table variant_name")
     present = tables & set(checks)
     if not present:
         return
@@ -339,15 +391,19 @@ def check_tables(connection):
 
 
 def main(arguments):
-    if not arguments or any(a.startswith("--") and a != "--source" for a in arguments):
+    options = ("--source", "--variants")
+    if not arguments or any(a.startswith("--") and a not in options for a in arguments):
         print(__doc__, file=sys.stderr)
         return 2
     problems.clear()
-    directory, sources = arguments[0], {}
+    directory, sources, wanted = arguments[0], {}, set()
     rest = arguments[1:]
     while rest:
-        _, key, source, *rest = rest
-        sources[key] = source
+        option, value, *rest = rest
+        if option == "--variants":
+            wanted = set(value.split(","))
+        else:
+            sources[value], *rest = rest
     if not os.path.isdir(directory):
         print("rows=0 files=0")
         return 1 if sources else 0
@@ -374,7 +430,7 @@ def main(arguments):
             "SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key FROM variant v "
             f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
         ).fetchall()
-        check_tables(connection)
+        check_tables(connection, wanted)
         if columns_of(connection, "partial"):
             partials = check_partials(directory, connection)
         connection.close()

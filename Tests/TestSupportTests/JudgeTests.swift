@@ -208,6 +208,64 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
+    /// Two resources whose originals are called main, and the second has `web`, too.
+    private static let names = """
+        import sqlite3
+        base = sqlite3.connect('cache/prefetch.sqlite')
+        base.executescript(\"\"\"
+            CREATE TABLE variant_name (id INTEGER PRIMARY KEY, name TEXT, recipe TEXT);
+            INSERT INTO variant_name VALUES (0, 'main', 'original'), (3, 'web', 'png'),
+                (4, 'copy', 'original');
+            ALTER TABLE variant ADD COLUMN name INTEGER DEFAULT 0;
+            ALTER TABLE variant ADD COLUMN superseded INTEGER DEFAULT 0;
+            ALTER TABLE freshness ADD COLUMN superseded INTEGER DEFAULT 0;
+        \"\"\")
+
+        """
+
+    @Test(arguments: [
+        ("UPDATE variant_name SET recipe = 'png' WHERE id = 0", true),
+        ("UPDATE variant SET name = 3; UPDATE freshness SET superseded = 2", true),
+        ("UPDATE variant SET superseded = 1; UPDATE freshness SET superseded = 1", true),
+        ("UPDATE variant SET name = 3", false),
+        ("UPDATE variant SET superseded = 1", false),
+        ("UPDATE variant SET superseded = 2; UPDATE freshness SET superseded = 1", false),
+        ("UPDATE variant SET name = 5; UPDATE freshness SET superseded = 2", false),
+        ("UPDATE variant_name SET name = 'second' WHERE id = 0", false),
+        ("UPDATE variant_name SET name = '-web' WHERE id = 3", false),
+        ("UPDATE variant_name SET recipe = '' WHERE id = 3", false),
+        ("UPDATE variant SET resource_id = 0", false),
+    ])
+    func looksAtTheNamesOfVariants(sql: String, isSound: Bool) async throws {
+        let cache = try await HandmadeCache([
+            ("a.png", Fixtures.png()), ("b.jpg", try Fixtures.file("baseline.jpg")),
+        ])
+        try await cache.python(JudgeTests.names)
+        #expect(try await cache.judge() == 2)
+        try await cache.python(
+            "import sqlite3; base = sqlite3.connect('cache/prefetch.sqlite'); "
+                + "base.executescript(\"\(sql)\"); base.commit()")
+        if isSound {
+            #expect(try await cache.judge() == 2)
+        } else {
+            await #expect(throws: Judge.Verdict.self) { _ = try await cache.judge() }
+        }
+        try FileManager.default.removeItem(at: cache.folder)
+    }
+
+    @Test func asksForTheVariantsThatAreNamed() async throws {
+        let cache = try await HandmadeCache([("a.png", Fixtures.png())])
+        try await cache.python(JudgeTests.names)
+        func judge(_ names: String...) async throws -> Int {
+            try await Judge.check(cache: cache.cache, variants: names, folder: cache.folder.path)
+        }
+        #expect(try await judge("main", "copy") == 1)
+        for name in ["web", "other"] {
+            await #expect(throws: Judge.Verdict.self) { _ = try await judge("main", name) }
+        }
+        try FileManager.default.removeItem(at: cache.folder)
+    }
+
     /// As earlier versions left them.
     @Test func acceptsCachesWithoutHostsAndPartialBodies() async throws {
         let cache = try await HandmadeCache([("a.png", Fixtures.png())])

@@ -1,0 +1,35 @@
+import PrefetchModel
+
+extension MetadataStatements {
+    static let resourceInsertion = """
+        INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
+            expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
+            source_format, source_sha256, source_width, source_height, permanent_url, content_type,
+            redirects)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+            ?18, ?19, ?20)
+        """
+
+    static let resourceUpdate = """
+        UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
+            cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
+            validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
+            source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
+            content_type = ?19, redirects = ?20
+        WHERE key = ?1
+        """
+}
+
+extension [VariantRow] {
+    /// Whether one of them has this content file.
+    func name(_ image: StoredImage) -> Bool {
+        contains { $0.image.digest == image.digest && $0.image.format == image.format }
+    }
+
+    /// Without those whose recipe another one before has: these are the same bytes, and one row.
+    var withoutRepeatedRecipes: [VariantRow] {
+        guard count > 1 else { return self }
+        var recipes: Set<Recipe> = []
+        return filter { recipes.insert($0.variant.recipe).inserted }
+    }
+}
