@@ -10,7 +10,8 @@ package struct CacheCatalog: Sendable {
         package let resource: Resource
         package let recipe: String
         /// That it is in use by, or was last; of several names with its recipe `main`, else the first.
-        package let name: String
+        /// Nil when the database has lost the name.
+        package let name: String?
         package let image: StoredImage
         package let fetchedAt: Timestamp
         package let validatedAt: Timestamp
@@ -255,12 +256,12 @@ package struct CacheCatalog: Sendable {
                 SELECT format, named.name, of.variants, of.bytes FROM (
                     SELECT format, name, count(*) AS variants, sum(bytes) AS bytes FROM variant
                     GROUP BY format, name) AS of
-                JOIN variant_name AS named ON named.id = of.name
+                LEFT JOIN variant_name AS named ON named.id = of.name
                 ORDER BY named.id <> 0, named.name, format
                 """
         ).all {
             (
-                format: try $0.text(0), name: try $0.text(1), variants: try $0.count(2),
+                format: try $0.text(0), name: try $0.optionalText(1), variants: try $0.count(2),
                 bytes: try $0.count(3)
             )
         }
@@ -269,7 +270,8 @@ package struct CacheCatalog: Sendable {
         for kind in kinds {
             formats[kind.format, default: (0, 0)].variants += kind.variants
             formats[kind.format, default: (0, 0)].bytes += kind.bytes
-            if names.last?.name != kind.name { names.append((kind.name, 0, 0)) }
+            guard let name = kind.name else { continue }
+            if names.last?.name != name { names.append((name, 0, 0)) }
             names[names.count - 1].variants += kind.variants
             names[names.count - 1].bytes += kind.bytes
         }
@@ -333,7 +335,7 @@ extension CacheCatalog.Item {
             resource: CacheCatalog.Resource(
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),
                 host: try row.text(15)),
-            recipe: try row.text(8), name: try row.text(20), image: image,
+            recipe: try row.text(8), name: try row.optionalText(20), image: image,
             fetchedAt: try row.time(9),
             validatedAt: try row.time(10), expiresAt: try row.time(11),
             cacheControl: try row.optionalText(12), sourceSize: ByteCount(try row.count(13)),

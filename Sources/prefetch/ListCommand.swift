@@ -80,6 +80,6 @@ struct ListCommand: ParsableCommand {
             "\(item.image.size.bytes)",
             printable(prefix + item.image.relativePath),
             printable(item.resource.key),
-        ] + (item.name == VariantName.main.text ? [] : [item.name])
+        ] + [item.name].compactMap(\.self).filter { $0 != VariantName.main.text }
     }
 }

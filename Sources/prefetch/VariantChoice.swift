@@ -86,7 +86,7 @@ extension GetCommand {
         } catch {
             throw CommandFailure(error)
         }
-        let name = variant ?? VariantName.main.text
+        guard let name = variant else { return .name(VariantName.main.text, noted: noted) }
         guard noted.contains(where: { $0.name == name }) else {
             let names = noted.map(\.name)
             let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""

@@ -124,4 +124,31 @@ struct VariantUsesTests {
                     database) == "0,2")
         }
     }
+
+    /// Another program may have removed it.
+    @Test func withoutItsNameAVariantIsStillListedAndCounted() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/cache"
+        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        var sample = Sample.row(key: "http://a/1", bytes: [1])
+        var web = sample.row.variants[0]
+        web.variant = RequestedVariant(
+            name: try #require(VariantName("web")), recipe: Recipe(encoding: .png))
+        sample.row.variants.append(web)
+        try store([sample], in: cache)
+        let catalog = try CacheCatalog(directory: CacheDirectory(path: path, access: .readOnly))
+        func names() throws -> [String?] {
+            try catalog.variants(of: "http://a/1").map(\.name)
+        }
+        func counts() throws -> ([String], [Int]) {
+            let statistics = try catalog.statistics(
+                isFresh: { _, _ in true }, isBlocking: { _ in false })
+            return (statistics.names.map(\.name), statistics.formats.map(\.variants))
+        }
+        #expect(try names() == ["web", "main"])
+        #expect(try counts() == (["main", "web"], [2]))
+        try runSQL("DELETE FROM variant_name WHERE id > 0", path + "/prefetch.sqlite")
+        #expect(try names() == [nil, "main"])
+        #expect(try counts() == (["main"], [2]))
+    }
 }
