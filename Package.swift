@@ -49,7 +49,7 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CLinux", "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
+                "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
                 "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling",
                 "Threading",
                 "Transfers", "URLParsing",

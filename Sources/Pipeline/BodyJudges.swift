@@ -37,7 +37,7 @@ extension BodyJudge.Verdict {
     }
 }
 
-extension RunConfiguration {
+extension ImageRules {
     /// What images of this run have to keep to.
     var headerRules: HeaderRules {
         HeaderRules(

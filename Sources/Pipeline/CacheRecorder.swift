@@ -57,8 +57,8 @@ final class CacheRecorder: RunRecording {
             noted = .success(
                 try cache.log.begin(
                     manifests: configuration.manifests, at: time, bootID: BootID.current(),
-                    syncsFiles: configuration.durability != .off,
-                    variants: Array(configuration.variants)))
+                    syncsFiles: configuration.storing.durability != .off,
+                    variants: Array(configuration.images.variants)))
             try cache.partials.removeAll(olderThan: PartialStore.longestAge, at: time)
         } catch {
             guard error.isDiskFull else { throw FatalError(error) }

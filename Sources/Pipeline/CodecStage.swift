@@ -36,9 +36,9 @@ final class CodecStage: Sendable {
     ) {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
-        rules = configuration.headerRules
+        rules = configuration.images.headerRules
         pixels = MemoryBudget(total: rules.memory)
-        originals = MemoryBudget(total: configuration.bodyBudget)
+        originals = MemoryBudget(total: configuration.images.bodyBudget)
         content = cache.content
         partials = cache.partials
         self.mailbox = mailbox

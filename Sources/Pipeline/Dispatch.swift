@@ -171,7 +171,7 @@ struct Dispatch {
     /// which has had its turn since.
     private func isPlaceOfRaised(_ identifier: Int, isFresh: Bool) -> Bool {
         guard isFresh, store.isRaised(identifier) else { return false }
-        if let machine = store[identifier], !machine.wasAsked { return false }
+        if store[identifier]?.isWaiting == true { return false }
         return store.dropPlace(of: identifier)
     }
 

@@ -6,64 +6,6 @@ import PrefetchModel
 import Scheduling
 import Threading
 
-/// What the cache says of one entry.
-enum EntryState {
-    /// The line is no entry; nothing was looked up.
-    case invalid
-    /// `lacksAttributes`: the entry asks for attributes that the resource does not have so.
-    case fresh(resource: Int64, expiresAt: Timestamp, lacksAttributes: Bool)
-    /// Stored, and to be asked for again.
-    case stale(resource: Int64, expiresAt: Timestamp)
-    /// Fresh, but for a variant that cannot be made of what is stored.
-    case incomplete(resource: Int64, missing: VariantName)
-    /// Not stored by this recipe, but the original is, of which it can be made, or a variant with the
-    /// same bytes.
-    case derivable(resource: Int64, isFresh: Bool)
-    case missing
-    /// Not to be asked for; an index into ``LookedUpBatch/blocks``, and the resource that may be
-    /// stored all the same.
-    case blocked(Int, resource: Int64?)
-
-    /// What is stored of the entry, by whatever recipe.
-    var resource: Int64? {
-        switch self {
-        case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
-            .incomplete(let resource, _):
-            resource
-        case .blocked(_, let resource): resource
-        case .invalid, .missing: nil
-        }
-    }
-}
-
-/// A batch of entries with what the cache says of each.
-struct LookedUpBatch: Sendable {
-    let batch: EntryBatch
-    let fingerprints: [KeyFingerprint]
-    var states: [EntryState]
-    /// The images of fresh entries, those of the run's variants one after the other for each record;
-    /// empty when nobody wants to hear of them.
-    var images: [StoredImage?] = []
-    /// How many these are for each record.
-    var imagesEach = 1
-    /// Of records that ask for other variants than the run.
-    var ownImages: [Int: [StoredImage?]] = [:]
-    /// What the report says of fresh entries; nil when it is not written here.
-    var lines: WarmLines?
-    var blocks: [FailureRecord] = []
-    /// Resources of fresh entries of which an earlier run used other variants than this.
-    var returning: [VariantSet: [Int64]] = [:]
-    /// Records whose keys have failed in earlier runs.
-    var failedBefore: Set<Int> = []
-
-    /// By position of the variant that a fresh entry asks for; empty when nobody wants to hear of them.
-    func images(of number: Int) -> [StoredImage?] {
-        if let own = ownImages[number] { return own }
-        guard !images.isEmpty else { return [] }
-        return Array(images[(number * imagesEach)..<((number + 1) * imagesEach)])
-    }
-}
-
 /// Reads manifests and asks the cache for their entries, on several threads at once.
 ///
 /// Each thread takes a batch from the source, one at a time, and looks it up while the next one
@@ -108,7 +50,7 @@ final class EntryLookup: Sendable {
         index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
         images =
             wantsFreshImages
-            ? try configuration.variants.map { variant throws(StorageError) in
+            ? try configuration.images.variants.map { variant throws(StorageError) in
                 try ImageIndex(
                     cache.database, recipe: variant.recipe, expectedLookups: expectedLookups)
             } : []
@@ -203,28 +145,6 @@ final class EntryLookup: Sendable {
     }
 }
 
-extension LookedUpBatch {
-    /// The entries that are fresh and ask for nothing else, nor for variants of their own.
-    fileprivate var warm: [WarmEntry] {
-        states.indices.compactMap { number in
-            guard case .fresh(_, let expiresAt, lacksAttributes: false) = states[number],
-                ownImages[number] == nil
-            else { return nil }
-            let first = number * imagesEach
-            return WarmEntry(
-                number: number, image: images.isEmpty ? nil : images[first],
-                variantImages: imagesEach > 1 ? images[first..<(first + imagesEach)] : [],
-                expiresAt: expiresAt)
-        }
-    }
-
-    init(_ batch: EntryBatch) {
-        self.batch = batch
-        fingerprints = []
-        states = []
-    }
-}
-
 /// One thread's means of looking entries up.
 private struct Worker {
     let reader: CacheReader
@@ -246,7 +166,7 @@ private struct Worker {
                 KeyFingerprint(UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher)
             }
         }
-        let asked = AskedVariants(configuration.variants, of: batch, hasher: hasher)
+        let asked = AskedVariants(configuration.images.variants, of: batch, hasher: hasher)
         let records = try index.records(of: asked.fingerprints(of: keys), with: reader)
         var result = LookedUpBatch(batch: batch, fingerprints: keys, states: [])
         result.states.reserveCapacity(keys.count)
@@ -278,7 +198,7 @@ private struct Worker {
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
             result.lines = lineWriter.lines(
-                of: result.warm, variants: configuration.variants, in: batch)
+                of: result.warm, variants: configuration.images.variants, in: batch)
         }
         return result
     }
@@ -304,7 +224,7 @@ private struct Worker {
         guard try isWarm(record, extras: extras, at: now) else {
             return .stale(resource: record.resourceID, expiresAt: record.expiresAt)
         }
-        let rules = configuration.freshness(extras)
+        let rules = configuration.lifetimes.rules(extras)
         return .fresh(
             resource: record.resourceID,
             expiresAt: Freshness.expiry(
@@ -338,14 +258,14 @@ private struct Worker {
     private func isWarm(
         _ record: FreshnessRecord, extras: EntryExtras?, at now: Timestamp
     ) throws(StorageError) -> Bool {
-        switch configuration.refresh {
+        switch configuration.lifetimes.refresh {
         case .none: return true
         case .all, .force: return false
         case .stale:
             guard
                 Freshness.isFresh(
                     validatedAt: record.validatedAt, expiresAt: record.expiresAt, at: now,
-                    rules: configuration.freshness(extras))
+                    rules: configuration.lifetimes.rules(extras))
             else { return false }
             guard let extras, !extras.headers.isEmpty else {
                 return try reader.matchesVary(record)
@@ -381,7 +301,7 @@ private struct Worker {
     private func findBlocks(
         in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {
-        guard hasFailures, !configuration.isOffline else { return }
+        guard hasFailures, !configuration.lifetimes.isOffline else { return }
         let batch = result.batch
         let numbers = batch.records.indices.filter { result.states[$0].needsRequest }
         let failures = try reader.failures(
@@ -439,16 +359,6 @@ private struct Worker {
             for (number, image) in zip(numbers, found) {
                 result.images[number * count + position] = image
             }
-        }
-    }
-}
-
-extension EntryState {
-    /// Whether the origin has to be asked.
-    fileprivate var needsRequest: Bool {
-        switch self {
-        case .stale, .missing, .incomplete, .derivable(_, isFresh: false): true
-        case .invalid, .fresh, .blocked, .derivable(_, isFresh: true): false
         }
     }
 }

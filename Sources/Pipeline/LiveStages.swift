@@ -32,14 +32,14 @@ final class LiveStages: StageMaking {
         do throws(StorageError) {
             // The run's beginning, before its first file: it tells the next run to look for files
             // without a row.
-            if configuration.durability != .off { try cache.database.synchronizeLog() }
+            if configuration.storing.durability != .off { try cache.database.synchronizeLog() }
             crashes = try CrashLog(directory: cache.directory, at: wallClock())
         } catch {
             throw FatalError(error)
         }
         crashes.begin()
         var writing = MetadataWriter.Configuration()
-        writing.durability = configuration.durability
+        writing.durability = configuration.storing.durability
         let codecs = CodecStage(
             configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
         let images = try CodecThreads(codecs, count: configuration.codecWorkers)

@@ -32,14 +32,14 @@ package struct Run {
     package func callAsFunction(
         _ entries: some EntryReading, readsAheadOfStarts: Bool
     ) -> RunSummary {
-        if configuration.writesFileAttributes { cache.content.writeFileAttributes() }
+        if configuration.storing.writesFileAttributes { cache.content.writeFileAttributes() }
         let recorder = CacheRecorder(configuration: configuration, cache: cache)
         let stages = LiveStages(
             configuration: configuration, cache: cache, recorder: recorder, mailbox: mailbox,
             wallClock: clock.wall)
         let settings = RunSettings(
             configuration,
-            temporaryFolder: configuration.temporaryFolder ?? cache.directory.temporaryFolder,
+            temporaryFolder: configuration.queue.temporaryFolder ?? cache.directory.temporaryFolder,
             cacheDirectory: cache.directory.path)
         let coordinator = RunCoordinator(
             settings, clock: clock, events: mailbox, stages: stages, recorder: recorder,
@@ -77,30 +77,30 @@ package struct Run {
 extension RunSettings {
     init(_ configuration: RunConfiguration, temporaryFolder: String, cacheDirectory: String) {
         var rules = EntryRules(
-            freshness: { configuration.freshness($0) },
+            freshness: { configuration.lifetimes.rules($0) },
             requestFields: { [transfers = configuration.transfers] userFields, isForeign in
                 transfers.requestFields(userFields: userFields, isForeign: isForeign)
             })
-        rules.maximumRedirects = configuration.maximumRedirects
-        rules.allowsDowngrade = configuration.allowsDowngrade
-        rules.isOffline = configuration.isOffline
-        rules.usesWhatIsStored = configuration.refresh != .force
-        rules.followsMemory = !configuration.refresh.asksForFresh
-        rules.maximumBodyBytes = configuration.maximumBodySize.bytes
+        rules.maximumRedirects = configuration.limits.maximumRedirects
+        rules.allowsDowngrade = configuration.limits.allowsDowngrade
+        rules.isOffline = configuration.lifetimes.isOffline
+        rules.usesWhatIsStored = configuration.lifetimes.refresh != .force
+        rules.followsMemory = !configuration.lifetimes.refresh.asksForFresh
+        rules.maximumBodyBytes = configuration.limits.maximumBodySize.bytes
         rules.smallestPartBytes = PartialStore.smallestBody.bytes
         self.init(
             rules: rules,
             limits: Dispatch.Limits(
-                order: configuration.order, jobs: configuration.jobs,
-                queueCapacity: configuration.queueCapacity,
+                order: configuration.queue.order, jobs: configuration.hosts.jobs,
+                queueCapacity: configuration.queue.capacity,
                 retries: RetryPolicy(
-                    maximumRetries: configuration.maximumRetries, backoff: configuration.backoff),
-                hosts: configuration.hostRules),
-            variants: configuration.variants,
+                    maximumRetries: configuration.hosts.maximumRetries,
+                    backoff: configuration.hosts.backoff),
+                hosts: configuration.hosts.pacing),
+            variants: configuration.images.variants,
             requests: RequestMaking(
-                configuration.transfers, BodyJudges(configuration.headerRules)),
-            exit: ExitRule(
-                tolerance: configuration.tolerance, counted: configuration.countedFailures),
+                configuration.transfers, BodyJudges(configuration.images.headerRules)),
+            exit: configuration.exit,
             facts: RunFacts(configuration), retriesFailed: configuration.retriesFailed,
             temporaryFolder: temporaryFolder, cacheDirectory: cacheDirectory)
     }

@@ -1,4 +1,3 @@
-package import CacheStorage
 import HTTPSemantics
 import Hashing
 package import PrefetchModel
@@ -7,88 +6,46 @@ import Transfers
 
 /// What one run is asked to do; every default is the command line's.
 package struct RunConfiguration: Sendable {
-    package var order: StartOrder = .fifo
-    /// Entries that wait in memory; those that start last wait in a temporary file.
-    package var queueCapacity = 10_000
-    /// Where that file is made; nil for the cache's own folder of temporary files.
-    package var temporaryFolder: String?
-    /// Transfers at once.
-    package var jobs = 32
-    /// Transfers at once at one host.
-    package var hostConcurrency = 8
-    /// The least time between two starts at one host.
-    package var hostInterval: Duration = .zero
-    /// Retries of an entry that failed in a way that time may mend.
-    package var maximumRetries = 3
-    /// The longest wait before an entry's first retry; it doubles with each one, up to a minute.
-    package var retryDelay: Duration = .seconds(1)
-    /// A host that asks to be left alone for longer is given up in this run.
-    package var longestRetryAfter: Duration = .seconds(300)
-    /// A host that gives no answer for so long, or only answers of overload, is given up in this run.
-    package var hostTimeout: Duration = .seconds(60)
-    /// Threads that decode and encode.
-    package var codecWorkers: Int
-    private var fittedDescriptors: DescriptorBudget?
-    /// What is made of each image, `main` among it.
-    package var variants = VariantSet(main: Recipe())
-    /// That of `main`.
-    package var recipe: Recipe {
-        get { variants.primary.recipe }
-        set { variants.setPrimaryRecipe(newValue) }
-    }
-    /// For the recipe `original`; the others decode.
-    package var check = SourceCheck.decode
-    package var connectTimeout: Duration = .seconds(10)
-    package var stallTimeout: Duration = .seconds(15)
-    package var totalTimeout: Duration = .seconds(300)
-    package var maximumBodySize: ByteCount = .mebibytes(64)
-    /// Width × height, from the header.
-    package var maximumPixels = 100_000_000
-    /// Processor time for decoding and encoding one image.
-    package var maximumDecodeTime: Duration = .seconds(30)
-    /// The budget over all stages: a quarter for bodies, the rest for pixels.
-    package var memory: ByteCount = .mebibytes(256)
-    package var maximumRedirects = 10
-    /// Follows redirects from https to http.
-    package var allowsDowngrade = false
-    /// How long images are fresh whatever their origins say; nil leaves it to them.
-    package var lifetime: Duration?
-    package var minimumLifetime: Duration?
-    package var maximumLifetime: Duration?
-    /// The lifetime when the origin says nothing, and the ceiling of heuristic ones.
-    package var defaultLifetime: Duration = .seconds(7 * 86400)
-    /// What expires within this time counts as stale.
-    package var ahead: Duration = .zero
-    package var refresh = RefreshMode.stale
-    /// No network: what is not warm is left out.
-    package var isOffline = false
+    package var queue = QueueRules()
+    package var hosts = HostRules()
+    package var limits = TransferLimits()
+    package var images = ImageRules()
+    package var lifetimes = LifetimeRules()
+    package var storing = StoringRules()
+    package var exit = ExitRule()
     /// Asks for what is blocked, too.
     package var retriesFailed = false
-    /// Whether content files get extended attributes.
-    package var writesFileAttributes = false
-    package var durability: MetadataWriter.Durability = .normal
-    /// Failures that still count as success.
-    package var tolerance: FailureTolerance = .count(0)
-    package var countedFailures = CountedFailures.any
     package var userAgent: String
     /// What requests carry, and the way that they take.
     package var requests = RequestSettings()
     /// The manifests' names, for the run log.
     package var manifests: [String]
+    private var processors: Processors
+
+    /// Threads, and the files that they may have open.
+    private enum Processors {
+        /// As many codec workers as there are cores.
+        case wanted(codecWorkers: Int)
+        case fitted(DescriptorBudget)
+    }
 
     /// There are as many codec workers as the caller sees cores.
     package init(userAgent: String, manifests: [String], codecWorkers: Int) {
         self.userAgent = userAgent
         self.manifests = manifests
-        self.codecWorkers = codecWorkers
+        processors = .wanted(codecWorkers: codecWorkers)
     }
 
-    /// The share of ``memory`` for bodies that arrive or wait for a codec worker.
-    ///
-    /// Bodies and pixels have pools of their own: if a decode could take what bodies hold, all
-    /// workers might wait for memory that only they can free.
-    var bodyBudget: ByteCount { ByteCount(memory.bytes / 4) }
-    var pixelBudget: ByteCount { ByteCount(memory.bytes - bodyBudget.bytes) }
+    private var descriptors: DescriptorBudget {
+        switch processors {
+        case .wanted(let codecWorkers):
+            DescriptorBudget(codecWorkers: codecWorkers, transfers: hosts.jobs)
+        case .fitted(let budget): budget
+        }
+    }
+
+    /// Threads that decode and encode.
+    package var codecWorkers: Int { descriptors.codecWorkers }
 
     /// Threads that read manifests. Beyond a few of them, reading, which one does at a time, is what
     /// takes the time.
@@ -99,10 +56,6 @@ package struct RunConfiguration: Sendable {
 
     /// Connections that are kept for the next transfers.
     var keptConnections: Int { max(1, descriptors.connections) }
-
-    private var descriptors: DescriptorBudget {
-        fittedDescriptors ?? DescriptorBudget(codecWorkers: codecWorkers, transfers: jobs)
-    }
 
     /// The soft limit of open files to ask for: the usual 1 024 is for programs that use `select`, and
     /// a thousand transfers need more. Never less than there is.
@@ -119,29 +72,19 @@ package struct RunConfiguration: Sendable {
     /// - Returns: false when that is too little for any run.
     package mutating func fit(toDescriptors available: Int) -> Bool {
         guard let fitted = descriptors.fitted(to: available) else { return false }
-        fittedDescriptors = fitted
-        codecWorkers = fitted.codecWorkers
-        jobs = fitted.transfers
+        processors = .fitted(fitted)
+        hosts.jobs = fitted.transfers
         return true
-    }
-
-    var backoff: Backoff { Backoff(base: retryDelay) }
-
-    /// How each host is asked.
-    var hostRules: HostPacing.Rules {
-        HostPacing.Rules(
-            concurrency: hostConcurrency, interval: hostInterval,
-            longestCoolDown: longestRetryAfter, backoff: backoff, patience: hostTimeout)
     }
 
     /// The limits of each transfer.
     var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
-        settings.connectTimeout = connectTimeout
-        settings.stallTimeout = stallTimeout
-        settings.totalTimeout = totalTimeout
-        settings.maximumBodySize = maximumBodySize
-        settings.bodyBudget = bodyBudget
+        settings.connectTimeout = limits.connectTimeout
+        settings.stallTimeout = limits.stallTimeout
+        settings.totalTimeout = limits.totalTimeout
+        settings.maximumBodySize = limits.maximumBodySize
+        settings.bodyBudget = images.bodyBudget
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
         settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
@@ -153,19 +96,6 @@ package struct RunConfiguration: Sendable {
     func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
         let fields = transfers.requestFields(userFields: userFields)
         return { Vary.matches($0, request: fields) }
-    }
-
-    /// What an entry asks for.
-    func variants(of extras: EntryExtras?) -> VariantSet {
-        guard let extras, extras.changesVariants else { return variants }
-        return variants.applying(extras)
-    }
-
-    /// The rules of an entry: its own lifetime goes before the run's.
-    func freshness(_ extras: EntryExtras?) -> Freshness.Rules {
-        Freshness.Rules(
-            forced: extras?.timeToLive ?? lifetime, minimum: minimumLifetime,
-            maximum: maximumLifetime, defaultLifetime: defaultLifetime, ahead: ahead)
     }
 }
 

@@ -28,8 +28,8 @@ struct RunFacts: Sendable {
             "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
         ])
         authorities = RunFacts.digest([requests.authorityFingerprint])
-        recipes = RunFacts.recipes(configuration.variants)
-        methods = RunFacts.methods(configuration.variants)
+        recipes = RunFacts.recipes(configuration.images.variants)
+        methods = RunFacts.methods(configuration.images.variants)
         request = RunFacts.digest(RunFacts.texts(of: configuration))
     }
 
@@ -40,26 +40,26 @@ struct RunFacts: Sendable {
         case .route: route
         case .authorities: authorities
         case .insecure: RunFacts.text(!configuration.requests.verifiesOrigins)
-        case .connectTimeout: RunFacts.text(configuration.connectTimeout)
-        case .stallTimeout: RunFacts.text(configuration.stallTimeout)
-        case .totalTimeout: RunFacts.text(configuration.totalTimeout)
-        case .maximumBodySize: "\(configuration.maximumBodySize.bytes)"
-        case .maximumPixels: "\(configuration.maximumPixels)"
-        case .memory: "\(configuration.memory.bytes)"
-        case .maximumDecodeTime: RunFacts.text(configuration.maximumDecodeTime)
-        case .maximumRedirects: "\(configuration.maximumRedirects)"
-        case .allowsDowngrade: RunFacts.text(configuration.allowsDowngrade)
-        case .lifetime: RunFacts.text(configuration.freshness(extras).forced != nil)
+        case .connectTimeout: RunFacts.text(configuration.limits.connectTimeout)
+        case .stallTimeout: RunFacts.text(configuration.limits.stallTimeout)
+        case .totalTimeout: RunFacts.text(configuration.limits.totalTimeout)
+        case .maximumBodySize: "\(configuration.limits.maximumBodySize.bytes)"
+        case .maximumPixels: "\(configuration.images.maximumPixels)"
+        case .memory: "\(configuration.images.memory.bytes)"
+        case .maximumDecodeTime: RunFacts.text(configuration.images.maximumDecodeTime)
+        case .maximumRedirects: "\(configuration.limits.maximumRedirects)"
+        case .allowsDowngrade: RunFacts.text(configuration.limits.allowsDowngrade)
+        case .lifetime: RunFacts.text(configuration.lifetimes.rules(extras).forced != nil)
         case .recipe:
             extras?.changesVariants == true
-                ? RunFacts.recipes(configuration.variants(of: extras)) : recipes
+                ? RunFacts.recipes(configuration.images.variants(of: extras)) : recipes
         case .method:
             extras?.changesVariants == true
-                ? RunFacts.methods(configuration.variants(of: extras)) : methods
+                ? RunFacts.methods(configuration.images.variants(of: extras)) : methods
         case .checksStructure:
             RunFacts.text(
-                configuration.check == .structure
-                    && configuration.variants(of: extras).allSatisfy {
+                configuration.images.check == .structure
+                    && configuration.images.variants(of: extras).allSatisfy {
                         $0.recipe.encoding == .original
                     })
         case .codecs: CodecLibraries.decoders

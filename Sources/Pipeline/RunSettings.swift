@@ -15,22 +15,6 @@ struct RunSettings: Sendable {
     let cacheDirectory: String
 }
 
-/// Which failures make a run's exit status 1.
-struct ExitRule: Sendable {
-    var tolerance = FailureTolerance.count(0)
-    var counted = CountedFailures.any
-
-    func isSuccess(_ counters: RunCounters) -> Bool {
-        // What is left out is not warm either.
-        var failures = counters[.failed] + counters[.excluded]
-        switch counted {
-        case .any: failures += counters[.blacklisted]
-        case .new: failures -= counters.knownFailures
-        }
-        return tolerance.accepts(failures: failures, of: counters.entriesRead)
-    }
-}
-
 extension RunSettings {
     /// What an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {

@@ -62,12 +62,12 @@ struct HostOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.jobs = jobs
-        configuration.hostConcurrency = hostConcurrency
-        configuration.hostInterval = hostInterval.duration
-        configuration.maximumRetries = retry
-        configuration.retryDelay = retryDelay.duration
-        configuration.longestRetryAfter = longestRetryAfter.duration
-        configuration.hostTimeout = hostTimeout.duration
+        configuration.hosts.jobs = jobs
+        configuration.hosts.concurrency = hostConcurrency
+        configuration.hosts.interval = hostInterval.duration
+        configuration.hosts.maximumRetries = retry
+        configuration.hosts.retryDelay = retryDelay.duration
+        configuration.hosts.longestRetryAfter = longestRetryAfter.duration
+        configuration.hosts.timeout = hostTimeout.duration
     }
 }

@@ -130,7 +130,7 @@ struct RequestOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` with status 64 for a value that is not good, 2 for a file that
     ///   cannot be used.
     func apply(to configuration: inout RunConfiguration) throws {
-        configuration.allowsDowngrade = allowsDowngrade
+        configuration.limits.allowsDowngrade = allowsDowngrade
         var requests = RequestSettings()
         requests.fields = try fields()
         if let credentials {

@@ -31,7 +31,7 @@ struct ResultOptions: ParsableArguments {
     var lock: LockArgument = .fail
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.countedFailures = countedFailures
-        configuration.tolerance = tolerance.tolerance
+        configuration.exit.counted = countedFailures
+        configuration.exit.tolerance = tolerance.tolerance
     }
 }

@@ -157,7 +157,7 @@ struct RunCommand: ParsableCommand {
             userAgent: requests.userAgent, manifests: manifests,
             codecWorkers: Processors.available)
         if let folder = getenv("TMPDIR"), folder.pointee != 0 {
-            configuration.temporaryFolder = String(cString: folder)
+            configuration.queue.temporaryFolder = String(cString: folder)
         }
         order.apply(to: &configuration)
         hosts.apply(to: &configuration)

@@ -63,8 +63,8 @@ struct OrderOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.order = order
-        configuration.queueCapacity = queueCapacity
+        configuration.queue.order = order
+        configuration.queue.capacity = queueCapacity
     }
 }
 
@@ -137,14 +137,14 @@ struct LimitOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.connectTimeout = connectTimeout.duration
-        configuration.stallTimeout = stallTimeout.duration
-        configuration.totalTimeout = timeout.duration
-        configuration.maximumBodySize = maximumBodySize.size
-        configuration.maximumPixels = maximumPixels
-        configuration.maximumDecodeTime = maximumDecodeTime.duration
-        configuration.memory = memory.size
-        configuration.maximumRedirects = maximumRedirects
+        configuration.limits.connectTimeout = connectTimeout.duration
+        configuration.limits.stallTimeout = stallTimeout.duration
+        configuration.limits.totalTimeout = timeout.duration
+        configuration.limits.maximumBodySize = maximumBodySize.size
+        configuration.images.maximumPixels = maximumPixels
+        configuration.images.maximumDecodeTime = maximumDecodeTime.duration
+        configuration.images.memory = memory.size
+        configuration.limits.maximumRedirects = maximumRedirects
     }
 }
 
@@ -224,13 +224,13 @@ struct FreshnessOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.lifetime = lifetime?.duration
-        configuration.minimumLifetime = minimumLifetime?.duration
-        configuration.maximumLifetime = maximumLifetime?.duration
-        configuration.defaultLifetime = defaultLifetime.duration
-        configuration.ahead = ahead.duration
-        configuration.refresh = refresh
-        configuration.isOffline = offline
+        configuration.lifetimes.forced = lifetime?.duration
+        configuration.lifetimes.minimum = minimumLifetime?.duration
+        configuration.lifetimes.maximum = maximumLifetime?.duration
+        configuration.lifetimes.fallback = defaultLifetime.duration
+        configuration.lifetimes.ahead = ahead.duration
+        configuration.lifetimes.refresh = refresh
+        configuration.lifetimes.isOffline = offline
         configuration.retriesFailed = retriesFailed
     }
 }

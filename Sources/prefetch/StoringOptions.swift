@@ -104,8 +104,8 @@ struct StoringOptions: ParsableArguments {
     }
 
     func apply(to configuration: inout RunConfiguration) throws {
-        configuration.variants = try variantSet()
-        configuration.check = check
+        configuration.images.variants = try variantSet()
+        configuration.images.check = check
     }
 
     /// What is made of each image.
@@ -193,7 +193,7 @@ struct DiskOptions: ParsableArguments {
     var sync: MetadataWriter.Durability = .normal
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.writesFileAttributes = fileAttributes
-        configuration.durability = sync
+        configuration.storing.writesFileAttributes = fileAttributes
+        configuration.storing.durability = sync
     }
 }

@@ -183,7 +183,7 @@ import Testing
         #expect(machine.lookedUp(.nothing, in: context).word == "ask for the rest")
         let end = machine.broke(Sample.brokenTransfer(), cost: Sample.cost, in: context)
         let result = machine.result(try #require(end.end))
-        #expect(result.attempts == 2 && result.start == 1 && result.bytesReceived == 50)
+        #expect(result.attempts == 2 && result.start == 1 && result.bytesReceived == 40)
         #expect(result.reason == .interrupted && result.exchange?.finalURL == target.text)
         #expect(result.exchange?.redirects == 1)
     }

@@ -4,14 +4,12 @@ package enum Judge {
         package let description: String
     }
 
-    /// Paths of `sources` are relative to `folder`; by each of the names in `variants` every resource
-    /// must have one in use.
+    /// Paths of `sources` are relative to `folder`.
     ///
     /// - Returns: the number of variants.
     /// - Throws: ``Verdict`` with every problem found.
     package static func check(
-        cache: String, sources: [String: String] = [:], variants: [String] = [],
-        folder: String
+        cache: String, sources: [String: String] = [:], variants: [String] = [], folder: String
     ) async throws -> Int {
         let arguments =
             [cache] + sources.flatMap { key, path in ["--source", key, path] }

@@ -1,0 +1,400 @@
+import CacheStorage
+import EntryLifecycle
+import Hashing
+import PrefetchModel
+import Scheduling
+import SeededRandom
+
+@testable import Pipeline
+@testable import Transfers
+
+/// Everything around a run's loop, on one thread and with a clock that is put forward when nothing else
+/// happens: the stages, the lists and the cache.
+///
+/// What is asked of a stage is answered later, in an order and with results that the seed decides.
+final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
+    /// What goes wrong besides what origins and images do.
+    enum Fault: CaseIterable, Sendable {
+        case none, signal, secondSignal, transfersFail, writerFails, lookupsFail, cannotStore,
+            cannotAsk, cannotFind, reportFails, readingFails, cacheFails
+    }
+
+    /// A thing that may happen next.
+    private enum Pending {
+        case transfer(TransferRequest)
+        case lookup(CopyRequest)
+        case job(CodecJob)
+        case change(MetadataChange, token: Int?)
+    }
+
+    private var random: SplitMix
+    private let fault: Fault
+    /// The step at which the fault comes.
+    private let faultStep: Int
+    private var step = 0
+    private var time = ContinuousClock.now
+    private var pending: [Pending] = []
+    private var inputs: [Mailbox.Input] = []
+    private var isReading = true
+    private var hasFailed: Set<Fault> = []
+    private(set) var failedTransfers = false
+
+    private(set) var results: [EntryResult] = []
+    private(set) var isClosed = false
+    /// Keys whose images are committed.
+    private(set) var committed: Set<String> = []
+    let entries: Int
+
+    init(seed: UInt64, fault: Fault, entries: Int) {
+        random = SplitMix(seed: seed)
+        self.fault = fault
+        self.entries = entries
+        faultStep = Int(SplitMix.first(of: seed &+ 77) % 60)
+        inputs = (0..<3).map { .batch(batch($0, count: entries / 3)) } + [.ended]
+    }
+
+    private func chance(_ share: UInt64) -> Bool { random.next() % 100 < share }
+    private func pick<Element>(_ elements: [Element]) -> Element {
+        elements[Int(random.next() % UInt64(elements.count))]
+    }
+
+    /// Whether the fault comes now, which it does once.
+    private func strikes(_ wanted: Fault) -> Bool {
+        guard fault == wanted, step >= faultStep, hasFailed.insert(wanted).inserted else {
+            return false
+        }
+        return true
+    }
+
+    // MARK: Lists
+
+    private func batch(_ number: Int, count: Int) -> LookedUpBatch {
+        var batch = EntryBatch(manifest: "m\(number)")
+        var states: [EntryState] = []
+        var fingerprints: [KeyFingerprint] = []
+        let hasher = SHA256Hasher()
+        for line in 1...count {
+            let place = Int(random.next() % UInt64(entries))
+            let url = "http://host\(place % 5)/\(place)"
+            let start = batch.text.count
+            batch.text += url.utf8
+            let range = start..<batch.text.count
+            batch.records.append(
+                EntryBatch.Record(
+                    line: line, url: range, key: range,
+                    priority: chance(10) ? .high : .normal))
+            fingerprints.append(KeyFingerprint(url, hasher: hasher))
+            states.append(state(of: place))
+        }
+        var looked = LookedUpBatch(batch: batch, fingerprints: fingerprints, states: states)
+        looked.failedBefore = Set((0..<count).filter { $0 % 7 == 0 })
+        return looked
+    }
+
+    /// The same for the same place.
+    private func state(of place: Int) -> EntryState {
+        let resource = Int64(place)
+        return switch place % 8 {
+        case 0: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: false)
+        case 1: .fresh(resource: resource, expiresAt: wallTime, lacksAttributes: true)
+        case 2, 3: .stale(resource: resource, expiresAt: wallTime)
+        case 4: .derivable(resource: resource, isFresh: true)
+        case 5: .derivable(resource: resource, isFresh: false)
+        default: .missing
+        }
+    }
+
+    // MARK: Events
+
+    var clock: RunClock {
+        // The run and its fakes are on one thread.
+        nonisolated(unsafe) let run = self
+        return RunClock(monotonic: { run.time }, wall: { run.wallTime })
+    }
+
+    private let wallTime = Timestamp(milliseconds: 1_700_000_000_000)
+
+    func take(
+        wantsInput: Bool, until deadline: ContinuousClock.Instant?
+    ) -> (events: [Mailbox.Event], input: Mailbox.Input?) {
+        step += 1
+        if strikes(.signal) { return ([.stop(signal: 15)], nil) }
+        if fault == .secondSignal, step == faultStep || step == faultStep + 3 {
+            return ([.stop(signal: 2)], nil)
+        }
+        if strikes(.transfersFail) {
+            failedTransfers = true
+            pending.removeAll { if case .transfer = $0 { true } else { false } }
+            return ([.transfersFailed(FakeRun.error)], nil)
+        }
+        if strikes(.writerFails) {
+            pending.removeAll { if case .change = $0 { true } else { false } }
+            return ([.writerFailed(FakeRun.error)], nil)
+        }
+        if strikes(.lookupsFail) {
+            pending.removeAll { if case .lookup = $0 { true } else { false } }
+            return ([.lookupsFailed(FakeRun.error)], nil)
+        }
+        if wantsInput, isReading, strikes(.readingFails) { return ([], .failed(FakeRun.error)) }
+        if wantsInput, isReading, !inputs.isEmpty, pending.isEmpty || chance(20) {
+            return ([], inputs.removeFirst())
+        }
+        guard !pending.isEmpty else {
+            if let deadline { time = max(time, deadline) }
+            return ([], nil)
+        }
+        var events: [Mailbox.Event] = []
+        for _ in 0..<(1 + Int(random.next() % 3)) where !pending.isEmpty {
+            let next = pending.remove(at: Int(random.next() % UInt64(pending.count)))
+            if let event = happen(next) { events.append(event) }
+        }
+        time += .microseconds(Int64(random.next() % 5000))
+        return (events, nil)
+    }
+
+    func endReading() { isReading = false }
+
+    private func happen(_ pending: Pending) -> Mailbox.Event? {
+        switch pending {
+        case .transfer(let request): return .transferred(completion(of: request))
+        case .lookup(let request): return .found([findings(of: request)])
+        case .job(let job): return .processed(completion(of: job))
+        case .change(let change, let token):
+            if case .image(let row) = change { committed.insert(row.key) }
+            return token.map { .committed([$0]) }
+        }
+    }
+
+    private func completion(of request: TransferRequest) -> TransferCompletion {
+        let result: TransferCompletion.Result
+        var broken: BrokenBody?
+        switch random.next() % 12 {
+        case 0...4: result = .response(response(200), body(gap: 0))
+        case 5 where request.continuation != nil:
+            result = .response(response(206), body(gap: request.continuation?.offset ?? 0))
+        case 6 where !request.fields.isEmpty: result = .response(response(304), nil)
+        case 7:
+            let target = RequestURL(
+                normalized: "http://host\(random.next() % 6)/t\(random.next() % 9)")
+            result = .response(response(pick([301, 302]), redirect: .to(target)), nil)
+        case 8: result = .response(response(pick([404, 403, 500, 503, 429])), nil)
+        case 9:
+            result = .refused(
+                response(200), BodyRefusal(reason: .notAnImage, message: "text"))
+        case 10:
+            broken = BrokenBody(body: body(gap: 0), head: response(200))
+            result = .failure(
+                TransferFailure(
+                    reason: .interrupted, curlCode: 18, httpStatus: 200, message: "cut"))
+        default:
+            result = .failure(
+                TransferFailure(
+                    reason: pick([.connect, .timeout, .dns, .tls]), curlCode: 7, httpStatus: nil,
+                    message: "down"))
+        }
+        return TransferCompletion(
+            id: request.id, result: result, bytesReceived: 10, elapsed: .milliseconds(1),
+            address: .global, brokenBody: broken)
+    }
+
+    private func response(_ status: Int, redirect: Redirect? = nil) -> Response {
+        Response(
+            status: status, fields: [HeaderField(name: "ETag", value: "\"e\"")],
+            hasFramedBody: true, redirect: redirect, receivedAt: wallTime)
+    }
+
+    private func body(gap: Int) -> Body {
+        let body = Body(budget: BodyBudget(capacity: 64 << 20, released: {}))
+        if gap > 0 { body.leaveGap(gap) }
+        return body
+    }
+
+    private func findings(of request: CopyRequest) -> CopyFindings {
+        let found: CopyFindings.Found
+        switch request.subject {
+        case .stored:
+            found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)
+        case .entry(let resource, _):
+            let copy = resource.map { resource in
+                StoredCopy(
+                    resource: resource, url: request.key, responseURL: request.key,
+                    permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
+                    fetchedAt: wallTime, expiresAt: wallTime, sourceDigest: FakeRun.image.digest,
+                    kept: [chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil],
+                    original: chance(50) ? FakeRun.image : nil, isOriginalWhole: chance(80))
+            }
+            found = .entry(Findings(copy: copy))
+        }
+        return CopyFindings(token: request.token, found: found)
+    }
+
+    private func completion(of job: CodecJob) -> CodecCompletion {
+        let failure = AttemptFailure(pick([.corruptImage, .interrupted, .unsupportedImage]), "no")
+        let result: CodecCompletion.Result
+        switch job.input {
+        case .broken(let broken):
+            result = .partSaved(chance(50) ? broken.part : nil)
+        case .refused(let refusal, _):
+            result = .processed(.failed(AttemptFailure(refusal.reason, refusal.message)))
+        case .original:
+            result = .processed(
+                pick([made, made, .originalDamaged, .underivable(failure), .cancelled]))
+        case .body(let download):
+            let isWhole = download.known?.images.allSatisfy { $0 != nil } == true
+            let others: [ProcessingResult] =
+                [.failed(failure), .cancelled]
+                + (download.body.gap > 0 ? [.partDamaged] : [])
+                + (isWhole ? [.unchanged] : [])
+            result =
+                strikes(.cacheFails)
+                ? .fatal(FakeRun.error) : .processed(chance(70) ? made : pick(others))
+        }
+        return CodecCompletion(id: job.id, result: result)
+    }
+
+    private var made: ProcessingResult {
+        .made(
+            [.made(FakeRun.image)],
+            source: SourceImage(
+                digest: FakeRun.image.digest, format: .jpeg, widthInPixels: 1, heightInPixels: 1,
+                size: ByteCount(10)))
+    }
+
+    static let error = FatalError(message: "out of order", hint: nil, reason: .disk)
+
+    static let image = StoredImage(
+        digest: SHA256Hasher().digest(of: "image"), format: .jpeg, widthInPixels: 1,
+        heightInPixels: 1, size: ByteCount(10))
+
+    // MARK: Stages
+
+    func makeStoring() throws(FatalError) -> StoringStages {
+        if strikes(.cannotStore) { throw FakeRun.error }
+        return StoringStages(
+            images: Images(run: self), writer: Writer(run: self), knowsCrashes: false,
+            endCrashLog: {})
+    }
+
+    func makeTransferring() throws(FatalError) -> any Transferring {
+        if strikes(.cannotAsk) { throw FakeRun.error }
+        return Transfers(run: self)
+    }
+
+    func makeCopyFinding() throws(FatalError) -> any CopyFinding {
+        if strikes(.cannotFind) { throw FakeRun.error }
+        return Copies(run: self)
+    }
+
+    private final class Transfers: Transferring {
+        private let run: FakeRun
+        init(run: FakeRun) { self.run = run }
+        func start(_ requests: [TransferRequest]) {
+            guard !run.failedTransfers else { return }
+            run.pending += requests.map { .transfer($0) }
+        }
+        func cancelAll() {
+            run.pending = run.pending.map { pending in
+                guard case .transfer = pending else { return pending }
+                return pending
+            }
+        }
+        func finish() {}
+    }
+
+    private final class Images: ImageProcessing {
+        private let run: FakeRun
+        init(run: FakeRun) { self.run = run }
+        func enqueue(_ job: CodecJob) { run.pending.append(.job(job)) }
+        func dropWaiting() -> [Int] {
+            var dropped: [Int] = []
+            run.pending.removeAll { pending in
+                guard case .job(let job) = pending, run.chance(50) else { return false }
+                if case .broken = job.input { return false }
+                dropped.append(job.id)
+                return true
+            }
+            return dropped
+        }
+        func cancel() {}
+        func finish() {}
+    }
+
+    private final class Writer: Committing {
+        private let run: FakeRun
+        init(run: FakeRun) { self.run = run }
+        func enqueue(_ change: MetadataChange, token: Int?) {
+            run.pending.append(.change(change, token: token))
+        }
+        var backlog: ByteCount { ByteCount(0) }
+        func hurry() {}
+        func finish() {}
+    }
+
+    private final class Copies: CopyFinding {
+        private let run: FakeRun
+        init(run: FakeRun) { self.run = run }
+        func find(_ requests: [CopyRequest]) { run.pending += requests.map { .lookup($0) } }
+        func finish() {}
+    }
+
+    // MARK: The cache
+
+    func begin(at time: Timestamp) throws(FatalError) {}
+    func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError) {
+        body(
+            HostState(
+                host: "http://host1", concurrency: 2, failuresInARow: 3, coolingUntil: nil,
+                updatedAt: now))
+    }
+    func hasPart(of key: String) throws(FatalError) -> Bool { false }
+    func hasWholeFile(_ image: StoredImage) -> Bool { chance(95) }
+    func pin(_ image: StoredImage) {}
+    func checkHold() throws(FatalError) {}
+    func settleFailures(
+        _ decide: (FailureRecord) -> FailureLog.Settlement?
+    ) throws(FatalError) {}
+    func save(_ hosts: [HostState]) throws(FatalError) {}
+    func end(
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters
+    ) throws(FatalError) { isClosed = true }
+    func makeRoom(at now: Timestamp) {}
+    func setDatabaseAside(at now: Timestamp) -> String? { nil }
+
+    // MARK: The observer
+
+    struct ReportError: Error {}
+
+    func wantsResults(of outcome: Outcome) -> Bool { true }
+    func entryFinished(_ result: EntryResult) throws {
+        results.append(result)
+        if strikes(.reportFails) { throw ReportError() }
+    }
+    var warmLineWriter: (any WarmLineWriting)? { nil }
+    func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws {}
+    func progressed(_ progress: RunProgress) {}
+
+    // MARK: The run
+
+    /// Lets a coordinator run over it.
+    func run(order: StartOrder, queueCapacity: Int, folder: String) -> RunSummary {
+        var configuration = RunConfiguration(
+            userAgent: "test", manifests: ["m0", "m1", "m2"], codecWorkers: 1)
+        configuration.queue.order = order
+        configuration.queue.capacity = queueCapacity
+        configuration.hosts.jobs = 8
+        configuration.hosts.maximumRetries = 2
+        let settings = RunSettings(
+            configuration, temporaryFolder: folder, cacheDirectory: "cache")
+        let coordinator = RunCoordinator(
+            settings, clock: clock, events: self, stages: self, recorder: self, observer: self,
+            random: SplitMix(seed: random.next()))
+        return coordinator.run(readsAheadOfStarts: order == .lifo) {}
+    }
+}
+
+extension SplitMix {
+    fileprivate static func first(of seed: UInt64) -> UInt64 {
+        var random = SplitMix(seed: seed)
+        return random.next()
+    }
+}

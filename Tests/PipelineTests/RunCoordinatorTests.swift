@@ -1,0 +1,45 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Pipeline
+
+/// Runs over fakes, in which anything may happen in any order.
+@Suite(.timeLimit(.minutes(5)))
+struct RunCoordinatorTests {
+    private static let folder = FileManager.default.temporaryDirectory.path
+
+    /// A hundred runs for each fault, which comes at any time.
+    @Test(arguments: FakeRun.Fault.allCases)
+    func everyEntryHasOneOutcomeWhateverGoesWrong(fault: FakeRun.Fault) {
+        var statuses: Set<Int32> = []
+        for seed in 0..<100 {
+            let fake = FakeRun(seed: UInt64(seed), fault: fault, entries: 90)
+            let summary = fake.run(
+                order: seed % 2 == 0 ? .fifo : .lifo, queueCapacity: [4, 1000][seed / 2 % 2],
+                folder: Self.folder)
+            let counters = summary.counters
+            // What was read has its outcome, and each line is told of once.
+            #expect(counters.entriesDone == counters.entriesRead, "\(fault), seed \(seed)")
+            let places = Set(fake.results.map { "\($0.manifest):\($0.line)" })
+            #expect(places.count == fake.results.count, "\(fault), seed \(seed)")
+            #expect(fake.results.count == counters.entriesRead, "\(fault), seed \(seed)")
+            #expect(fake.isClosed)
+            // Whoever was told "downloaded" has a row.
+            for result in fake.results where result.outcome == .downloaded {
+                #expect(
+                    fake.committed.contains(result.key) || result.message != nil,
+                    "\(fault), seed \(seed), \(result.key)")
+            }
+            statuses.insert(summary.exitStatus)
+        }
+        switch fault {
+        case .none: #expect(statuses == [1])
+        case .signal: #expect(statuses.contains(143))
+        case .secondSignal: #expect(statuses.contains(130))
+        case .transfersFail, .writerFails, .lookupsFail, .cannotStore, .cannotAsk, .cannotFind,
+            .reportFails, .readingFails, .cacheFails:
+            #expect(statuses.contains(2), "\(statuses)")
+        }
+    }
+}
