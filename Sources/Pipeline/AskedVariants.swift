@@ -43,6 +43,9 @@ struct AskedVariants {
         return fingerprints
     }
 
+    /// Whether each record asks for the run's only variant.
+    var isSingle: Bool { own.isEmpty && usualFingerprints.count == 1 }
+
     func variants(of number: Int) -> VariantSet {
         own.isEmpty ? usual : own[number] ?? usual
     }

@@ -189,10 +189,13 @@ struct Dispatch {
         scheduler.withdrew(start.host, at: now)
     }
 
-    /// When something may start that may not now; nil when only other events change that.
-    mutating func nextStartTime(hasRoom: Bool, at now: Instant) -> Instant? {
-        if scheduler.hasGivenUp { return now }
-        guard hasRoom, hasRoomForTransfer else { return nil }
+    /// When something may start, or be given up, that may not now; nil when only other events change
+    /// that.
+    mutating func nextStartTime(
+        hasRoomForImage: Bool, hasRoomForLookup: Bool, at now: Instant
+    ) -> Instant? {
+        if scheduler.hasGivenUp, hasRoomForLookup { return now }
+        guard hasRoomForImage, hasRoomForTransfer else { return nil }
         // Starting may have sent entries on to other hosts.
         return scheduler.hasReady(at: now) ? now : scheduler.nextWakeTime
     }

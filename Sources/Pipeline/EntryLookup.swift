@@ -177,13 +177,28 @@ private struct Worker {
                 result.states.append(.invalid)
                 continue
             }
-            let found = records[asked.places(of: number)]
-            let state = try state(
-                found, asked.variants(of: number), extras: batch.extras(of: entry), at: now)
+            let extras = batch.extras(of: entry)
+            if asked.isSingle {
+                // Nearly every run.
+                guard let record = records[number] else {
+                    result.states.append(.missing)
+                    missing.append(number)
+                    continue
+                }
+                let state = try state(record, extras: extras, at: now)
+                result.states.append(state)
+                if case .fresh(let resource, _, _) = state,
+                    !record.isInUse(as: configuration.images.variants.primary.name)
+                {
+                    result.returning[configuration.images.variants, default: []].append(resource)
+                }
+                continue
+            }
+            let (found, variants) = (records[asked.places(of: number)], asked.variants(of: number))
+            let state = try state(found, variants, extras: extras, at: now)
             result.states.append(state)
             switch state {
             case .fresh(let resource, _, _):
-                let variants = asked.variants(of: number)
                 let areInUse = zip(found, variants).allSatisfy { record, variant in
                     record?.isInUse(as: variant.name) ?? true
                 }

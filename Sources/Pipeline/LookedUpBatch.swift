@@ -52,6 +52,9 @@ struct LookedUpBatch: Sendable {
     /// Records whose keys have failed in earlier runs.
     var failedBefore: Set<Int> = []
 
+    /// Whether a reader has written what is reported of a record.
+    func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }
+
     /// By position of the variant that a fresh entry asks for; empty when nobody wants to hear of them.
     func images(of number: Int) -> [StoredImage?] {
         if let own = ownImages[number] { return own }

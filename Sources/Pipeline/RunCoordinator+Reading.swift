@@ -19,7 +19,8 @@ extension RunCoordinator {
                     let entry = RawEntry(
                         manifest: batch.manifest, record: record,
                         fingerprint: looked.fingerprints[number],
-                        extras: batch.extras(of: record), images: looked.images(of: number),
+                        extras: batch.extras(of: record),
+                        images: looked.hasLine(number) ? [] : looked.images(of: number),
                         text: text)
                     try read(entry, number, of: looked)
                 }
@@ -57,7 +58,7 @@ extension RunCoordinator {
         let state = looked.states[number]
         switch intake.arrival(of: entry, state) {
         case .warm(_, let expiresAt):
-            if let lines = looked.lines, lines.has(number) {
+            if let lines = looked.lines, looked.hasLine(number) {
                 return try ledger.finishFresh(number, lines)
             }
             try ledger.finish(.fresh) {
@@ -68,12 +69,14 @@ extension RunCoordinator {
             if ending.isStopping { return try finishCancelled(entry) }
             try readDuplicate(entry, of: first)
         case .warmDuplicate(let expiresAt):
-            try ledger.finish(.duplicate) { entry.result(.duplicate, expiresAt: expiresAt) }
+            try ledger.finish(.duplicate) {
+                settings.result(of: entry, .duplicate, expiresAt: expiresAt)
+            }
         case .conflicting(since: let position):
             if ending.isStopping { return try finishCancelled(entry) }
             try ledger.finish(.failed, reason: .invalidEntry) {
-                entry.result(
-                    .failed, reason: .invalidEntry,
+                settings.result(
+                    of: entry, .failed, reason: .invalidEntry,
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
                         different URL or different \(entry.conflictingFields) fields
@@ -85,7 +88,7 @@ extension RunCoordinator {
     }
 
     private func finishCancelled(_ entry: RawEntry) throws(FatalError) {
-        try ledger.finish(.cancelled) { entry.result(.cancelled) }
+        try ledger.finish(.cancelled) { settings.result(of: entry, .cancelled) }
     }
 
     private func readNew(
@@ -144,7 +147,8 @@ extension RunCoordinator {
     ) throws(FatalError) {
         store.noteEnd(intake.identifier(for: entry), reason: nil)
         try ledger.finish(outcome) {
-            var result = entry.result(outcome, reason: block?.reason, message: message)
+            var result = settings.result(
+                of: entry, outcome, reason: block?.reason, message: message)
             result.blockedUntil = block?.blockedUntil
             return result
         }
@@ -176,7 +180,7 @@ extension RunCoordinator {
         // What it has brought is in the cache by now.
         stages.find(
             CopyRequest(
-                token: fates.add(entry.result(.duplicate), fate), key: entry.key,
+                token: fates.add(settings.result(of: entry, .duplicate), fate), key: entry.key,
                 subject: .stored(settings.variants(of: entry.extras)[0].recipe)))
     }
 

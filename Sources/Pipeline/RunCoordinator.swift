@@ -92,7 +92,9 @@ package final class RunCoordinator {
         reading.nextProgress = nextProgress
         var deadline = ending.deadline(nextProgress)
         if mayStart,
-            let wakeTime = dispatch.nextStartTime(hasRoom: stages.hasRoomForImage, at: before)
+            let wakeTime = dispatch.nextStartTime(
+                hasRoomForImage: stages.hasRoomForImage,
+                hasRoomForLookup: stages.hasRoomForLookup, at: before)
         {
             deadline = min(deadline, wakeTime)
         }

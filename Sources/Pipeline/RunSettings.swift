@@ -58,6 +58,22 @@ extension RunSettings {
         return result
     }
 
+    /// What is reported of an entry that is not dealt with.
+    func result(
+        of entry: RawEntry, _ outcome: Outcome, reason: FailureReason? = nil,
+        message: String? = nil, expiresAt: Timestamp? = nil
+    ) -> EntryResult {
+        var result = entry.result(
+            outcome, reason: reason, message: message, expiresAt: expiresAt)
+        let variants = variants(of: entry.extras)
+        if reportsVariants(variants) {
+            result.variants = variants.map {
+                VariantResult($0, outcome: outcome, reason: reason)
+            }
+        }
+        return result
+    }
+
     /// Whether the other fields of a result leave something open.
     private func reportsVariants(_ variants: VariantSet) -> Bool {
         variants.count > 1 || variants.main == nil
