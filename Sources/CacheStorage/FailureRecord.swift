@@ -16,7 +16,8 @@ package struct FailureRecord: Sendable {
     package var httpStatus: Int?
     package var curlCode: Int?
     package var message: String
-    /// Transfers since the first failure.
+    /// Times that it was tried since the first failure, retries included; the redirects of a try are
+    /// part of it.
     package var attempts: Int
     /// What ``runsInARow`` counts.
     package var kind: Kind

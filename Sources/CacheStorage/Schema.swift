@@ -66,7 +66,8 @@ internal import SQLite
 //   http_status    INTEGER  of the last response, or NULL
 //   curl_code      INTEGER  libcurl's code, or NULL
 //   message        TEXT     details for people
-//   attempts       INTEGER  transfers since the first failure
+//   attempts       INTEGER  times that it was tried since the first failure, retries included; the
+//                           redirects of a try are part of it
 //   class          TEXT     permanent, transient: what `runs_in_a_row` counts
 //   runs_in_a_row  INTEGER  runs in a row that ended and in which it failed in this class
 //   first_failed_at, last_failed_at  INTEGER

@@ -70,7 +70,10 @@ extension RunCoordinator {
             try readDuplicate(entry, of: first)
         case .warmDuplicate(let expiresAt):
             try ledger.finish(.duplicate) {
-                settings.result(of: entry, .duplicate, expiresAt: expiresAt)
+                var result = settings.result(of: entry, .duplicate, expiresAt: expiresAt)
+                // The entry has no images where a reader has written its line.
+                result.stored = looked.images(of: number).first ?? nil
+                return result
             }
         case .conflicting(since: let position):
             if ending.isStopping { return try finishCancelled(entry) }

@@ -21,7 +21,8 @@ package struct EntryResult: Sendable {
     package var httpStatus: Int?
     /// Nil where nothing was asked for.
     package var exchange: Exchange?
-    /// Transfers begun for the entry, redirects included in the attempt that they belong to; 0 without a request.
+    /// Times that the entry was tried, each from its own URL on; the redirects of an attempt are part of
+    /// it. 0 without a request.
     package var attempts: Int
     /// The position in which the entry's transfer began, 1 for the run's first; nil when none did.
     package var start: Int?

@@ -36,7 +36,7 @@ package struct RunSummary: Sendable {
     package var counters: RunCounters
     package var startedAt: Timestamp
     package var elapsed: Duration
-    /// DESIGN's exit statuses: 0, 1, 2, 3; 128 + the signal's number when a signal ended it.
+    /// 0, 1 or 2, see docs/exit-status.md; 128 + the signal's number when a signal ended it.
     package var exitStatus: Int32
     package var cacheDirectory: String
     /// Why the run could not be completed, with the subject; nil when it was.

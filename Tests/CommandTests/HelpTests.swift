@@ -54,12 +54,10 @@ struct HelpTests {
         #expect(text.contains("| prefetch - --base-url"))
     }
 
-    /// README's table has every flag, and no other.
+    /// The tables of docs/flags.md have every flag, and no other.
     @Test func theManualHasEveryFlag() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let section = try #require(readme.components(separatedBy: "\n## Flags of `run`\n").last)
+        let manual = try DocumentTests.document("docs/flags.md")
+        let section = try #require(manual.components(separatedBy: "\n## prefetch run\n").last)
         let table = section.components(separatedBy: "\n## ")[0].split(separator: "\n")
             .filter { $0.hasPrefix("| `-") }.map { $0.split(separator: "|")[0...1].joined() }
             .joined(separator: "\n")

@@ -48,7 +48,7 @@ struct FailurePolicyTests {
         (599, .transient), (101, .transient), (202, .transient), (204, .transient),
         (206, .transient), (300, .transient), (304, .transient), (305, .transient),
     ])
-    func classifiesStatusesOfWhichTheDesignSpeaks(status: Int, expected: FailureClass) {
+    func classifiesStatusesByTheirRow(status: Int, expected: FailureClass) {
         #expect(FailurePolicy.failureClass(of: .httpStatus, httpStatus: status) == expected)
     }
 

@@ -1,6 +1,6 @@
 /// One row of the table of faults: what an origin does, and what must become of the entry.
 ///
-/// The rows are FAULTS' own: `Fault` says under which name and parameter a URL asks for it (see
+/// `Fault` says under which name and parameter a URL asks for it (see
 /// ``Origin/serveFaults(of:fallback:)``), ``meaning`` what is answered, and the rest what a client owes.
 package struct FaultCase: Sendable {
     /// Where the entry's URL leads.

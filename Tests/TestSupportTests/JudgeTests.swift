@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A cache as DESIGN section 6 lays it out, made without the program, and then damaged.
+/// A cache as docs/cache.md lays it out, made without the program, and then damaged.
 private struct HandmadeCache {
     let folder: URL
     var cache: String { folder.appending(path: "cache").path }
