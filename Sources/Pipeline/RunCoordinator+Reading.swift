@@ -70,10 +70,7 @@ extension RunCoordinator {
             try readDuplicate(entry, of: first)
         case .warmDuplicate(let expiresAt):
             try ledger.finish(.duplicate) {
-                var result = settings.result(of: entry, .duplicate, expiresAt: expiresAt)
-                // The entry has no images where a reader has written its line.
-                result.stored = looked.images(of: number).first ?? nil
-                return result
+                settings.result(of: entry, .duplicate, expiresAt: expiresAt)
             }
         case .conflicting(since: let position):
             if ending.isStopping { return try finishCancelled(entry) }
