@@ -56,6 +56,8 @@ package final class MetadataWriter: Sendable {
         var contentBytes = 0
         /// Of all changes that are not committed, those of the present group included.
         var memory = 0
+        /// Whether what is there is committed without waiting for more.
+        var isHurried = false
         var isFinished = false
     }
 
@@ -97,6 +99,11 @@ package final class MetadataWriter: Sendable {
     /// Bytes that uncommitted changes take in memory, at a guess. Whoever makes changes waits while
     /// that is too much: the disk may take any time to synchronise.
     package var backlog: ByteCount { ByteCount(state.withLock { $0.memory }) }
+
+    /// Lets ``run(delivered:)`` commit what is there without waiting for more. It goes on after that.
+    package func hurry() {
+        state.update(wakes: { !$0.items.isEmpty }) { $0.isHurried = true }
+    }
 
     /// Lets ``run(delivered:)`` commit what is there and return.
     package func finish() {
@@ -183,7 +190,9 @@ package final class MetadataWriter: Sendable {
     ) -> (items: [Item], isFinished: Bool) {
         var flushTime: ContinuousClock.Instant?
         return state.wait { state, now in
-            if isWhole(state) || state.isFinished { return .ready(take(&state)) }
+            if isWhole(state) || state.isFinished || state.isHurried && !state.items.isEmpty {
+                return .ready(take(&state))
+            }
             if state.items.isEmpty {
                 if let deadline, deadline <= now { return .ready(([], false)) }
                 return .wait(until: deadline)
@@ -197,6 +206,7 @@ package final class MetadataWriter: Sendable {
     private func take(_ state: inout State) -> (items: [Item], isFinished: Bool) {
         let items = Array(state.items.prefix(configuration.groupRows))
         state.items.removeFirst(items.count)
+        if state.items.isEmpty { state.isHurried = false }
         state.contentBytes = state.items.reduce(0) { $0 + $1.change.contentBytes }
         return (items, state.isFinished && state.items.isEmpty)
     }

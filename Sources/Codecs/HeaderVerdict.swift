@@ -18,11 +18,14 @@ package struct HeaderRules: Hashable, Sendable {
         self.memory = memory
     }
 
-    /// What the work on an image takes; above ``memory`` it is refused with
+    /// What the work on an image takes at least; above ``memory`` it is refused with
     /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
     package func memoryBytes(of header: ImageHeader) -> Int {
-        ImageProcessor.memoryNeed(
-            of: header, for: recipes, check: check, within: memory.bytes)
+        // Where all of them are too much, they are made one by one.
+        recipes.map {
+            ImageProcessor.memoryNeed(
+                of: header, for: [$0], check: check, within: memory.bytes)
+        }.min() ?? 0
     }
 }
 

@@ -12,6 +12,28 @@ package struct ProcessedEntry: Sendable {
     package let results: [Result<ProcessedImage, CodecError>]
 }
 
+extension ProcessedEntry {
+    package init(header: ImageHeader, results: [Result<ProcessedImage, CodecError>]) {
+        self.init(
+            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
+            results: results)
+    }
+
+    /// One result that was not tried.
+    package init(header: ImageHeader, refusing error: CodecError) {
+        self.init(header: header, results: [.failure(error)])
+    }
+
+    /// With the results of the same image that were made after these.
+    package func joined(with other: ProcessedEntry) -> ProcessedEntry {
+        ProcessedEntry(
+            header: header, isDecoded: isDecoded || other.isDecoded,
+            decodeDuration: decodeDuration + other.decodeDuration,
+            encodeDuration: encodeDuration + other.encodeDuration,
+            results: results + other.results)
+    }
+}
+
 /// Decodes an image and makes what recipes ask for: a pure function, of values to values.
 ///
 /// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes,

@@ -27,8 +27,9 @@ package enum QueueStanding: Hashable, Sendable {
 
 /// What the codec workers have to do.
 package enum Work: Sendable {
-    /// Decode the body of the answer, and make what is asked for of it.
-    case body(Known?, ResourceValidation)
+    /// Decode the body of the answer, and make what is asked for of it; `stored` are the positions of
+    /// which a copy is there, of this body or another.
+    case body(Known?, stored: Set<Int>, ResourceValidation)
     /// Make what is missing of the stored original; `kept` has by position what is there.
     case original(StoredImage, kept: [StoredImage?])
     /// Forget the part that there may be of another body.

@@ -80,7 +80,9 @@ extension EntryMachine {
                 remark: gap > 0 ? "continued from byte \(gap)" : ""))
         // After a fatal error nothing more is stored, after a signal what has arrived is.
         guard context.phase.decodes else { return cancel() }
-        return .process(.body(known(journey, context), validation))
+        let kept = journey.findings.copy?.kept ?? []
+        let stored = Set(kept.indices.filter { kept[$0] != nil })
+        return .process(.body(known(journey, context), stored: stored, validation))
     }
 
     /// Takes a 304: the copy is good, and its row gets the new dates and fields.

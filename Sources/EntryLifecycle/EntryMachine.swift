@@ -135,7 +135,9 @@ package struct EntryMachine: Sendable {
             History(), Journey(from: entry.url),
             Committing(
                 stored: EntryEnd.Stored(
-                    variants: images.compactMap { $0.map(VariantEnd.kept) }, expiresAt: expiresAt),
+                    variants: images.allSatisfy { $0 != nil }
+                        ? images.compactMap { $0.map(VariantEnd.kept) } : [],
+                    expiresAt: expiresAt),
                 outcome: .warm(.fresh)))
         return .write(.resource(resource, nil, []))
     }

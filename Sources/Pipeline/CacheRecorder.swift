@@ -88,6 +88,7 @@ final class CacheRecorder: RunRecording {
     func pin(_ image: StoredImage) { cache.content.pin(image.digest) }
 
     func checkHold() throws(FatalError) {
+        guard case .success? = noted else { return }
         try storing { () throws(StorageError) in try cache.checkHold() }
     }
 
@@ -99,6 +100,7 @@ final class CacheRecorder: RunRecording {
     }
 
     func save(_ hosts: [HostState]) throws(FatalError) {
+        guard case .success? = noted else { return }
         try storing { () throws(StorageError) in try cache.hosts.save(hosts) }
     }
 

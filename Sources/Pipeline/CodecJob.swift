@@ -26,6 +26,8 @@ struct CodecJob: Sendable {
         /// The digest of the body of which variants are stored already: the same bytes are not decoded
         /// again for those whose files are whole.
         let known: Work.Known?
+        /// Positions of variants that are stored, of whatever body.
+        let stored: Set<Int>
         /// Where the body's gap is filled from, if it has one.
         let part: PartKey
     }

@@ -10,6 +10,7 @@ extension CodecStage {
     func process(
         _ download: CodecJob.Download, _ job: CodecJob, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> CodecCompletion {
+        let isContinued = download.body.gap > 0
         guard try complete(download) else { return job.ended(.partDamaged) }
         return try download.body.withUnsafeBytes { bytes throws(StorageError) in
             let digest = hasher.digest(of: bytes)
@@ -18,11 +19,11 @@ extension CodecStage {
                 kept = known.images.map { image in image.flatMap { whole($0, hasher: hasher) } }
                 if kept.allSatisfy({ $0 != nil }) { return job.ended(.unchanged) }
             }
-            let known = download.known?.images ?? []
             return try make(
                 job, of: bytes, digest: digest, originURL: download.originURL, kept: kept,
-                // A good copy is not given up for a body of which no such variant can be made.
-                needed: Set(known.indices.filter { known[$0] != nil }),
+                // A good copy is not given up for a body of which no such variant can be made, and what
+                // was put together of two parts is believed when all of it can.
+                needed: isContinued ? Set(job.variants.indices) : download.stored,
                 hasFramedBody: download.hasFramedBody, hasher: hasher)
         }
     }
@@ -126,12 +127,35 @@ extension CodecStage {
             remark: remarks.joined(separator: "; "))
     }
 
+    /// Makes all results of one decode, or where that takes more memory than there is, one by one.
     private func decoded(
         _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe]
     ) throws(CodecError) -> ProcessedEntry {
         let header = try Codecs.header(of: bytes, limits: limits)
-        let need = ImageProcessor.memoryNeed(
-            of: header, for: recipes, check: check, within: pixels.total.bytes)
+        if let processed = try decoded(bytes, header, recipes) { return processed }
+        guard recipes.count > 1 else {
+            throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
+        }
+        var joined: ProcessedEntry?
+        for recipe in recipes {
+            let next: ProcessedEntry
+            if let processed = try decoded(bytes, header, [recipe]) {
+                next = processed
+            } else {
+                let error = CodecError.tooMuchMemory(need(of: header, [recipe]), of: pixels.total)
+                next = ProcessedEntry(header: header, refusing: error)
+            }
+            joined = joined?.joined(with: next) ?? next
+        }
+        guard let joined else { return ProcessedEntry(header: header, results: []) }
+        return joined
+    }
+
+    /// Nil when that takes more memory than there is for all images.
+    private func decoded(
+        _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe]
+    ) throws(CodecError) -> ProcessedEntry? {
+        let need = need(of: header, recipes)
         let result = pixels.withReservation(of: need) {
             Result { () throws(CodecError) in
                 try ImageProcessor.process(
@@ -139,8 +163,12 @@ extension CodecStage {
                     memoryBytes: need, cancellation: cancellation)
             }
         }
-        guard let result else { throw .tooMuchMemory(need, of: pixels.total) }
-        return try result.get()
+        return try result?.get()
+    }
+
+    private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
+        ImageProcessor.memoryNeed(
+            of: header, for: recipes, check: check, within: pixels.total.bytes)
     }
 
     /// Puts a content file in place.

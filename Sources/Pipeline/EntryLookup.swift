@@ -327,6 +327,12 @@ private struct Worker {
             guard let failure else { continue }
             result.failedBefore.insert(number)
             guard !configuration.retriesFailed, failure.isBlocking(at: now) else { continue }
+            // It may be of a variant that cannot be made, while the others want to be kept fresh.
+            if case .stale = result.states[number], failure.reason == .unsupportedImage,
+                configuration.images.variants(of: batch.extras(of: batch.records[number])).count > 1
+            {
+                continue
+            }
             let record = batch.records[number]
             let url = batch.url(of: record)
             // A key that stands for another URL now has not failed yet, and a run that differs in what

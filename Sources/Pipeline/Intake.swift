@@ -21,14 +21,17 @@ struct Intake {
     }
 
     private let store: EntryStore
+    /// What entries ask for that say nothing else.
+    private let variants: VariantSet
     /// The keys of all entries that were not warm, by the entries' identifiers.
     private var seen: SeenKeys
     /// The resources of those that were.
     private var warm = ResourceSet()
     private var unusualWarm = UnusualWarmEntries()
 
-    init(store: EntryStore, random: some RandomNumberGenerator) {
+    init(store: EntryStore, variants: VariantSet, random: some RandomNumberGenerator) {
         self.store = store
+        self.variants = variants
         var random = random
         seen = SeenKeys(using: &random)
     }
@@ -37,7 +40,7 @@ struct Intake {
     mutating func arrival(of entry: RawEntry, _ state: EntryState) -> Arrival {
         // A run over a warm list has seen no other entries, and need not hash for them.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
-            guard entry.requestMark == store.requestMark(of: first) else {
+            guard entry.requestMark(beside: variants) == store.requestMark(of: first) else {
                 let (manifest, line) = store.origin(of: first)
                 return .conflicting(since: "\(manifest):\(line)")
             }
@@ -47,7 +50,8 @@ struct Intake {
             guard warm.insert(resource) else {
                 return warmDuplicate(entry, of: resource, expiresAt: expiresAt)
             }
-            if !entry.isUsual { unusualWarm.note(entry, of: resource) }
+            let mark = entry.requestMark(beside: variants)
+            if mark != 0 { unusualWarm.note(entry, mark, of: resource) }
             return .warm(resource: resource, expiresAt: expiresAt)
         }
         // What was fresh may be stale by the lifetime that another line gives it.
@@ -63,7 +67,7 @@ struct Intake {
         let identifier = seen.count - 1
         store.noteOrigin(
             identifier, manifest: entry.manifest, line: entry.record.line,
-            requestMark: entry.requestMark)
+            requestMark: entry.requestMark(beside: variants))
         return identifier
     }
 
@@ -71,7 +75,7 @@ struct Intake {
         _ entry: RawEntry, of resource: Int64, expiresAt: Timestamp?
     ) -> Arrival {
         let first = unusualWarm.entry(of: resource)
-        guard entry.requestMark == first?.requestMark ?? 0 else {
+        guard entry.requestMark(beside: variants) == first?.requestMark ?? 0 else {
             return .conflicting(since: first?.position ?? "an earlier line")
         }
         return .warmDuplicate(expiresAt: expiresAt)
@@ -89,10 +93,10 @@ struct UnusualWarmEntries {
     /// Beyond it, identifiers are not worth a table.
     private static let largestResource: Int64 = 1 << 32
 
-    mutating func note(_ entry: RawEntry, of resource: Int64) {
+    mutating func note(_ entry: RawEntry, _ mark: UInt32, of resource: Int64) {
         guard (0..<UnusualWarmEntries.largestResource).contains(resource) else { return }
         let index = Int(resource)
-        marks[index] = entry.requestMark
+        marks[index] = mark
         lines[index] = UInt32(clamping: entry.record.line)
         if manifests.last != entry.manifest { manifests.append(entry.manifest) }
         manifestIndices[index] = UInt16(clamping: manifests.count - 1)

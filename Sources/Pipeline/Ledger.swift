@@ -74,9 +74,11 @@ struct Ledger {
     }
 
     private mutating func note(_ stored: EntryEnd.Stored) {
+        // Several names may have the same bytes, which are one file.
+        var files: Set<ContentDigest> = []
         for case .made(let image) in stored.variants {
             counters.variantsMade += 1
-            counters.bytesStored += image.size.bytes
+            if files.insert(image.digest).inserted { counters.bytesStored += image.size.bytes }
         }
     }
 

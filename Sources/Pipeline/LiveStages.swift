@@ -154,7 +154,7 @@ private final class WriterThread: Committing {
 
     func enqueue(_ change: MetadataChange, token: Int?) { writer.enqueue(change, token: token) }
     var backlog: ByteCount { writer.backlog }
-    func hurry() { writer.finish() }
+    func hurry() { writer.hurry() }
 
     func finish() {
         writer.finish()

@@ -17,32 +17,29 @@ struct RawEntry {
     var url: String { text.string(record.url) }
     var key: String { text.string(record.key) }
 
-    /// Whether its key says all that is asked for.
-    var isUsual: Bool {
-        if let extras, !extras.headers.isEmpty || extras.changesVariants { return false }
-        return record.key == record.url || text[record.key].elementsEqual(text[record.url])
-    }
-
-    /// What tells its request from others of its key: 0 for a usual one, else a hash.
-    var requestMark: UInt32 {
-        if isUsual { return 0 }
+    /// What tells its request from others of its key: 0 for one that asks for what its key says and for
+    /// what the run does, else a hash.
+    func requestMark(beside usual: VariantSet) -> UInt32 {
+        if extras == nil, isKeyItsURL { return 0 }
+        var own: VariantSet?
+        if let extras, extras.changesVariants {
+            own = usual.applying(extras)
+            if own == usual { own = nil }
+        }
+        let headers = extras?.headers ?? []
+        if own == nil, headers.isEmpty, isKeyItsURL { return 0 }
         var hasher = Hasher()
         hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: text[record.url]))
-        let fields = (extras?.headers ?? []).map { ($0.name.lowercased(), $0.value) }
-        for (name, value) in fields.sorted(by: <) {
+        for (name, value) in headers.map({ ($0.name.lowercased(), $0.value) }).sorted(by: <) {
             hasher.combine(name)
             hasher.combine(value)
         }
-        hasher.combine(extras?.encoding)
-        hasher.combine(extras?.quality)
-        hasher.combine(extras?.variants?.rawValue)
+        hasher.combine(own)
         return UInt32(truncatingIfNeeded: hasher.finalize()) | 1
     }
 
-    /// The fields that may tell its request from that of another line.
-    var conflictingFields: String {
-        extras?.changesVariants == true
-            ? "header=, encode=, quality= or variants=" : "header="
+    private var isKeyItsURL: Bool {
+        record.key == record.url || text[record.key].elementsEqual(text[record.url])
     }
 
     func result(

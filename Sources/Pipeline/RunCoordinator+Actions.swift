@@ -112,12 +112,12 @@ extension RunCoordinator {
         let part = CodecJob.PartKey(key: entry.key, url: url)
         let input: CodecJob.Input
         switch (work, payload) {
-        case (.body(let known, let validation), .body(let body, let isFramed)):
+        case (.body(let known, stored: let stored, let validation), .body(let body, let isFramed)):
             input = .body(
                 CodecJob.Download(
                     body: body,
                     originURL: validation.location.finalURL ?? validation.location.url,
-                    hasFramedBody: isFramed, known: known, part: part))
+                    hasFramedBody: isFramed, known: known, stored: stored, part: part))
         case (.original(let image, let kept), _):
             input = .original(image, originURL: url, kept: kept)
         case (.refusal, .refusal(let refusal)):

@@ -79,7 +79,7 @@ extension RunCoordinator {
                     of: entry, .failed, reason: .invalidEntry,
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
-                        different URL or different \(entry.conflictingFields) fields
+                        different URL or different fields header=, encode=, quality= or variants=
                         """)
             }
         case .new:

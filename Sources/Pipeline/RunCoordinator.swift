@@ -44,7 +44,7 @@ package final class RunCoordinator {
         self.recorder = recorder
         store = EntryStore(
             capacity: settings.limits.queueCapacity, folder: settings.temporaryFolder)
-        intake = Intake(store: store, random: random)
+        intake = Intake(store: store, variants: settings.variants, random: random)
         dispatch = Dispatch(settings.limits, store: store, random: random)
         ledger = Ledger(observer: observer)
         self.stages = RunStages(stages)
@@ -185,7 +185,10 @@ package final class RunCoordinator {
 
     /// Cancels what runs: images that a worker has begun end soon, and are heard of then.
     private func cancelRunning() {
-        stages.cancelTransfers()
+        for identifier in stages.cancelTransfers() {
+            dispatch.withdrew(identifier, at: clock.now)
+            perform(store.update(identifier) { $0.cancel() }, for: identifier)
+        }
         for identifier in stages.cancelImages() {
             perform(store.update(identifier) { $0.cancel() }, for: identifier)
         }

@@ -32,7 +32,7 @@ extension RunSettings {
             result.variants = zip(variants, stored.variants).map { VariantResult($0, $1, outcome) }
         case .failed(let failed) where !failed.stored.variants.isEmpty:
             result.variants = zip(variants, failed.stored.variants).map {
-                VariantResult($0, $1, .downloaded)
+                VariantResult($0, $1, failed.blame == .ours ? .derived : .downloaded)
             }
         case .failed(let failed):
             let kept = machine.keptImages

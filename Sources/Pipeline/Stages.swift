@@ -163,7 +163,14 @@ struct RunStages {
 
     // MARK: Ends
 
-    func cancelTransfers() { transfers?.cancelAll() }
+    /// Cancels what is on the wire, which is heard of, and what would go out next.
+    ///
+    /// - Returns: the entries whose requests have not gone out.
+    mutating func cancelTransfers() -> [Int] {
+        transfers?.cancelAll()
+        defer { outgoing.requests = [] }
+        return outgoing.requests.map(\.id)
+    }
 
     /// Cancels images; those that a worker has begun are heard of.
     ///

@@ -45,8 +45,8 @@ enum VariantChoice {
         // Entries may have recipes of their own for `main`, so what the last run called so, over
         // whatever list, may be another variant of this image.
         if name == VariantName.main.text { return tagged ?? made }
-        // It may share the variant with a name that has left it.
-        return made ?? tagged ?? variants.first { $0.recipe == recipe }
+        // It may share the variant with a name that has left it; what it was before says less.
+        return made ?? variants.first { $0.recipe == recipe } ?? tagged
     }
 
     private func refusal(

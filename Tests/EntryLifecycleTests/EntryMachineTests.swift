@@ -291,7 +291,7 @@ import Testing
     @Test func attributesOfAFreshEntry() throws {
         var machine = EntryMachine(Sample.entry(.annotate(resource: 7)))
         let action = machine.annotate(
-            resource: 7, images: [Sample.image(1), nil], expiresAt: Sample.time)
+            resource: 7, images: [Sample.image(1), Sample.image(2)], expiresAt: Sample.time)
         #expect(action.word == "write 0")
         let result = machine.result(try #require(machine.committed().end))
         #expect(result.outcome == .fresh && result.start == nil && result.exchange == nil)

@@ -1,0 +1,113 @@
+import TestSupport
+import Testing
+
+/// Images of which one variant cannot be made, beside others that can.
+@Suite(.timeLimit(.minutes(15)))
+struct VariantFaultTests {
+    private static let fresh = ("Cache-Control", "max-age=3600")
+    private static let web = ["--variant", "web=jpeg,q=40"]
+    /// A JPEG has at most 65 500 pixels a side, a PNG more.
+    private static let wide = Fixtures.png(width: 66_000, height: 1)
+
+    private func run(
+        _ workspace: Workspace, _ lines: [String], _ options: [String]
+    ) async throws -> Workspace.Run {
+        try await workspace.finish(
+            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+    }
+
+    /// The failure of the last entry of a run is known to the next.
+    @Test func itIsNotDownloadedAgainByEachRun() async throws {
+        try await withOrigin { origin in
+            origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
+            let url = origin.url("/wide.png")
+            try await withWorkspace { workspace in
+                for outcome in ["failed", "blacklisted", "blacklisted"] {
+                    let run = try await run(workspace, [url], VariantFaultTests.web)
+                    #expect(run.report.entries.first?.outcome == outcome, "\(run.result)")
+                }
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// The others are kept fresh all the same.
+    @Test func theOthersAreNotLeftToExpire() async throws {
+        try await withOrigin { origin in
+            let stale = ("Cache-Control", "no-cache")
+            origin.serve("/wide.png", .picture(VariantFaultTests.wide, stale))
+            let url = origin.url("/wide.png")
+            try await withWorkspace { workspace in
+                for count in 1...3 {
+                    let run = try await run(workspace, [url], VariantFaultTests.web)
+                    let entry = try #require(run.report.entries.first)
+                    #expect(entry.outcome == "failed", "\(run.result)")
+                    #expect(entry.variants.first?.path != nil, "\(run.result)")
+                    #expect(origin.requests.count == count)
+                }
+            }
+        }
+    }
+
+    /// What both together would take is more than there is, and what each takes is not.
+    @Test func theyAreMadeOneByOneWhereMemoryIsShort() async throws {
+        try await withOrigin { origin in
+            let bytes = Fixtures.png(width: 900, height: 900, isNoise: true)
+            origin.serve("/large.png", .picture(bytes, VariantFaultTests.fresh))
+            let url = origin.url("/large.png")
+            var paths: [[String?]] = []
+            for memory in ["16MiB", "256MiB"] {
+                try await withWorkspace { workspace in
+                    let run = try await run(
+                        workspace, [url],
+                        VariantFaultTests.web + ["--keep-larger", "--memory", memory])
+                    let entry = try #require(run.report.entries.first)
+                    #expect(entry.outcome == "downloaded", "\(run.result)")
+                    paths.append(entry.variants.map(\.path))
+                }
+            }
+            #expect(paths.count == 2 && paths.first == paths.last)
+        }
+    }
+
+    /// Whatever is asked for anew.
+    @Test func aGoodCopyIsNotGivenUpForABodyThatMakesItImpossible() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .picture(Fixtures.png(seed: 1), VariantFaultTests.fresh),
+                .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, [url], VariantFaultTests.web)
+                let second = try await run(
+                    workspace, [url], VariantFaultTests.web + ["--refresh", "force"])
+                let entry = try #require(second.report.entries.first)
+                #expect(entry.outcome == "failed" && entry.path != nil, "\(second.result)")
+                #expect(entry.path == first.report.entries.first?.path)
+                #expect(entry.message?.hasSuffix("stays") == true, "\(second.result)")
+                for name in ["main", "web"] {
+                    let got = try await workspace.run("get", "--variant", name, url)
+                    #expect(got.status == 0, "\(got)")
+                }
+            }
+        }
+    }
+
+    /// A line that says what the run says anyway asks for the same.
+    @Test func linesThatComeToTheSameAreDuplicates() async throws {
+        try await withOrigin { origin in
+            let url = origin.serveImages(1)[0]
+            try await withWorkspace { workspace in
+                let lines = [
+                    url + " quality=85", url, url + " encode=same", url + " variants=main,web",
+                ]
+                let same = try await run(workspace, lines, VariantFaultTests.web)
+                #expect(same.summary["duplicate"] == 3, "\(same.result)")
+                let other = try await run(
+                    workspace, [url, url + " quality=20"], VariantFaultTests.web)
+                #expect(other.summary["failed"] == 1, "\(other.result)")
+                #expect(other.result.error.contains("quality="), "\(other.result)")
+            }
+        }
+    }
+}
