@@ -99,7 +99,7 @@ package final class PartialStore: Sendable {
     /// - Parameters:
     ///   - key: of the resource.
     ///   - url: that it would come from.
-    ///   - buffer: as large as ``part(key:url:)`` says.
+    ///   - buffer: as large as ``part(key:)`` says.
     /// - Returns: false without such a body, or when its file is damaged; the buffer may have been
     ///   written to.
     /// - Throws: when the database cannot be written; the body is still there then.
@@ -124,15 +124,6 @@ package final class PartialStore: Sendable {
             ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
         }
     }
-
-    /// What ``take(key:url:into:)`` would find; nil without a body of that key from that URL.
-    package func part(key: String, url: @autoclosure () -> String) throws(StorageError) -> Part? {
-        guard let found = try part(key: key), found.url == url() else { return nil }
-        return found.part
-    }
-
-    /// Whether there is a body of any key.
-    package func isEmpty() throws(StorageError) -> Bool { try current().isEmpty }
 
     /// Forgets what there is of a key, whose whole body has come.
     package func discard(key: String) throws(StorageError) {

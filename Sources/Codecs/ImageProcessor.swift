@@ -13,24 +13,20 @@ package struct ProcessedEntry: Sendable {
 }
 
 extension ProcessedEntry {
-    package init(header: ImageHeader, results: [Result<ProcessedImage, CodecError>]) {
-        self.init(
-            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
-            results: results)
-    }
-
     /// One result that was not tried.
     package init(header: ImageHeader, refusing error: CodecError) {
-        self.init(header: header, results: [.failure(error)])
+        self.init(
+            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
+            results: [.failure(error)])
     }
 
-    /// With the results of the same image that were made after these.
-    package func joined(with other: ProcessedEntry) -> ProcessedEntry {
-        ProcessedEntry(
-            header: header, isDecoded: isDecoded || other.isDecoded,
-            decodeDuration: decodeDuration + other.decodeDuration,
-            encodeDuration: encodeDuration + other.encodeDuration,
-            results: results + other.results)
+    /// Those of the same image that were made one after the other.
+    package init(header: ImageHeader, joining entries: [ProcessedEntry]) {
+        self.init(
+            header: header, isDecoded: entries.contains(where: \.isDecoded),
+            decodeDuration: entries.reduce(.zero) { $0 + $1.decodeDuration },
+            encodeDuration: entries.reduce(.zero) { $0 + $1.encodeDuration },
+            results: entries.flatMap(\.results))
     }
 }
 

@@ -11,8 +11,8 @@ protocol RunRecording: AnyObject {
     func begin(at time: Timestamp) throws(FatalError)
     /// What earlier runs have found out about hosts.
     func forEachHost(at now: Timestamp, _ body: (HostState) -> Void) throws(FatalError)
-    /// Whether a part of a body is kept of the key.
-    func hasPart(of key: String) throws(FatalError) -> Bool
+    /// The part of a body that is kept of a key; in memory since ``begin(at:)``. Nil without one.
+    func part(of key: String) throws(FatalError) -> PartialBody?
     func hasWholeFile(_ image: StoredImage) -> Bool
     /// Keeps a file from being removed until the change that names it is committed.
     func pin(_ image: StoredImage)
@@ -79,8 +79,12 @@ final class CacheRecorder: RunRecording {
         try storing { () throws(StorageError) in try cache.hosts.forEach(at: now, body) }
     }
 
-    func hasPart(of key: String) throws(FatalError) -> Bool {
-        try storing { () throws(StorageError) in try cache.partials.part(key: key) != nil }
+    func part(of key: String) throws(FatalError) -> PartialBody? {
+        let found = try storing { () throws(StorageError) in try cache.partials.part(key: key) }
+        return found.map { url, part in
+            PartialBody(
+                url: url, count: part.size.bytes, validator: part.validator, total: part.total)
+        }
     }
 
     func hasWholeFile(_ image: StoredImage) -> Bool { cache.directory.hasWholeFile(image) }

@@ -136,19 +136,13 @@ extension CodecStage {
         guard recipes.count > 1 else {
             throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
         }
-        var joined: ProcessedEntry?
-        for recipe in recipes {
-            let next: ProcessedEntry
-            if let processed = try decoded(bytes, header, [recipe]) {
-                next = processed
-            } else {
-                let error = CodecError.tooMuchMemory(need(of: header, [recipe]), of: pixels.total)
-                next = ProcessedEntry(header: header, refusing: error)
-            }
-            joined = joined?.joined(with: next) ?? next
+        let entries = try recipes.map { recipe throws(CodecError) in
+            try decoded(bytes, header, [recipe])
+                ?? ProcessedEntry(
+                    header: header,
+                    refusing: .tooMuchMemory(need(of: header, [recipe]), of: pixels.total))
         }
-        guard let joined else { return ProcessedEntry(header: header, results: []) }
-        return joined
+        return ProcessedEntry(header: header, joining: entries)
     }
 
     /// Nil when that takes more memory than there is for all images.

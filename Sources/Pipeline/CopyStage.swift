@@ -8,8 +8,9 @@ import URLParsing
 /// A look-up of what earlier runs have left of an entry.
 struct CopyRequest: Sendable {
     enum Subject: Sendable {
-        /// An entry that has its turn: its resource, if it has one.
-        case entry(resource: Int64?, VariantSet)
+        /// An entry that has its turn, with what is known of it already: its resource, if it has one,
+        /// and whether an earlier run left a failure of its key.
+        case entry(Findings, resource: Int64?, failedBefore: Bool, VariantSet)
         /// What is stored by now of a key whose first entry has ended.
         case stored(Recipe)
     }
@@ -90,11 +91,20 @@ final class CopyStage: Sendable {
         found.reserveCapacity(requests.count)
         for request in requests {
             switch request.subject {
-            case .entry(let resource, let variants):
-                found.append(
-                    CopyFindings(
-                        token: request.token,
-                        found: .entry(try findings(request, resource, variants, with: reader))))
+            case .entry(let known, let resource, let failedBefore, let variants):
+                var findings = known
+                if let resource, let copy = try reader.copies(of: [resource])[0] {
+                    findings.copy = StoredCopy(copy, variants, in: cache.directory)
+                }
+                if failedBefore {
+                    findings.formerFailure = try reader.failures(ofKeys: [request.key])[0].map {
+                        FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
+                    }
+                }
+                if let (host, cause) = request.trouble {
+                    findings.isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
+                }
+                found.append(CopyFindings(token: request.token, found: .entry(findings)))
             case .stored(let recipe):
                 let stored = try reader.stored(key: request.key, recipe: recipe)
                 found.append(
@@ -104,27 +114,6 @@ final class CopyStage: Sendable {
             }
         }
         return found
-    }
-
-    private func findings(
-        _ request: CopyRequest, _ resource: Int64?, _ variants: VariantSet,
-        with reader: CacheReader
-    ) throws(StorageError) -> Findings {
-        var findings = Findings.nothing
-        if let resource, let copy = try reader.copies(of: [resource])[0] {
-            findings.copy = StoredCopy(copy, variants, in: cache.directory)
-        }
-        if let (url, part) = try cache.partials.part(key: request.key) {
-            findings.part = PartialBody(
-                url: url, count: part.size.bytes, validator: part.validator, total: part.total)
-        }
-        findings.formerFailure = try reader.failures(ofKeys: [request.key])[0].map {
-            FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
-        }
-        if let (host, cause) = request.trouble {
-            findings.isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
-        }
-        return findings
     }
 }
 

@@ -21,11 +21,8 @@ struct RawEntry {
     /// what the run does, else a hash.
     func requestMark(beside usual: VariantSet) -> UInt32 {
         if extras == nil, isKeyItsURL { return 0 }
-        var own: VariantSet?
-        if let extras, extras.changesVariants {
-            own = usual.applying(extras)
-            if own == usual { own = nil }
-        }
+        let asked = usual.applying(extras)
+        let own = asked == usual ? nil : asked
         let headers = extras?.headers ?? []
         if own == nil, headers.isEmpty, isKeyItsURL { return 0 }
         var hasher = Hasher()

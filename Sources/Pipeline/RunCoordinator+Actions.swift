@@ -58,23 +58,20 @@ extension RunCoordinator {
         _ identifier: Int, trouble: (host: String, cause: HostPacing.Surrender)?
     ) {
         guard let machine = store[identifier] else { return }
-        guard trouble != nil || machine.needsLookup && mayBeFound(machine.entry) else {
-            return lookedUp(identifier, .nothing)
+        guard trouble != nil || machine.needsLookup else { return lookedUp(identifier, .nothing) }
+        let entry = machine.entry
+        var known = Findings.nothing
+        attempt { () throws(FatalError) in known.part = try recorder.part(of: entry.key) }
+        guard trouble != nil || entry.plan.resource != nil || entry.failedBefore else {
+            return lookedUp(identifier, known)
         }
         stages.find(
             CopyRequest(
-                token: identifier, key: machine.entry.key,
+                token: identifier, key: entry.key,
                 subject: .entry(
-                    resource: machine.entry.plan.resource,
-                    settings.variants(of: machine.entry.extras)),
+                    known, resource: entry.plan.resource, failedBefore: entry.failedBefore,
+                    settings.variants(of: entry.extras)),
                 trouble: trouble))
-    }
-
-    private func mayBeFound(_ entry: Entry) -> Bool {
-        if entry.plan.resource != nil || entry.failedBefore { return true }
-        var hasPart = false
-        attempt { () throws(FatalError) in hasPart = try recorder.hasPart(of: entry.key) }
-        return hasPart
     }
 
     func lookedUp(_ identifier: Int, _ findings: Findings) {

@@ -71,8 +71,7 @@ package struct ImageRules: Sendable {
 
     /// What an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {
-        guard let extras, extras.changesVariants else { return variants }
-        return variants.applying(extras)
+        variants.applying(extras)
     }
 }
 

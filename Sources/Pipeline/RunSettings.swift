@@ -18,8 +18,7 @@ struct RunSettings: Sendable {
 extension RunSettings {
     /// What an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {
-        guard let extras, extras.changesVariants else { return variants }
-        return variants.applying(extras)
+        variants.applying(extras)
     }
 
     /// What is reported of an entry that was dealt with.

@@ -85,7 +85,8 @@ extension VariantSet {
     /// The other variants stay as they are: what is called `web` is made the same way of every image.
     /// A quality is of no effect on a format that has none, as with the flag. An entry that picks none
     /// of the run's variants, which a manifest cannot say, asks for all of them.
-    package func applying(_ extras: EntryExtras) -> VariantSet {
+    package func applying(_ extras: EntryExtras?) -> VariantSet {
+        guard let extras, extras.changesVariants else { return self }
         var result = picking(extras.variants)
         guard var recipe = result.main else { return result }
         if let encoding = extras.encoding { recipe.encoding = encoding }

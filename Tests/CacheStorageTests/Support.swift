@@ -126,6 +126,14 @@ extension ImageRow {
     var recipe: Recipe { variants[0].variant.recipe }
 }
 
+extension PartialStore {
+    /// What ``take(key:url:into:)`` would find; nil without a body of that key from that URL.
+    func part(key: String, url: String) throws -> Part? {
+        guard let found = try part(key: key), found.url == url else { return nil }
+        return found.part
+    }
+}
+
 extension [RequestedVariant] {
     static func main(_ recipe: Recipe = Recipe()) -> [RequestedVariant] {
         [RequestedVariant(name: .main, recipe: recipe)]

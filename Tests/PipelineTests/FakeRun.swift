@@ -214,7 +214,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         switch request.subject {
         case .stored:
             found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)
-        case .entry(let resource, _):
+        case .entry(_, let resource, _, _):
             let copy = resource.map { resource in
                 StoredCopy(
                     resource: resource, url: request.key, responseURL: request.key,
@@ -346,7 +346,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
                 host: "http://host1", concurrency: 2, failuresInARow: 3, coolingUntil: nil,
                 updatedAt: now))
     }
-    func hasPart(of key: String) throws(FatalError) -> Bool { false }
+    func part(of key: String) throws(FatalError) -> PartialBody? { nil }
     func hasWholeFile(_ image: StoredImage) -> Bool { chance(95) }
     func pin(_ image: StoredImage) {}
     func checkHold() throws(FatalError) {}

@@ -84,9 +84,13 @@ struct SerializedConnectionTests {
         await #expect(processExitsWith: .failure) {
             nonisolated(unsafe) let connection = try Connection(
                 path: ":memory:", access: .readWrite)
-            let thread = Thread { try? connection.execute("SELECT 1") }
+            let isDone = DispatchSemaphore(value: 0)
+            let thread = Thread {
+                try? connection.execute("SELECT 1")
+                isDone.signal()
+            }
             thread.start()
-            while !thread.isFinished { usleep(1000) }
+            isDone.wait()
         }
     }
 }
