@@ -45,6 +45,8 @@ package struct Entry: Sendable {
     package let plan: Plan
     /// Whether an earlier run has left a failure of its key.
     package var failedBefore = false
+    /// Whether an earlier run has left anything of it.
+    package var wasKnownBefore: Bool { plan.resource != nil || failedBefore }
     /// The fields that few entries have, in a box, since the others wait in memory without them.
     private let box: ExtrasBox?
     package var extras: EntryExtras? { box?.extras }

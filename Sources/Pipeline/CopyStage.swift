@@ -8,11 +8,20 @@ import URLParsing
 /// A look-up of what earlier runs have left of an entry.
 struct CopyRequest: Sendable {
     enum Subject: Sendable {
-        /// An entry that has its turn, with what is known of it already: its resource, if it has one,
-        /// and whether an earlier run left a failure of its key.
-        case entry(Findings, resource: Int64?, failedBefore: Bool, VariantSet)
+        case entry(Entry)
         /// What is stored by now of a key whose first entry has ended.
         case stored(Recipe)
+    }
+
+    /// An entry of a manifest, and what is known of it already.
+    struct Entry: Sendable {
+        /// Nil where nothing is stored.
+        let resource: Int64?
+        /// Whether an earlier run left a failure of its key.
+        let failedBefore: Bool
+        let variants: VariantSet
+        /// Whether its turn is yet to come.
+        let isAhead: Bool
     }
 
     /// Comes back with the findings.
@@ -21,12 +30,15 @@ struct CopyRequest: Sendable {
     let subject: Subject
     /// A host that is given up, and why; nil where none is.
     var trouble: (host: String, cause: HostPacing.Surrender)?
+
+    fileprivate var entry: Entry? { if case .entry(let entry) = subject { entry } else { nil } }
 }
 
 /// What was found.
 struct CopyFindings: Sendable {
     enum Found: Sendable {
-        case entry(Findings)
+        /// Without the part of a body, which no look-up finds.
+        case entry(Findings, isAhead: Bool)
         /// Nil when nothing is stored.
         case stored((image: StoredImage, expiresAt: Timestamp)?)
     }
@@ -87,33 +99,39 @@ final class CopyStage: Sendable {
     private func find(
         _ requests: [CopyRequest], with reader: CacheReader
     ) throws(StorageError) -> [CopyFindings] {
-        var found: [CopyFindings] = []
-        found.reserveCapacity(requests.count)
-        for request in requests {
-            switch request.subject {
-            case .entry(let known, let resource, let failedBefore, let variants):
-                var findings = known
-                if let resource, let copy = try reader.copies(of: [resource])[0] {
-                    findings.copy = StoredCopy(copy, variants, in: cache.directory)
-                }
-                if failedBefore {
-                    findings.formerFailure = try reader.failures(ofKeys: [request.key])[0].map {
-                        FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
-                    }
-                }
-                if let (host, cause) = request.trouble {
-                    findings.isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
-                }
-                found.append(CopyFindings(token: request.token, found: .entry(findings)))
-            case .stored(let recipe):
-                let stored = try reader.stored(key: request.key, recipe: recipe)
-                found.append(
-                    CopyFindings(
-                        token: request.token,
-                        found: .stored(stored.map { ($0.image, $0.expiresAt) })))
+        // All copies by one reading of the database, and all failures by another.
+        let entries = requests.indices.compactMap { place in
+            requests[place].entry.map { (place: place, entry: $0) }
+        }
+        let stored = entries.filter { $0.entry.resource != nil }
+        let failed = entries.filter(\.entry.failedBefore)
+        var found = [Findings](repeating: .nothing, count: requests.count)
+        let copies = try reader.copies(of: stored.compactMap(\.entry.resource))
+        for ((place, entry), copy) in zip(stored, copies) {
+            found[place].copy = copy.map { StoredCopy($0, entry.variants, in: cache.directory) }
+        }
+        let failures = try reader.failures(ofKeys: failed.map { requests[$0.place].key })
+        for ((place, _), failure) in zip(failed, failures) {
+            found[place].formerFailure = failure.map {
+                FormerFailure(url: $0.url, reason: $0.reason, httpStatus: $0.httpStatus)
             }
         }
-        return found
+        return try requests.indices.map { place throws(StorageError) in
+            let request = requests[place]
+            if let (host, cause) = request.trouble {
+                found[place].isKnownTrouble = try reader.hostState(of: host)?.had(cause) == true
+            }
+            switch request.subject {
+            case .entry(let entry):
+                return CopyFindings(
+                    token: request.token, found: .entry(found[place], isAhead: entry.isAhead))
+            case .stored(let recipe):
+                let stored = try reader.stored(key: request.key, recipe: recipe)
+                return CopyFindings(
+                    token: request.token,
+                    found: .stored(stored.map { ($0.image, $0.expiresAt) }))
+            }
+        }
     }
 }
 

@@ -146,6 +146,12 @@ struct Dispatch {
     /// Whether nothing else of an entry's host runs or waits.
     func isAlone(_ identifier: Int) -> Bool { uses[identifier]?.isAlone == true }
 
+    /// Those that follow an entry at the host that it occupies, as far as they wait in memory; place 0 is the next one.
+    func upcoming(after identifier: Int, _ places: Range<Int>) -> [Int] {
+        guard let start = uses[identifier] else { return [] }
+        return scheduler.upcoming(at: start.host, places)
+    }
+
     /// Takes the entry whose variants are made next from a stored original; nil when none waits.
     mutating func nextDerivation(at now: Instant) throws(FatalError) -> Int? {
         guard let start = try spilling({ try derivations.popReady(at: now) }) else { return nil }

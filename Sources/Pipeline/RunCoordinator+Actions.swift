@@ -59,22 +59,59 @@ extension RunCoordinator {
     ) {
         guard let machine = store[identifier] else { return }
         guard trouble != nil || machine.needsLookup else { return lookedUp(identifier, .nothing) }
-        let entry = machine.entry
-        var known = Findings.nothing
-        attempt { () throws(FatalError) in known.part = try recorder.part(of: entry.key) }
-        guard trouble != nil || entry.plan.resource != nil || entry.failedBefore else {
-            return lookedUp(identifier, known)
+        guard trouble != nil || machine.entry.wasKnownBefore else {
+            return lookedUp(identifier, .nothing)
         }
-        stages.find(
-            CopyRequest(
-                token: identifier, key: entry.key,
-                subject: .entry(
-                    known, resource: entry.plan.resource, failedBefore: entry.failedBefore,
-                    settings.variants(of: entry.extras)),
-                trouble: trouble))
+        // An entry whose host is given up asks for more than was looked up ahead, and asks itself.
+        guard trouble == nil else {
+            return stages.find(lookup(of: identifier, machine.entry, trouble: trouble))
+        }
+        lookAhead(from: identifier)
+        switch stages.takeFound(identifier) {
+        case .found(let findings): lookedUp(identifier, findings)
+        case .awaited: break
+        case .unknown: stages.find(lookup(of: identifier, machine.entry))
+        }
     }
 
-    func lookedUp(_ identifier: Int, _ findings: Findings) {
+    /// Has the entries looked up that follow one at its host: the next window when half of the last one is used.
+    private func lookAhead(from identifier: Int) {
+        guard stages.hasRoomAhead else { return }
+        if stages.isAhead(identifier) {
+            let middle = LookAhead.window / 2
+            guard let next = dispatch.upcoming(after: identifier, middle..<middle + 1).first,
+                store[next]?.entry.wasKnownBefore == true, !stages.isAhead(next)
+            else { return }
+        }
+        for next in dispatch.upcoming(after: identifier, 0..<LookAhead.window) {
+            guard let machine = store[next], machine.isWaiting, machine.entry.wasKnownBefore else {
+                continue
+            }
+            stages.findAhead(next) { lookup(of: next, machine.entry, isAhead: true) }
+        }
+    }
+
+    private func lookup(
+        of identifier: Int, _ entry: Entry, isAhead: Bool = false,
+        trouble: (host: String, cause: HostPacing.Surrender)? = nil
+    ) -> CopyRequest {
+        CopyRequest(
+            token: identifier, key: entry.key,
+            subject: .entry(
+                CopyRequest.Entry(
+                    resource: entry.plan.resource, failedBefore: entry.failedBefore,
+                    variants: settings.variants(of: entry.extras), isAhead: isAhead)),
+            trouble: trouble)
+    }
+
+    /// Goes on with what is known of an entry by now.
+    func lookedUp(_ identifier: Int, _ found: Findings) {
+        var findings = found
+        if let machine = store[identifier], machine.needsLookup {
+            attempt { () throws(FatalError) in
+                findings.part = try recorder.part(of: machine.entry.key)
+            }
+        }
         let context = context
         let action = store.update(identifier) { $0.lookedUp(findings, in: context) }
         if store[identifier]?.isAsking != true { dispatch.withdrew(identifier, at: clock.now) }

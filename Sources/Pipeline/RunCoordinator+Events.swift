@@ -48,10 +48,17 @@ extension RunCoordinator {
     }
 
     func found(_ findings: CopyFindings) {
-        stages.noteFound()
         switch findings.found {
-        case .entry(let found): lookedUp(findings.token, found)
-        case .stored(let stored): finishDuplicate(findings.token, stored)
+        case .entry(let found, isAhead: true):
+            guard stages.noteFoundAhead(findings.token, found) else { return }
+            // It may have been cancelled since its turn came.
+            if store[findings.token]?.isLookingUp == true { lookedUp(findings.token, found) }
+        case .entry(let found, isAhead: false):
+            stages.noteFound()
+            lookedUp(findings.token, found)
+        case .stored(let stored):
+            stages.noteFound()
+            finishDuplicate(findings.token, stored)
         }
     }
 

@@ -73,6 +73,8 @@ struct RunStages {
     private(set) var processing = 0
     /// Look-ups whose findings have not come.
     private(set) var lookingUp = 0
+    /// Look-ups of entries whose turns are yet to come.
+    private var ahead = LookAhead()
 
     /// What one turn of the run's loop has to say to the threads goes out at its end: a wake-up costs
     /// more than a small file.
@@ -118,6 +120,19 @@ struct RunStages {
         lookingUp += 1
     }
 
+    /// Puts a look-up of an entry that waits for its turn with those that go out together, unless it is known.
+    mutating func findAhead(_ identifier: Int, _ request: () -> CopyRequest) {
+        if ahead.ask(identifier) { outgoing.lookups.append(request()) }
+    }
+
+    /// What was found ahead of an entry whose turn has come.
+    mutating func takeFound(_ identifier: Int) -> LookAhead.Arrival { ahead.take(identifier) }
+
+    /// Whether an entry was looked up ahead of its turn, or is about to be.
+    func isAhead(_ identifier: Int) -> Bool { ahead.knows(identifier) }
+
+    var hasRoomAhead: Bool { ahead.hasRoom }
+
     /// Sends the requests that have gathered.
     ///
     /// - Throws: when nothing can be asked for; none of them is answered then.
@@ -154,9 +169,16 @@ struct RunStages {
     }
 
     mutating func noteFound() { lookingUp -= 1 }
+    /// - Returns: whether the entry has its turn and waits for the findings.
+    mutating func noteFoundAhead(_ identifier: Int, _ findings: Findings) -> Bool {
+        ahead.arrived(identifier, findings)
+    }
     mutating func noteProcessed() { processing -= 1 }
     /// The look-ups that are out are not answered any more.
-    mutating func noteLookupsLost() { lookingUp = 0 }
+    mutating func noteLookupsLost() {
+        lookingUp = 0
+        ahead = LookAhead()
+    }
 
     /// Lets the writer commit what it has, when nothing else is waited for.
     func hurry() { storing?.writer.hurry() }

@@ -208,6 +208,14 @@ package struct Scheduler {
 
     package var hasGivenUp: Bool { !givenUp.isEmpty }
 
+    /// The entries that have their turn next at the host of a start, as long as nothing better comes for it: of its
+    /// first queue those that wait in memory at these places, 0 for the next one.
+    package func upcoming(at use: HostUse, _ places: Range<Int>) -> [Int] {
+        guard let host = hosts.activePlace(of: use.host), let queue = hosts[host].queues.first
+        else { return [] }
+        return queue.memory.dropFirst(places.lowerBound).prefix(places.count).map(\.entry)
+    }
+
     /// The earliest time at which something may become ready that is not now, unless something
     /// finishes before; nil when nothing waits for a time.
     package var nextWakeTime: Instant? {

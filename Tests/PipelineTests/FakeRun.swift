@@ -41,6 +41,8 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
 
     private(set) var results: [EntryResult] = []
     private(set) var isClosed = false
+    /// By wake-up of the thread that looks entries up, those that it was asked for.
+    private(set) var lookups: [[Int]] = []
     /// Keys whose images are committed.
     private(set) var committed: Set<String> = []
     let entries: Int
@@ -214,8 +216,8 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         switch request.subject {
         case .stored:
             found = .stored(chance(50) ? (FakeRun.image, wallTime) : nil)
-        case .entry(_, let resource, _, _):
-            let copy = resource.map { resource in
+        case .entry(let entry):
+            let copy = entry.resource.map { resource in
                 StoredCopy(
                     resource: resource, url: request.key, responseURL: request.key,
                     permanentTarget: nil, response: StoredResponse(entityTag: "\"e\""),
@@ -223,7 +225,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
                     kept: [chance(60) ? .init(image: FakeRun.image, isNamed: true) : nil],
                     original: chance(50) ? FakeRun.image : nil, isOriginalWhole: chance(80))
             }
-            found = .entry(Findings(copy: copy))
+            found = .entry(Findings(copy: copy), isAhead: entry.isAhead)
         }
         return CopyFindings(token: request.token, found: found)
     }
@@ -333,7 +335,14 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     private final class Copies: CopyFinding {
         private let run: FakeRun
         init(run: FakeRun) { self.run = run }
-        func find(_ requests: [CopyRequest]) { run.pending += requests.map { .lookup($0) } }
+        func find(_ requests: [CopyRequest]) {
+            run.lookups.append(
+                requests.compactMap { request in
+                    guard case .entry = request.subject else { return nil }
+                    return request.token
+                })
+            run.pending += requests.map { .lookup($0) }
+        }
         func finish() {}
     }
 

@@ -42,4 +42,16 @@ struct RunCoordinatorTests {
             #expect(statuses.contains(2), "\(statuses)")
         }
     }
+
+    /// Entries that wait in memory are looked up once each, ahead of their turns.
+    @Test(arguments: 0..<20 as Range<UInt64>)
+    func entriesAreLookedUpManyAtATime(seed: UInt64) {
+        let fake = FakeRun(seed: seed, fault: .none, entries: 3000)
+        _ = fake.run(
+            order: seed % 2 == 0 ? .fifo : .lifo, queueCapacity: 10_000, folder: Self.folder)
+        let tokens = fake.lookups.flatMap(\.self)
+        #expect(tokens.count > 500)
+        #expect(Set(tokens).count == tokens.count)
+        #expect(fake.lookups.count(where: { !$0.isEmpty }) * 3 < tokens.count)
+    }
 }
