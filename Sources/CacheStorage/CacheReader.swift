@@ -216,7 +216,8 @@ package final class CacheReader {
     /// All that is known of resources; nil for those that are gone.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
         try database.read("looking up resources") { database in
-            try resources.map { try CachedCopy.fetch($0, in: database) }
+            let statements = try CopyStatements(database)
+            return try resources.map { try statements.copy(of: $0) }
         }
     }
 
@@ -282,42 +283,57 @@ package struct CachedCopy: Sendable {
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     package let sourceFormat: String
-    /// By the canonical text of their recipe.
-    package let images: [String: StoredImage]
+    /// Few, and each with the canonical text of its recipe.
+    package let images: [(recipe: String, image: StoredImage)]
 
-    package subscript(recipe: Recipe) -> StoredImage? { images[recipe.canonicalText] }
-
-    /// The variant of a recipe, or one that another recipe made with the same bytes; nil without any.
-    package func image(asBy recipe: Recipe) -> StoredImage? {
-        if let image = self[recipe] { return image }
-        let effective = Recipe.effectiveText(of: recipe.canonicalText, forSource: sourceFormat)
-        return images.first {
-            Recipe.effectiveText(of: $0.key, forSource: sourceFormat) == effective
-        }?.value
+    /// The image of a recipe by its canonical text.
+    package subscript(recipe: String) -> StoredImage? {
+        images.first { $0.recipe == recipe }?.image
     }
 
-    fileprivate static func fetch(_ resource: Int64, in database: Connection) throws -> CachedCopy?
-    {
+    /// The variant of a recipe, by its canonical text, or one that another recipe made with the same bytes; nil
+    /// without any.
+    package func image(asBy recipe: String) -> StoredImage? {
+        if let image = self[recipe] { return image }
+        let effective = Recipe.effectiveText(of: recipe, forSource: sourceFormat)
+        return images.first {
+            Recipe.effectiveText(of: $0.recipe, forSource: sourceFormat) == effective
+        }?.image
+    }
+}
+
+/// What reads the copies of resources, prepared once for many.
+private struct CopyStatements: ~Copyable {
+    private let variants: Statement
+    private let resource: Statement
+
+    init(_ database: Connection) throws {
         let variants = try Statement(
             database,
             sql: """
                 SELECT sha256, format, width, height, bytes, recipe FROM variant
                 WHERE resource_id = ?
-                """
-        ).all(.integer(resource)) { (recipe: try $0.text(5), image: try $0.storedImage(from: 0)) }
-        var images: [String: StoredImage] = [:]
-        for (recipe, image) in variants { images[recipe] = image }
-        return try Statement(
+                """)
+        let resource = try Statement(
             database,
             sql: """
                 SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
                     fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
                     source_format, content_type
                 FROM resource WHERE id = ?
-                """
-        ).first(.integer(resource)) { row in
+                """)
+        self.variants = variants
+        self.resource = resource
+    }
+
+    func copy(of identifier: Int64) throws -> CachedCopy? {
+        let images = try variants.all(.integer(identifier)) { row in
+            let recipe = try row.text(5)
+            return try row.storedImage(from: 0).map { (recipe: recipe, image: $0) }
+        }.compactMap(\.self)
+        return try resource.first(.integer(identifier)) { row in
             CachedCopy(
-                resourceID: resource, responseURL: try row.text(9), url: try row.text(10),
+                resourceID: identifier, responseURL: try row.text(9), url: try row.text(10),
                 permanentURL: try row.optionalText(11),
                 response: StoredResponse(
                     entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),

@@ -110,7 +110,7 @@ struct MetadataStatements: ~Copyable {
         if previous == nil {
             for variant in variants {
                 let use = VariantUses.Row(
-                    recipe: variant.variant.recipe.canonicalText,
+                    recipe: variant.variant.recipeText,
                     name: try nameRow(of: variant.variant, in: database), isSuperseded: false)
                 try putFreshness(
                     use, key: row.key, resource: resource, freshness, in: database)
@@ -152,7 +152,7 @@ struct MetadataStatements: ~Copyable {
     private mutating func putVariant(
         _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Connection
     ) throws -> [StoredImage] {
-        let (image, recipe) = (row.image, row.variant.recipe)
+        let (image, recipe) = (row.image, row.variant.recipeText)
         var replaced: [StoredImage] = []
         // These stay as they are, in ``freshness``, too, until the variant is used.
         var isSuperseded: Int64 = 0
@@ -164,7 +164,7 @@ struct MetadataStatements: ~Copyable {
                     DELETE FROM variant WHERE resource_id = ? AND recipe = ?
                     RETURNING sha256, format, width, height, bytes, superseded, name
                     """
-            ).all(.integer(resource), .text(recipe.canonicalText)) { row in
+            ).all(.integer(resource), .text(recipe)) { row in
                 isSuperseded = try row.integer(5)
                 name = try row.integer(6)
                 return try row.storedImage(from: 0)
@@ -178,7 +178,7 @@ struct MetadataStatements: ~Copyable {
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10)
                 """
         ).execute(
-            .integer(resource), .text(recipe.canonicalText), .digest(image.digest),
+            .integer(resource), .text(recipe), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
             .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded),
             .integer(name))
@@ -265,7 +265,7 @@ struct MetadataStatements: ~Copyable {
             used.append(
                 VariantUses.Used(
                     name: try nameRow(of: variant, in: database),
-                    recipe: variant.recipe.canonicalText))
+                    recipe: variant.recipeText))
         }
         let changed = uses.use(used)
         guard !changed.isEmpty else { return }

@@ -120,7 +120,10 @@ package final class PartialStore: Sendable {
 
     /// The body that there is of a key, and the URL that it came from; nil without one.
     package func part(key: String) throws(StorageError) -> (url: String, part: Part)? {
-        try current()[key].map {
+        let known = try current()
+        // Mostly there is none, and a look into an empty dictionary hashes the key all the same.
+        guard !known.isEmpty else { return nil }
+        return known[key].map {
             ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
         }
     }

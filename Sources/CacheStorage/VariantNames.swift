@@ -16,7 +16,7 @@ enum VariantNames {
                 """)
         for variant in variants {
             try statement.execute(
-                .text(variant.name.text), .text(variant.recipe.canonicalText))
+                .text(variant.name.text), .text(variant.recipeText))
         }
     }
 
@@ -78,6 +78,12 @@ struct VariantUses {
     ///
     /// - Returns: the rows that have changed.
     mutating func use(_ used: [Used]) -> [Row] {
+        // Nearly every resource of nearly every run.
+        if rows.count == 1, used.count == 1, !rows[0].isSuperseded,
+            rows[0].recipe == used[0].recipe, rows[0].name == used[0].name
+        {
+            return []
+        }
         let stored = Set(rows.map(\.recipe))
         let recipes = Dictionary(
             used.filter { stored.contains($0.recipe) }.map { ($0.name, $0.recipe) }

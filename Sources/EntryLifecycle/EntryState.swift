@@ -73,7 +73,8 @@ package struct Journey: Sendable {
     /// What is stored of the entry. Looked up once, and again after the entry has waited in a file.
     package enum Lookup: Sendable {
         case due
-        case done(Findings)
+        /// Boxed, since a journey is handed on at every step and this is most of it.
+        indirect case done(Findings)
     }
 
     package internal(set) var route: Route

@@ -98,12 +98,19 @@ private struct DateScanner {
     private let bytes: [UInt8]
     private var position = 0
 
+    private static let zone = Array("gmt".utf8)
     private static let dayNames = [
         "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
     ].map { Array($0.utf8) }
-    private static let monthNames = [
+    private static let days = dayNames.map { word($0[0..<3]) }
+    private static let months = [
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ].map { Array($0.utf8) }
+    ].map { word(Array($0.utf8)[0..<3]) }
+
+    /// Three letters in lower case as one number, so that a name is found without a loop for each letter.
+    private static func word(_ letters: ArraySlice<UInt8>) -> UInt32 {
+        letters.reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
+    }
 
     init(_ text: some StringProtocol) {
         // Faster than an array of the view itself.
@@ -123,22 +130,27 @@ private struct DateScanner {
     /// Takes the zone, the only one that there is.
     mutating func takeZone() -> Bool {
         let letters = takeLetters()
-        return letters.count == 3 && isEqual(letters, Array("gmt".utf8))
+        return letters.count == 3 && isEqual(letters, DateScanner.zone)
     }
 
     /// Takes the name of a day, of which three letters are enough.
     mutating func takeDayName() -> Bool {
         let letters = takeLetters()
-        return DateScanner.dayNames.contains {
-            (letters.count == 3 || letters.count == $0.count) && isEqual(letters, $0)
-        }
+        guard letters.count >= 3,
+            let day = DateScanner.days.firstIndex(
+                of: DateScanner.word(bytes[letters.prefix(3)]))
+        else { return false }
+        let name = DateScanner.dayNames[day]
+        return letters.count == 3 || letters.count == name.count && isEqual(letters, name)
     }
 
     /// The month from 1 to 12 of its three-letter name.
     mutating func takeMonth() -> Int64? {
         let letters = takeLetters()
         guard letters.count == 3 else { return nil }
-        return DateScanner.monthNames.firstIndex { isEqual(letters, $0) }.map { Int64($0) + 1 }
+        return DateScanner.months.firstIndex(of: DateScanner.word(bytes[letters])).map {
+            Int64($0) + 1
+        }
     }
 
     /// A number of exactly so many digits.

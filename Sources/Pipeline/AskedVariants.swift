@@ -38,7 +38,7 @@ struct AskedVariants {
         var fingerprints: [RecipeFingerprint] = []
         for variant in variants {
             fingerprints.append(
-                RecipeFingerprint(variant.recipe.canonicalText, hasher: hasher))
+                RecipeFingerprint(variant.recipeText, hasher: hasher))
         }
         return fingerprints
     }

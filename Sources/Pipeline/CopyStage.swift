@@ -147,18 +147,20 @@ extension HostState {
 }
 
 extension StoredCopy {
+    private static let originalText = Recipe(encoding: .original).canonicalText
+
     fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
-        let original = copy[Recipe(encoding: .original)]
+        let original = copy[StoredCopy.originalText]
         self.init(
             resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
             permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
             response: copy.response, fetchedAt: copy.fetchedAt, expiresAt: copy.expiresAt,
             sourceDigest: copy.sourceDigest,
             kept: variants.map { variant in
-                guard let image = copy.image(asBy: variant.recipe),
+                guard let image = copy.image(asBy: variant.recipeText),
                     directory.hasWholeFile(image)
                 else { return nil }
-                return Kept(image: image, isNamed: copy[variant.recipe] == image)
+                return Kept(image: image, isNamed: copy[variant.recipeText] == image)
             }, original: original,
             isOriginalWhole: original.map(directory.hasWholeFile) ?? false)
     }

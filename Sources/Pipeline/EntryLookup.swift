@@ -361,7 +361,7 @@ private struct Worker {
         var numbers: [Int] = []
         var resources: [Int64] = []
         for (number, state) in result.states.enumerated() {
-            guard case .fresh(let resource, _, _) = state else { continue }
+            guard let resource = state.resourceOfReportedImages else { continue }
             guard !asked.isOwn(number) else {
                 result.ownImages[number] = try asked.variants(of: number).map {
                     variant throws(StorageError) in

@@ -30,6 +30,16 @@ enum EntryState {
         case .invalid, .missing: nil
         }
     }
+
+    /// Of entries that may be reported without another look-up, what is stored: those that are fresh, and those that
+    /// are left out for a variant that is not there.
+    var resourceOfReportedImages: Int64? {
+        switch self {
+        case .fresh(let resource, _, _), .incomplete(let resource, _): resource
+        case .blocked(_, let resource): resource
+        case .invalid, .stale, .derivable, .missing: nil
+        }
+    }
 }
 
 /// A batch of entries with what the cache says of each.
@@ -37,8 +47,8 @@ struct LookedUpBatch: Sendable {
     let batch: EntryBatch
     let fingerprints: [KeyFingerprint]
     var states: [EntryState]
-    /// The images of fresh entries, those of the run's variants one after the other for each record;
-    /// empty when nobody wants to hear of them.
+    /// The images of entries that may be reported as they are, those of the run's variants one after the other for each
+    /// record; empty when nobody wants to hear of them.
     var images: [StoredImage?] = []
     /// How many these are for each record.
     var imagesEach = 1
@@ -55,7 +65,7 @@ struct LookedUpBatch: Sendable {
     /// Whether a reader has written what is reported of a record.
     func hasLine(_ number: Int) -> Bool { lines?.has(number) == true }
 
-    /// By position of the variant that a fresh entry asks for; empty when nobody wants to hear of them.
+    /// By position of the variant that an entry asks for; empty when nobody wants to hear of them.
     func images(of number: Int) -> [StoredImage?] {
         if let own = ownImages[number] { return own }
         guard !images.isEmpty else { return [] }

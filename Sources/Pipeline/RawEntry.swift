@@ -11,7 +11,8 @@ struct RawEntry {
     let fingerprint: KeyFingerprint
     let extras: EntryExtras?
     let text: UnsafeRawBufferPointer
-    /// What is stored, for a fresh entry that somebody wants to hear of, by position of the variant.
+    /// What is stored, by position of the variant, of an entry that somebody wants to hear of without its being dealt
+    /// with.
     var images: [StoredImage?] = []
 
     var url: String { text.string(record.url) }

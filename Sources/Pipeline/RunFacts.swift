@@ -77,13 +77,13 @@ struct RunFacts: Sendable {
 
     /// All that is made, by whatever name.
     private static func recipes(_ variants: VariantSet) -> String {
-        variants.map(\.recipe.canonicalText).sorted().joined(separator: ",")
+        variants.map(\.recipeText).sorted().joined(separator: ",")
     }
 
     /// The same without qualities.
     private static func methods(_ variants: VariantSet) -> String {
         variants.map { variant in
-            variant.recipe.canonicalText.split(separator: ";")
+            variant.recipeText.split(separator: ";")
                 .filter { !$0.hasPrefix("q=") }.joined(separator: ";")
         }.sorted().joined(separator: ",")
     }

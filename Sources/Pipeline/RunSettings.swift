@@ -66,8 +66,10 @@ extension RunSettings {
             outcome, reason: reason, message: message, expiresAt: expiresAt)
         let variants = variants(of: entry.extras)
         if reportsVariants(variants) {
-            result.variants = variants.map {
-                VariantResult($0, outcome: outcome, reason: reason)
+            result.variants = variants.enumerated().map { position, variant in
+                VariantResult(
+                    variant, outcome: outcome, reason: reason,
+                    stored: position < entry.images.count ? entry.images[position] : nil)
             }
         }
         return result

@@ -1,11 +1,14 @@
 /// A variant that a run, or an entry of it, asks for.
 package struct RequestedVariant: Hashable, Sendable {
     package let name: VariantName
-    package var recipe: Recipe
+    package var recipe: Recipe { didSet { recipeText = recipe.canonicalText } }
+    /// The canonical text of the recipe, made once: every entry is looked up and stored by it.
+    package private(set) var recipeText: String
 
     package init(name: VariantName, recipe: Recipe) {
         self.name = name
         self.recipe = recipe
+        recipeText = recipe.canonicalText
     }
 }
 

@@ -159,7 +159,7 @@ extension JSONObjectWriter {
         for result in variants {
             beginObject()
             string("name", result.variant.name.text)
-            string("recipe", result.variant.recipe.canonicalText)
+            string("recipe", result.variant.recipeText)
             string("outcome", result.outcome.rawValue)
             string("reason", result.reason?.rawValue)
             string("format", result.stored?.format.rawValue)

@@ -16,15 +16,22 @@ struct VariantFaultTests {
             workspace.prefetchCommand(lines, options).run(), entries: lines.count)
     }
 
-    /// The failure of the last entry of a run is known to the next.
+    /// The failure of the last entry of a run is known to the next, and what was stored is named in all of them.
     @Test func itIsNotDownloadedAgainByEachRun() async throws {
         try await withOrigin { origin in
             origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
             let url = origin.url("/wide.png")
             try await withWorkspace { workspace in
-                for outcome in ["failed", "blacklisted", "blacklisted"] {
-                    let run = try await run(workspace, [url], VariantFaultTests.web)
-                    #expect(run.report.entries.first?.outcome == outcome, "\(run.result)")
+                for (outcome, options) in [
+                    ("failed", []), ("blacklisted", []), ("blacklisted", []),
+                    ("excluded", ["--offline"]),
+                ] {
+                    let run = try await run(workspace, [url], VariantFaultTests.web + options)
+                    let entry = try #require(run.report.entries.first)
+                    #expect(entry.outcome == outcome, "\(run.result)")
+                    #expect(entry.path != nil, "\(run.result)")
+                    #expect(
+                        entry.variants.map { $0.path != nil } == [true, false], "\(run.result)")
                 }
                 #expect(origin.requests.count == 1)
             }
