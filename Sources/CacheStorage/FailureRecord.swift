@@ -116,6 +116,27 @@ package struct FailureRecord: Sendable {
             .init(attempts), .text(kind.rawValue), .init(lastFailedAt), .integer(run),
             .init(conditions))
     }
+
+    /// Notes a failure that does not count. A row that says the same stays as it is, with its block; any
+    /// other gives way.
+    func noteHarmless(in database: Connection) throws {
+        let statement = try Statement(
+            database,
+            sql: """
+                INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
+                    attempts, class, runs_in_a_row, first_failed_at, last_failed_at, conditions)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
+                ON CONFLICT (key) DO UPDATE SET url = ?2, host = ?3, reason = ?4,
+                    http_status = ?5, curl_code = ?6, message = ?7, attempts = ?8, class = ?9,
+                    runs_in_a_row = 0, first_failed_at = ?10, last_failed_at = ?10,
+                    blocked_until = NULL, run_id = NULL, conditions = ?11, former = NULL
+                WHERE url <> ?2 OR reason <> ?4
+                """)
+        try statement.execute(
+            .text(key), .text(url), .text(host), .text(reason.rawValue),
+            .init(httpStatus.map(Int64.init)), .init(curlCode.map(Int64.init)), .text(message),
+            .init(attempts), .text(kind.rawValue), .init(lastFailedAt), .init(conditions))
+    }
 }
 
 extension FailureLog {

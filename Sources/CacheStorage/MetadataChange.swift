@@ -6,8 +6,10 @@ package enum MetadataChange: Sendable {
     case image(ImageRow)
     /// Something new is known of a resource whose body stays.
     case resource(ResourceChange)
-    /// An entry failed in a way that is remembered.
+    /// An entry failed in a way that is remembered, and which blocks by the rules of the run's end.
     case failure(FailureRecord)
+    /// An entry failed in a way that the next run knows by, and which never blocks.
+    case harmlessFailure(FailureRecord)
     /// A content file is gone or damaged: no variant may name it any more, whosever it is, and what
     /// is left of it goes.
     case lost(StoredImage)
@@ -37,16 +39,20 @@ package struct ImageRow: Sendable {
     /// Those that could be made, at least one, with different names.
     package var variants: [VariantRow]
     package var attributes: [EntryAttribute]
+    /// Whether something that was asked for could not be made: a failure of the key stays, which the
+    /// next one is counted by.
+    package var isIncomplete: Bool
 
     package init(
         key: String, validation: ResourceValidation, source: SourceImage, variants: [VariantRow],
-        attributes: [EntryAttribute] = []
+        attributes: [EntryAttribute] = [], isIncomplete: Bool = false
     ) {
         self.key = key
         self.validation = validation
         self.source = source
         self.variants = variants
         self.attributes = attributes
+        self.isIncomplete = isIncomplete
     }
 }
 
@@ -63,11 +69,13 @@ package struct ResourceChange: Sendable {
     package var variants: [VariantRow]
     /// Added to those that the resource has, or put in their place where the name is the same.
     package var attributes: [EntryAttribute]
+    /// As in ``ImageRow``.
+    package var isIncomplete: Bool
 
     package init(
         resourceID: Int64, key: String, used: [RequestedVariant],
         validation: ResourceValidation? = nil, variants: [VariantRow] = [],
-        attributes: [EntryAttribute] = []
+        attributes: [EntryAttribute] = [], isIncomplete: Bool = false
     ) {
         self.resourceID = resourceID
         self.key = key
@@ -75,5 +83,6 @@ package struct ResourceChange: Sendable {
         self.validation = validation
         self.variants = variants
         self.attributes = attributes
+        self.isIncomplete = isIncomplete
     }
 }

@@ -39,6 +39,10 @@ struct MetadataStatements: ~Copyable {
             try record.note(in: database, run: run)
             hasFailures = true
             return []
+        case .harmlessFailure(let record):
+            try record.noteHarmless(in: database)
+            hasFailures = true
+            return []
         case .lost(let image):
             try forget(image, in: database)
             return [image]
@@ -120,7 +124,7 @@ struct MetadataStatements: ~Copyable {
             try use(row.variants.map(\.variant), of: resource, in: database)
         }
         try put(row.attributes, resource: resource, in: database)
-        try removeFailure(key: row.key, in: database)
+        if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
         return replaced.filter { !row.variants.name($0) }
     }
 
@@ -234,8 +238,9 @@ struct MetadataStatements: ~Copyable {
                     validatedAt: validation.validatedAt.milliseconds,
                     expiresAt: validation.expiresAt.milliseconds, vary: response.vary),
                 in: database)
-            try removeFailure(key: change.key, in: database)
+            if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
         } else if !change.variants.isEmpty {
+            if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
             let freshness = try Statement(
                 database, sql: "SELECT validated_at, expires_at, vary FROM resource WHERE id = ?"
             ).first(.integer(change.resourceID)) {

@@ -251,7 +251,7 @@ extension MetadataChange {
         switch self {
         case .image(let row): row.variants.map(\.image)
         case .resource(let change): change.variants.map(\.image)
-        case .failure, .lost, .used: []
+        case .failure, .harmlessFailure, .lost, .used: []
         }
     }
 
@@ -273,7 +273,7 @@ extension MetadataChange {
                 [change.key, change.validation?.location.url]
                 + (change.validation?.response.texts ?? [])
             attributes = change.attributes
-        case .failure(let record):
+        case .failure(let record), .harmlessFailure(let record):
             texts = [record.key, record.url, record.message]
         case .lost:
             texts = []

@@ -97,3 +97,23 @@ package enum EntryEnd: Sendable {
         package var stored = Stored.nothing
     }
 }
+
+extension EntryEnd.Failed {
+    /// What the next runs are told of it.
+    package enum Memory: Hashable, Sendable {
+        case none
+        /// It is known, and blocks nothing.
+        case known
+        /// It is known, and may block.
+        case counted
+    }
+
+    package var memory: Memory {
+        switch blame {
+        case .origin: .counted
+        // A format that cannot hold the image will not hold it tomorrow; limits may be wider by then.
+        case .ours: failure.reason == .unsupportedImage ? .known : .none
+        case .hostGivenUp: .none
+        }
+    }
+}

@@ -185,6 +185,14 @@ package struct EntryMachine: Sendable {
         }
     }
 
+    /// Whether the entry fails with what is being written, in a way that the next runs are told of.
+    package var isCommittingFailure: Bool {
+        guard case .committing(_, _, let committing) = state,
+            case .failed(let failure, let blame) = committing.outcome
+        else { return false }
+        return EntryEnd.Failed(failure: failure, blame: blame).memory != .none
+    }
+
     /// Ends it. What has happened on its way stays readable until it is forgotten.
     mutating func finish(_ end: EntryEnd) -> EntryAction {
         if case .ended = state { preconditionFailure("an entry has one outcome") }

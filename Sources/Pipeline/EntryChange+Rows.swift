@@ -5,9 +5,11 @@ import PrefetchModel
 extension MetadataChange {
     /// The rows that a change of an entry, which asks for these variants, comes to.
     init(
-        _ change: EntryChange, of entry: Entry, _ variants: VariantSet, at now: Timestamp
+        _ change: EntryChange, of machine: EntryMachine, _ variants: VariantSet, at now: Timestamp
     ) {
+        let entry = machine.entry
         let attributes = entry.extras?.attributes ?? []
+        let isIncomplete = machine.isCommittingFailure
         func rows(_ changes: [VariantChange]) -> [VariantRow] {
             changes.map { VariantRow(variants[$0.position], image: $0.image, createdAt: now) }
         }
@@ -16,12 +18,14 @@ extension MetadataChange {
             self = .image(
                 ImageRow(
                     key: entry.key, validation: validation, source: source,
-                    variants: rows(changes), attributes: attributes))
+                    variants: rows(changes), attributes: attributes,
+                    isIncomplete: isIncomplete))
         case .resource(let resource, let validation, let changes):
             self = .resource(
                 ResourceChange(
                     resourceID: resource, key: entry.key, used: Array(variants),
-                    validation: validation, variants: rows(changes), attributes: attributes))
+                    validation: validation, variants: rows(changes), attributes: attributes,
+                    isIncomplete: isIncomplete))
         }
     }
 }

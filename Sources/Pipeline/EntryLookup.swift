@@ -318,7 +318,7 @@ private struct Worker {
     ) throws(StorageError) {
         guard hasFailures, !configuration.lifetimes.isOffline else { return }
         let batch = result.batch
-        let numbers = batch.records.indices.filter { result.states[$0].needsRequest }
+        let numbers = batch.records.indices.filter { result.states[$0].mayFail }
         let failures = try reader.failures(
             ofKeys: numbers.map {
                 String(decoding: batch.text[batch.records[$0].key], as: UTF8.self)
@@ -327,11 +327,20 @@ private struct Worker {
             guard let failure else { continue }
             result.failedBefore.insert(number)
             guard !configuration.retriesFailed, failure.isBlocking(at: now) else { continue }
-            // It may be of a variant that cannot be made, while the others want to be kept fresh.
-            if case .stale = result.states[number], failure.reason == .unsupportedImage,
-                configuration.images.variants(of: batch.extras(of: batch.records[number])).count > 1
-            {
+            switch result.states[number] {
+            case .stale, .derivable(_, isFresh: false):
+                // It may be of a variant that cannot be made, while the others want to be kept fresh.
+                guard
+                    failure.reason != .unsupportedImage
+                        || configuration.images.variants(
+                            of: batch.extras(of: batch.records[number])
+                        ).count == 1
+                else { continue }
+            case .derivable(_, isFresh: true):
+                // Nobody is asked.
                 continue
+            case .invalid, .fresh, .missing, .incomplete, .blocked:
+                break
             }
             let record = batch.records[number]
             let url = batch.url(of: record)

@@ -96,11 +96,11 @@ extension LookedUpBatch {
 }
 
 extension EntryState {
-    /// Whether the origin has to be asked.
-    var needsRequest: Bool {
+    /// Whether anything is to be asked for or made.
+    var mayFail: Bool {
         switch self {
-        case .stale, .missing, .incomplete, .derivable(_, isFresh: false): true
-        case .invalid, .fresh, .blocked, .derivable(_, isFresh: true): false
+        case .stale, .missing, .incomplete, .derivable: true
+        case .invalid, .fresh, .blocked: false
         }
     }
 }

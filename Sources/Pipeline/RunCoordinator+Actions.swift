@@ -188,13 +188,13 @@ extension RunCoordinator {
 
     /// Hands a change to the writer; the outcome follows with the commit: "done" means durable.
     private func write(_ change: EntryChange, for identifier: Int) {
-        guard let entry = store[identifier]?.entry else { return }
+        guard let machine = store[identifier] else { return }
         do throws(FatalError) {
             if let error = ending.writerError { throw error }
-            let variants = settings.variants(of: entry.extras)
+            let variants = settings.variants(of: machine.entry.extras)
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
             try stages.write(
-                MetadataChange(change, of: entry, variants, at: clock.wall()), token: identifier)
+                MetadataChange(change, of: machine, variants, at: clock.wall()), token: identifier)
         } catch {
             fail(error)
             perform(store.update(identifier) { $0.abort(error.failure) }, for: identifier)
@@ -258,21 +258,27 @@ extension RunCoordinator {
     private func remember(
         _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String?
     ) -> Bool {
-        switch failed.blame {
-        case .hostGivenUp: return machine.findings.isKnownTrouble
-        case .ours: return false
-        case .origin: break
-        }
-        guard machine.wasAsked, ending.fatal == nil,
+        if failed.blame == .hostGivenUp { return machine.findings.isKnownTrouble }
+        let memory = failed.memory
+        guard memory == .known || memory == .counted && machine.wasAsked, ending.fatal == nil,
             let record = FailureRecord(
                 machine, failed.failure.reason, message: message ?? "", settings.facts,
                 at: clock.wall())
         else { return false }
-        attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
-        let former = machine.findings.formerFailure
-        return former
-            == FormerFailure(
-                url: record.url, reason: record.reason, httpStatus: record.httpStatus)
+        attempt { () throws(FatalError) in
+            try stages.write(
+                memory == .counted ? .failure(record) : .harmlessFailure(record), token: nil)
+        }
+        return machine.findings.formerFailure.map(record.repeats) ?? false
+    }
+}
+
+extension FailureRecord {
+    /// Whether it is the failure that an earlier run left. What became of the image does not depend on
+    /// the status that it came with.
+    fileprivate func repeats(_ former: FormerFailure) -> Bool {
+        former.url == url && former.reason == reason
+            && (reason != .httpStatus || former.httpStatus == httpStatus)
     }
 }
 

@@ -56,6 +56,7 @@ struct ListCommand: ParsableCommand {
                 guard hosts.includes(origin: item.resource.host) else { return }
                 if json {
                     var object = JSONObject(item, attributes: item.attributes, at: now)
+                    object.add("superseded", item.isSuperseded)
                     object.add("path", prefix + item.image.relativePath)
                     object.add("reason", item.failure?.reason.rawValue)
                     object.add("blocked_until", item.failure?.nextTry(at: now))

@@ -54,11 +54,19 @@ struct ManifestSequence: EntryReading {
         }
     }
 
+    /// Whether it begins like the name of a host and goes on: `example.com/a.jpg`.
+    private static func lacksScheme(_ argument: String) -> Bool {
+        guard let slash = argument.firstIndex(of: "/") else { return false }
+        let host = argument[..<slash]
+        return host.contains(".") && !host.hasPrefix(".") && !host.hasSuffix(".")
+    }
+
     static func hint(for error: ManifestError) -> String? {
-        if error.code == ENOENT, error.operation == .open,
-            let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands)
-        {
-            return "did you mean `prefetch \(name)`?"
+        if error.code == ENOENT, error.operation == .open {
+            if let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands) {
+                return "did you mean `prefetch \(name)`?"
+            }
+            if lacksScheme(error.path) { return "did you mean https://\(error.path)?" }
         }
         if error.operation == .recognise {
             return "--format text reads it line by line anyway"

@@ -144,7 +144,7 @@ struct RunCommand: ParsableCommand {
         if repair.missingImages > 0 {
             let count = repair.missingImages
             let state = freshness.fileCheck == .always ? "missing or truncated" : "missing"
-            let rest = freshness.offline ? "" : "; those that are listed will be downloaded again"
+            let rest = freshness.offline ? "" : "; those that are listed will be replaced"
             lines.append(
                 "prefetch: \(path): \(count) cached \(count == 1 ? "file is" : "files are") \(state)"
                     + rest)

@@ -44,6 +44,8 @@ enum ShortHelp {
           --encode FORMAT         stored format: same, jpeg, png or original
           --quality N             JPEG quality, 1 to 100 (85)
           --strip WHAT            metadata to remove: safe, all or none
+          --variant NAME=SPEC     also keep each image in this form, like web=jpeg,q=60
+          --store-original        also keep the bytes as they came
           --report FILE           one JSON object per entry; - is standard output
           --summary FORMAT        text, json or none
           --fail-on any|new       failures that make the exit status 1

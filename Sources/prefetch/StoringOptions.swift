@@ -114,6 +114,12 @@ struct StoringOptions: ParsableArguments {
     func variantSet() throws -> VariantSet {
         var requested = [RequestedVariant(name: .main, recipe: mainRecipe)]
         requested += try variants.map(StoringOptions.variant)
+        for variant in requested
+        where variant.name == .original && variant.recipe.encoding != .original {
+            throw ValidationError(
+                "--variant original: that name is for the bytes as they came, which --store-original keeps"
+            )
+        }
         if storesOriginal {
             requested.append(
                 RequestedVariant(name: .original, recipe: Recipe(encoding: .original)))

@@ -1,5 +1,5 @@
-import ArgumentParser
 import CacheStorage
+import Glibc
 import PrefetchModel
 
 /// Which of an image's variants `get` gives.
@@ -90,11 +90,12 @@ extension GetCommand {
         guard noted.contains(where: { $0.name == name }) else {
             let names = noted.map(\.name)
             let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""
-            throw ValidationError(
-                """
-                --variant: unknown variant '\(name)'\(guess); the cache has \
-                \(names.joined(separator: ", "))
-                """)
+            throw CommandFailure(
+                exitStatus: EX_USAGE,
+                message: """
+                    --variant: unknown variant '\(name)'\(guess); the cache has \
+                    \(names.joined(separator: ", "))
+                    """)
         }
         return .name(name, noted: noted)
     }

@@ -179,10 +179,21 @@ struct HabitTests {
         }
     }
 
-    @Test func aMissingManifestIsNoMistypedSubcommand() async throws {
+    @Test(arguments: ["urls.txt", "lists/urls.txt", "./lists/urls.txt", "../urls.txt", ".d/a.b"])
+    func aMissingManifestIsNoMistypedSubcommand(path: String) async throws {
         try await withWorkspace { workspace in
-            let result = try await workspace.run("urls.txt")
+            let result = try await workspace.run(path)
             #expect(result.status == 2 && !result.error.contains("hint"), "\(result)")
+        }
+    }
+
+    @Test func aURLWithoutItsSchemeGetsAHint() async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("example.com/a.jpg")
+            #expect(result.status == 2)
+            #expect(
+                result.error.contains("hint: did you mean https://example.com/a.jpg?"),
+                "\(result)")
         }
     }
 

@@ -117,4 +117,48 @@ struct VariantFaultTests {
             }
         }
     }
+
+    /// The others are stored each time, which is no success of the entry: blocks grow.
+    @Test func eachFailureConfirmsTheBlock() async throws {
+        try await withOrigin { origin in
+            origin.serve("/wide.png", .picture(VariantFaultTests.wide, VariantFaultTests.fresh))
+            let url = origin.url("/wide.png")
+            try await withWorkspace { workspace in
+                for runs in 1...3 {
+                    let run = try await run(
+                        workspace, [url], VariantFaultTests.web + ["--retry-failed"])
+                    #expect(run.report.entries.first?.outcome == "failed", "\(run.result)")
+                    let counted = try await workspace.query("SELECT runs_in_a_row FROM failure")
+                    #expect(counted == [["\(runs)"]])
+                }
+            }
+        }
+    }
+
+    /// With `--fail-on new` cron says so once, also where no run has ever downloaded it for the
+    /// variant in vain, and nothing is blocked by what the origin did not do.
+    @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
+    func cronHearsOfItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/wide.png", .picture(VariantFaultTests.wide, ("Cache-Control", lifetime)))
+            let url = origin.url("/wide.png")
+            let options = ["--store-original", "--fail-on", "new"]
+            try await withWorkspace { workspace in
+                if !isThereFromTheBeginning {
+                    let run = try await run(workspace, [url], options)
+                    #expect(run.result.status == 0, "\(run.result)")
+                }
+                for status: Int32 in [1, 0, 0] {
+                    let run = try await run(workspace, [url], options + VariantFaultTests.web)
+                    #expect(run.result.status == status, "\(run.result)")
+                    #expect(run.report.entries.first?.outcome == "failed", "\(run.result)")
+                }
+                let mended = try await run(
+                    workspace, [url], options + ["--variant", "web=png,effort=fast"])
+                #expect(mended.result.status == 0, "\(mended.result)")
+                #expect(try await workspace.query("SELECT key FROM failure").isEmpty)
+            }
+        }
+    }
 }

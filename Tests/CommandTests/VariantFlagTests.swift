@@ -11,6 +11,10 @@ struct VariantFlagTests {
         (["--variant", "=jpeg"], "--variant: a name is 1 to 64 letters, digits"),
         (["--variant", "we b=jpeg"], "the first a letter or digit, not 'we b'"),
         (["--variant", "main=jpeg"], "--variant main: that is the variant of the plain flags"),
+        (
+            ["--variant", "original=jpeg"],
+            "--variant original: that name is for the bytes as they came"
+        ),
         (["--variant", "web="], "--variant web: an item is empty; known are same, jpeg"),
         (["--variant", "web=jpg"], "--variant web: unknown item 'jpg' (did you mean 'jpeg'?)"),
         (["--variant", "web=png,q=80"], "--variant web: 'q=' has no effect on png"),

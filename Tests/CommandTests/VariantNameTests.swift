@@ -95,8 +95,9 @@ struct VariantNameTests {
                 ).run()
                 #expect(near.status == 64 && near.output.isEmpty, "\(near)")
                 #expect(
-                    near.error.contains(
-                        "unknown variant 'wbe' (did you mean 'web'?); the cache has main, web"),
+                    near.error
+                        == "prefetch: --variant: unknown variant 'wbe' (did you mean 'web'?); "
+                        + "the cache has main, web\n",
                     "\(near)")
             }
             let far = try await workspace.run("get", "--variant", "thumbnail", urls[0])
@@ -140,6 +141,10 @@ struct VariantNameTests {
                     ["web", "png;strip=safe", "0"],
                 ])
             #expect(try await got(workspace, "--variant", "web", urls[0]) == path("web", second))
+            let listed = try await workspace.run("list", "--json").jsonLines()
+            let superseded = listed.filter { $0["superseded"] as? Bool == true }
+            #expect(superseded.map { $0["format"] as? String } == ["jpeg"], "\(listed)")
+            #expect(listed.filter { $0["superseded"] as? Bool == false }.count == 2, "\(listed)")
             // All is stored: nothing is asked for, and what is in use changes.
             let third = try await run(workspace, [urls[0]], VariantNameTests.web)
             #expect(third.report.verdicts == ["fresh"])

@@ -295,7 +295,8 @@ def check_failures(connection):
             reason not in REASONS,
             (reason == "http-status") and status is None,
             reason == "http-status" and status in (401, 403, 407),
-            attempts < 1,
+            # What a stored original cannot be made into fails without a request.
+            attempts < (0 if reason == "unsupported-image" else 1),
             runs < 0,
             # Blocked only on the evidence of runs that have ended, and for 30 days at most.
             until is not None and runs < (5 if kind == "transient" else 1),
