@@ -207,8 +207,8 @@ let package = Package(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
 
-        .target(
-            name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
+        // libcurl is loaded when it is first needed, and not linked.
+        .target(name: "CCurl", cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
         .target(

@@ -55,6 +55,7 @@ struct ManifestSequence: EntryReading {
     }
 
     static func hint(for error: ManifestError) -> String? {
+        if let hint = error.hint { return hint }
         if error.code == ENOENT, error.operation == .open,
             let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands)
         {
