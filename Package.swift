@@ -14,6 +14,13 @@ let boundary: [CSetting] = [
     .unsafeFlags(["-O2", "-Wall", "-Wextra", "-Werror"])
 ]
 
+// Linked statically, the command has 45 000 pointers to relocate at each start. In the packed form
+// (DT_RELR, glibc 2.36) they take 9 KB instead of 1.1 MB; the toolchain's own linker writes it, gold
+// does not.
+let quickStart = LinkerSetting.unsafeFlags(
+    ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"],
+    .when(configuration: .release))
+
 let package = Package(
     name: "prefetch",
     products: [
@@ -39,7 +46,7 @@ let package = Package(
                 "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            swiftSettings: strict),
+            swiftSettings: strict, linkerSettings: [quickStart]),
         // Measured by Scripts/bench; no product.
         .executableTarget(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
@@ -207,8 +214,8 @@ let package = Package(
             name: "CReferenceDecoders", path: "Tests/CReferenceDecoders", cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png")]),
 
-        .target(
-            name: "CCurl", cSettings: boundary, linkerSettings: [.linkedLibrary("curl")]),
+        // libcurl is loaded when it is first needed, and not linked.
+        .target(name: "CCurl", cSettings: boundary),
         .target(name: "CCrash", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
         .target(

@@ -1,2 +1,37 @@
-// Everything of this target is in its header; a target has to compile something.
 #include "ccurl.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+struct ccurl_functions ccurl_functions;
+
+/// Why libcurl cannot be loaded; empty where it was. As long as a path and a reason may be.
+static char failure[512];
+
+static void load(void) {
+    // At once and not function by function: an older or broken library shows itself here, and not in
+    // the middle of a run. Never unloaded.
+    void *library = dlopen(CCURL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *reason = dlerror();
+        snprintf(failure, sizeof failure, "%s", reason ? reason : CCURL_LIBRARY ": unknown error");
+        return;
+    }
+    struct ccurl_functions found;
+#define FIND(name) \
+    found.name = (__typeof__(curl_##name) *)dlsym(library, "curl_" #name); \
+    if (!found.name) { \
+        snprintf(failure, sizeof failure, "%s: has no function curl_%s", CCURL_LIBRARY, #name); \
+        return; \
+    }
+    CCURL_FUNCTIONS(FIND)
+#undef FIND
+    ccurl_functions = found;
+}
+
+const char *ccurl_load(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return failure[0] ? failure : NULL;
+}

@@ -173,29 +173,37 @@ final class LineReading: @unchecked Sendable {
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }
         if start == bytes.count ? !isTooLong : bytes[start] == UInt8(ascii: "#") { return }
-        do throws(EntryBatch.Problem) {
+        do throws(URLParsingError) {
             if isTooLong {
-                throw EntryBatch.Problem(
-                    reason: .invalidEntry,
-                    message: "the line is longer than \(options.maximumLineBytes) bytes")
+                throw .problem(
+                    EntryBatch.Problem(
+                        reason: .invalidEntry,
+                        message: "the line is longer than \(options.maximumLineBytes) bytes"))
             }
             try append(UnsafeBufferPointer(rebasing: bytes[start...]), to: &batch)
         } catch {
-            let text = batch.text.count
-            batch.text += LineExcerpt.make(bytes)
-            let range = text..<batch.text.count
-            batch.records.append(
-                EntryBatch.Record(
-                    line: line, url: range, key: range, priority: .normal,
-                    problem: batch.problems.count))
-            batch.problems.append(error)
+            switch error {
+            case .problem(let problem):
+                let text = batch.text.count
+                batch.text += LineExcerpt.make(bytes)
+                let range = text..<batch.text.count
+                batch.records.append(
+                    EntryBatch.Record(
+                        line: line, url: range, key: range, priority: .normal,
+                        problem: batch.problems.count))
+                batch.problems.append(problem)
+            case .missingLibrary(let missing):
+                throw ManifestError(
+                    path: source.name, operation: .parse, message: missing.description,
+                    hint: missing.hint)
+            }
         }
     }
 
     /// Appends the entry of a line that begins with its URL; leaves the batch as it was on a throw.
     private func append(
         _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
-    ) throws(EntryBatch.Problem) {
+    ) throws(URLParsingError) {
         guard let start = bytes.baseAddress else { return }
         let canonical = parser.canonicalPrefix(start, count: bytes.count)
         if canonical == bytes.count {
@@ -207,11 +215,17 @@ final class LineReading: @unchecked Sendable {
             return
         }
         guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw EntryBatch.Problem(
-                reason: .invalidEntry, message: "the line contains a control character")
+            throw .problem(
+                EntryBatch.Problem(
+                    reason: .invalidEntry, message: "the line contains a control character"))
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
-        let fields = try EntryFields(bytes, from: end, variants: options.variants)
+        let fields: EntryFields
+        do throws(EntryBatch.Problem) {
+            fields = try EntryFields(bytes, from: end, variants: options.variants)
+        } catch {
+            throw .problem(error)
+        }
         let url = UnsafeBufferPointer(rebasing: bytes[..<end])
         let (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
         var keyRange = normalizedKey

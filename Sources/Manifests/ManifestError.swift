@@ -1,7 +1,8 @@
 import Glibc
+import PrefetchModel
 
 /// A manifest cannot be read, or not read on; what was read of it before stays valid.
-package struct ManifestError: Error, Equatable, Sendable {
+package struct ManifestError: EntryReadingError, Equatable {
     /// What was being done.
     package enum Operation: String, Sendable {
         case configure
@@ -13,6 +14,8 @@ package struct ManifestError: Error, Equatable, Sendable {
         case decode
         /// Telling a list from other kinds of files.
         case recognise
+        /// Parsing a URL; fails where the library for it cannot be loaded.
+        case parse
     }
 
     /// As the user gave it; `-` for standard input. For ``Operation/configure`` the base URL.
@@ -25,15 +28,19 @@ package struct ManifestError: Error, Equatable, Sendable {
     package let message: String
     /// The last line that was read whole, where that says where the trouble begins; nil elsewhere.
     package var line: Int?
+    /// What can be done about it, where that is known here.
+    package let hint: String?
 
     package init(
-        path: String, operation: Operation, code: Int32 = 0, message: String, line: Int? = nil
+        path: String, operation: Operation, code: Int32 = 0, message: String, line: Int? = nil,
+        hint: String? = nil
     ) {
         self.path = path
         self.operation = operation
         self.code = code
         self.message = message
         self.line = line
+        self.hint = hint
     }
 
     /// For a failed system call and its `errno`.

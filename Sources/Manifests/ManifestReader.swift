@@ -74,11 +74,12 @@ package struct ManifestReader: EntryReading {
     private static func parser(
         _ options: ManifestOptions
     ) throws(ManifestError) -> URLParser {
-        do throws(EntryBatch.Problem) {
+        do throws(URLParsingError) {
             return try URLParser(baseURL: options.baseURL)
         } catch {
             throw ManifestError(
-                path: options.baseURL ?? "", operation: .configure, message: error.message)
+                path: options.baseURL ?? "", operation: .configure, message: error.message,
+                hint: error.hint)
         }
     }
 

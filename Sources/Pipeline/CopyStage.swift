@@ -170,7 +170,7 @@ extension RequestURL {
     /// Where permanent redirects led an earlier run, as this one would ask for it; a row may hold the
     /// target as its origin spelled it. Nil for what cannot be asked for.
     fileprivate init?(remembered text: String) {
-        do throws(EntryBatch.Problem) {
+        do throws(URLParsingError) {
             self = try URLParser().parse(text.utf8).withoutCredentials
         } catch {
             return nil

@@ -125,7 +125,8 @@ final class EntryLookup: Sendable {
         do {
             input = try entries.nextBatch().map { .batch(LookedUpBatch($0)) } ?? .ended
         } catch {
-            input = .failed(FatalError(message: "\(error)", hint: nil, reason: .internal))
+            let hint = (error as? any EntryReadingError)?.hint
+            input = .failed(FatalError(message: "\(error)", hint: hint, reason: .internal))
         }
         return source.update { source in
             source.entries = entries

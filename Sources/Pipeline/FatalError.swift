@@ -3,6 +3,7 @@ import EntryLifecycle
 import EntryQueue
 import PrefetchModel
 import Threading
+import Transfers
 
 /// Why a run cannot be completed.
 struct FatalError: Error, Sendable {
@@ -24,6 +25,10 @@ extension FatalError {
         self.init(
             message: error.description, hint: error.hint, reason: .disk,
             isDiskFull: error.isDiskFull, isDamage: error.isDamage)
+    }
+
+    init(_ error: TransferLoopError) {
+        self.init(message: error.description, hint: error.hint, reason: .internal)
     }
 
     init(_ error: ThreadError) {

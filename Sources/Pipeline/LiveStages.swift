@@ -84,15 +84,13 @@ private final class TransferThread: Transferring {
         do throws(TransferLoopError) {
             loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
         } catch {
-            throw FatalError(message: error.description, hint: nil, reason: .internal)
+            throw FatalError(error)
         }
         thread = try OwnedThread.forRun(name: "transfers") { [loop] in
             do throws(TransferLoopError) {
                 try loop.run { mailbox.put($0.map(Mailbox.Event.transferred)) }
             } catch {
-                mailbox.put(
-                    .transfersFailed(
-                        FatalError(message: error.description, hint: nil, reason: .internal)))
+                mailbox.put(.transfersFailed(FatalError(error)))
             }
         }
     }

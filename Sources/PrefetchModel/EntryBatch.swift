@@ -122,10 +122,17 @@ package protocol EntryReading: Sendable {
     /// as the source would block, so that lines written to a pipe are seen when they arrive.
     /// Called from one thread at a time, not from the cooperative pool.
     ///
-    /// - Throws: when the source cannot be read on; what was given before stays valid.
+    /// - Throws: when the source cannot be read on; what was given before stays valid. With an
+    ///   ``EntryReadingError``, where there is something to be done about it.
     mutating func nextBatch() throws -> EntryBatch?
 
     /// The size of all that there is to read, as far as it is known at the beginning: a hint of how
     /// many entries will come.
     var sizeInBytes: Int? { get }
+}
+
+/// Why a source of entries cannot be read on, in one line.
+package protocol EntryReadingError: Error, CustomStringConvertible {
+    /// What can be done about it; nil where nothing is known.
+    var hint: String? { get }
 }

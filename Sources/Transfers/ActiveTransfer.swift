@@ -135,7 +135,7 @@ final class ActiveTransfer {
         let code = handle.resume()
         if code != CURLE_OK, !isRefused {
             // libcurl has dropped the bytes that it kept: what came after them would leave a hole.
-            refusal = (.internal, "resuming failed: \(String(cString: curl_easy_strerror(code)))")
+            refusal = (.internal, "resuming failed: \(String(cString: ccurl_easy_strerror(code)))")
         }
     }
 
@@ -368,7 +368,7 @@ final class ActiveTransfer {
             guard bytes.first != UInt8(ascii: "#") else {
                 return .to(request.url.withoutCredentials)
             }
-            do throws(EntryBatch.Problem) {
+            do throws(URLParsingError) {
                 let target = try parser.parse(bytes, relativeTo: request.url)
                 return .to(target.withoutCredentials)
             } catch {
@@ -423,7 +423,7 @@ final class ActiveTransfer {
     /// What libcurl says, or its general words for the code where what it says holds a secret: some
     /// of its texts repeat a proxy or a URL.
     private func message(_ code: CURLcode) -> String {
-        let general = String(cString: curl_easy_strerror(code))
+        let general = String(cString: ccurl_easy_strerror(code))
         let text = handle.errorText
         let secrets = configuration.secrets(of: request)
         return text.isEmpty || secrets.contains { !$0.isEmpty && text.contains($0) }

@@ -60,13 +60,13 @@ final class CookieJar {
 
     /// Reads the file, if it is there.
     init(path: String) throws(TransferLoopError) {
-        guard let share = curl_share_init() else {
+        guard let share = ccurl_share_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
         guard ccurl_share_set_data(share, CURL_LOCK_DATA_COOKIE) == CURLSHE_OK,
-            let handle = curl_easy_init()
+            let handle = ccurl_easy_init()
         else {
-            curl_share_cleanup(share)
+            ccurl_share_cleanup(share)
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
         }
         self.share = share
@@ -136,8 +136,8 @@ final class CookieJar {
     }
 
     deinit {
-        curl_easy_cleanup(handle)
-        curl_share_cleanup(share)
+        ccurl_easy_cleanup(handle)
+        ccurl_share_cleanup(share)
     }
 
     /// Writes all cookies, for nobody else to read: beside the file and then in its place, so that a
@@ -157,7 +157,7 @@ final class CookieJar {
         var list: UnsafeMutablePointer<curl_slist>?
         let code = ccurl_easy_get_list(handle, CURLINFO_COOKIELIST, &list)
         guard code == CURLE_OK else { throw CookieJar.error(path, code) }
-        defer { curl_slist_free_all(list) }
+        defer { ccurl_slist_free_all(list) }
         var lines: [String] = []
         var item = list
         while let current = item {
@@ -206,12 +206,12 @@ final class CookieJar {
     private static func error(_ path: String, _ code: CURLcode) -> TransferLoopError {
         TransferLoopError(
             operation: "cookie jar \(path)", code: Int32(code.rawValue),
-            message: String(cString: curl_easy_strerror(code)))
+            message: String(cString: ccurl_easy_strerror(code)))
     }
 
     private static func error(_ path: String, _ cause: Int32 = errno) -> TransferLoopError {
         TransferLoopError(
             operation: "cookie jar \(path)", code: cause,
-            message: String(cString: strerror(cause)), isSystem: true)
+            message: String(cString: strerror(cause)), origin: .system)
     }
 }

@@ -30,7 +30,7 @@ final class EasyHandle {
     init(
         configuration: TransferConfiguration, cookies: CookieJar?
     ) throws(TransferLoopError) {
-        guard let handle = curl_easy_init() else {
+        guard let handle = ccurl_easy_init() else {
             throw TransferLoopError(
                 operation: "curl_easy_init", code: Int32(CURLE_FAILED_INIT.rawValue),
                 message: "no handle")
@@ -48,7 +48,7 @@ final class EasyHandle {
     }
 
     deinit {
-        curl_easy_cleanup(pointer)
+        ccurl_easy_cleanup(pointer)
         errorBuffer.deallocate()
     }
 
@@ -229,13 +229,13 @@ final class EasyHandle {
     }
 
     /// Tells libcurl to go on after a pause; it may call the write function before this returns.
-    func resume() -> CURLcode { curl_easy_pause(pointer, CURLPAUSE_CONT) }
+    func resume() -> CURLcode { ccurl_easy_pause(pointer, CURLPAUSE_CONT) }
 
     private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
         guard code != CURLE_OK else { return }
         throw TransferLoopError(
             operation: operation, code: Int32(code.rawValue),
-            message: String(cString: curl_easy_strerror(code)))
+            message: String(cString: ccurl_easy_strerror(code)))
     }
 
     // MARK: What came
@@ -281,7 +281,7 @@ final class EasyHandle {
         var fields: [HeaderField] = []
         fields.reserveCapacity(16)
         var previous: UnsafeMutablePointer<curl_header>?
-        while let next = curl_easy_nextheader(pointer, UInt32(CURLH_HEADER), -1, previous) {
+        while let next = ccurl_easy_nextheader(pointer, UInt32(CURLH_HEADER), -1, previous) {
             fields.append(
                 HeaderField(
                     name: String(cString: next.pointee.name),
@@ -319,7 +319,8 @@ final class EasyHandle {
         _ name: String, at index: Int = 0, _ body: (UnsafeRawBufferPointer) -> Value
     ) -> Value? {
         var field: UnsafeMutablePointer<curl_header>?
-        guard curl_easy_header(pointer, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
+        guard
+            ccurl_easy_header(pointer, name, index, UInt32(CURLH_HEADER), -1, &field) == CURLHE_OK,
             let field
         else { return nil }
         return body(EasyHandle.value(of: field))

@@ -75,7 +75,7 @@ final class FieldList {
 
     init(_ lines: [String]) {
         pointer = lines.reduce(nil) { list, line in
-            guard let longer = curl_slist_append(list, line) else {
+            guard let longer = ccurl_slist_append(list, line) else {
                 // Never a request that lacks a condition, nor one with half of its fields.
                 preconditionFailure("no memory for a request's fields")
             }
@@ -84,6 +84,6 @@ final class FieldList {
     }
 
     deinit {
-        curl_slist_free_all(pointer)
+        ccurl_slist_free_all(pointer)
     }
 }

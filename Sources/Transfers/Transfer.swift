@@ -1,4 +1,5 @@
 package import PrefetchModel
+import URLParsing
 
 /// What to ask an origin for: one GET, one attempt on the wire.
 package struct TransferRequest: Sendable {
@@ -167,10 +168,31 @@ package struct TransferLoopError: Error, CustomStringConvertible {
     package let operation: String
     package let code: Int32
     package let message: String
-    /// Whether the code is an error of the system instead of one of libcurl's.
-    var isSystem = false
+    /// What the code is of.
+    var origin = Origin.libcurl
+    package var hint: String?
+
+    enum Origin {
+        case libcurl
+        /// An `errno`.
+        case system
+        /// It says nothing: libcurl cannot be loaded.
+        case missingLibrary
+    }
 
     package var description: String {
-        isSystem ? "\(operation): \(message)" : "libcurl: \(operation): \(message) (\(code))"
+        switch origin {
+        case .libcurl: "libcurl: \(operation): \(message) (\(code))"
+        case .system: "\(operation): \(message)"
+        case .missingLibrary: message
+        }
+    }
+}
+
+extension TransferLoopError {
+    init(_ missing: CurlLibrary.Missing) {
+        self.init(
+            operation: "loading", code: 0, message: missing.description, origin: .missingLibrary,
+            hint: missing.hint)
     }
 }

@@ -27,16 +27,21 @@ package final class TransferLoop: Sendable {
 
     /// The wall clock gives the times that the freshness of a response is reckoned from.
     ///
-    /// - Throws: when libcurl cannot be set up.
+    /// - Throws: when libcurl cannot be loaded or set up.
     package init(
         configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp
     ) throws(TransferLoopError) {
+        do throws(CurlLibrary.Missing) {
+            try CurlLibrary.load()
+        } catch {
+            throw TransferLoopError(error)
+        }
         // Counted by libcurl and safe to call from any thread since 7.84.
-        let code = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
-        guard code == CURLE_OK, let multi = curl_multi_init() else {
+        let code = ccurl_global_init(Int(CURL_GLOBAL_DEFAULT))
+        guard code == CURLE_OK, let multi = ccurl_multi_init() else {
             throw TransferLoopError(
                 operation: "initialisation", code: Int32(code.rawValue),
-                message: String(cString: curl_easy_strerror(code)))
+                message: String(cString: ccurl_easy_strerror(code)))
         }
         self.multi = MultiHandle(pointer: multi)
         ccurl_multi_set_long(
@@ -92,7 +97,7 @@ package final class TransferLoop: Sendable {
         var idle: [ActiveTransfer] = []
         let waiting = WaitingTransfers()
         let parser: URLParser
-        do throws(EntryBatch.Problem) {
+        do throws(URLParsingError) {
             parser = try URLParser()
         } catch {
             throw TransferLoopError(
@@ -110,7 +115,7 @@ package final class TransferLoop: Sendable {
 
         func cancelActive() {
             for transfer in active.values {
-                curl_multi_remove_handle(multi, transfer.handle.pointer)
+                ccurl_multi_remove_handle(multi, transfer.handle.pointer)
                 ended.append(transfer.cancelled(at: wallClock()))
                 transfer.reset()
                 idle.append(transfer)
@@ -158,14 +163,14 @@ package final class TransferLoop: Sendable {
                             && connections >= TransferLoop.fewConnections)
                     active[transfer.handle.pointer] = transfer
                     try check(
-                        curl_multi_add_handle(multi, transfer.handle.pointer), "adding a transfer")
+                        ccurl_multi_add_handle(multi, transfer.handle.pointer), "adding a transfer")
                 }
             }
 
             var running: Int32 = 0
-            try check(curl_multi_perform(multi, &running), "performing")
+            try check(ccurl_multi_perform(multi, &running), "performing")
             var remaining: Int32 = 0
-            while let message = curl_multi_info_read(multi, &remaining) {
+            while let message = ccurl_multi_info_read(multi, &remaining) {
                 guard message.pointee.msg == CURLMSG_DONE,
                     let handle = message.pointee.easy_handle,
                     let transfer = active.removeValue(forKey: handle)
@@ -174,7 +179,7 @@ package final class TransferLoop: Sendable {
                 let code = ccurl_message_result(message)
                 ended.append(transfer.complete(code, at: wallClock()))
                 connections += transfer.handle.openedConnections
-                curl_multi_remove_handle(multi, handle)
+                ccurl_multi_remove_handle(multi, handle)
                 transfer.reset()
                 idle.append(transfer)
             }
@@ -185,7 +190,7 @@ package final class TransferLoop: Sendable {
                     guard let completion = transfer.expired(at: now, wallClock: wallClock) else {
                         continue
                     }
-                    curl_multi_remove_handle(multi, transfer.handle.pointer)
+                    ccurl_multi_remove_handle(multi, transfer.handle.pointer)
                     active[transfer.handle.pointer] = nil
                     transfer.reset()
                     idle.append(transfer)
@@ -200,7 +205,7 @@ package final class TransferLoop: Sendable {
             if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
             if inbox.isDeaf { wait = min(wait, TransferLoop.deafWait) }
             try check(
-                curl_multi_poll(multi, nil, 0, Int32(clamping: wait.wholeMilliseconds), nil),
+                ccurl_multi_poll(multi, Int32(clamping: wait.wholeMilliseconds)),
                 "waiting")
         }
     }
@@ -237,7 +242,7 @@ package final class TransferLoop: Sendable {
         guard code != CURLM_OK else { return }
         throw TransferLoopError(
             operation: operation, code: code.rawValue,
-            message: String(cString: curl_multi_strerror(code)))
+            message: String(cString: ccurl_multi_strerror(code)))
     }
 }
 
@@ -264,7 +269,7 @@ private final class Inbox: Sendable {
 
     func put(_ change: (inout Contents) -> Void) {
         contents.withLock { change(&$0) }
-        let hasFailed = curl_multi_wakeup(multi.pointer) != CURLM_OK
+        let hasFailed = ccurl_multi_wakeup(multi.pointer) != CURLM_OK
         wakeUpFails.withLock { $0 = hasFailed }
     }
 
@@ -289,6 +294,6 @@ private final class MultiHandle: @unchecked Sendable {
     }
 
     deinit {
-        curl_multi_cleanup(pointer)
+        ccurl_multi_cleanup(pointer)
     }
 }

@@ -3,47 +3,62 @@ import Glibc
 import PrefetchModel
 
 extension URLParser {
+    /// A handle without a URL; the caller's to free.
+    ///
+    /// - Throws: that libcurl cannot be loaded, or is out of memory.
+    static func newHandle() throws(URLParsingError) -> OpaquePointer {
+        if let handle = ccurl_url() { return handle }
+        do throws(CurlLibrary.Missing) {
+            try CurlLibrary.load()
+        } catch {
+            throw .missingLibrary(error)
+        }
+        throw problem(CURLUE_OUT_OF_MEMORY)
+    }
+
+    /// A handle that holds what another one does; the caller's to free.
+    static func duplicate(_ handle: OpaquePointer) throws(URLParsingError) -> OpaquePointer {
+        guard let copy = ccurl_url_dup(handle) else { throw problem(CURLUE_OUT_OF_MEMORY) }
+        return copy
+    }
+
     /// One part of a parsed URL as libcurl hands it out; nil when it answers `absent`, its code for
     /// a part that the URL does not have.
     static func part(
         _ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0, absent: CURLUcode
-    ) throws(EntryBatch.Problem) -> [UInt8]? {
+    ) throws(URLParsingError) -> [UInt8]? {
         var text: UnsafeMutablePointer<CChar>?
-        let status = curl_url_get(handle, part, &text, flags)
-        defer { curl_free(text) }
+        let status = ccurl_url_get(handle, part, &text, flags)
+        defer { ccurl_free(text) }
         if status != CURLUE_OK, status == absent { return nil }
         guard status == CURLUE_OK, let text else { throw problem(status) }
         return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
     /// A failure of libcurl's URL API in words that hold nothing of the URL.
-    static func problem(_ code: CURLUcode) -> EntryBatch.Problem {
+    static func problem(_ code: CURLUcode) -> URLParsingError {
         switch code {
         case CURLUE_UNSUPPORTED_SCHEME:
-            EntryBatch.Problem(
-                reason: .unsupportedScheme, message: "only http and https are supported")
+            URLParsingError(.unsupportedScheme, "only http and https are supported")
         case CURLUE_BAD_SCHEME:
-            EntryBatch.Problem(
-                reason: .invalidEntry,
-                message: "the scheme is missing (write https:// in front, or give --base-url)")
+            URLParsingError(
+                .invalidEntry, "the scheme is missing (write https:// in front, or give --base-url)"
+            )
         case CURLUE_NO_HOST:
-            EntryBatch.Problem(reason: .invalidEntry, message: "the URL has no host")
+            URLParsingError(.invalidEntry, "the URL has no host")
         case CURLUE_BAD_HOSTNAME:
-            EntryBatch.Problem(reason: .invalidEntry, message: "the host name is not valid")
+            URLParsingError(.invalidEntry, "the host name is not valid")
         case CURLUE_BAD_IPV6:
-            EntryBatch.Problem(reason: .invalidEntry, message: "the IPv6 address is not valid")
+            URLParsingError(.invalidEntry, "the IPv6 address is not valid")
         case CURLUE_BAD_PORT_NUMBER:
-            EntryBatch.Problem(
-                reason: .invalidEntry, message: "the port is not a number within 0…65535")
+            URLParsingError(.invalidEntry, "the port is not a number within 0…65535")
         case CURLUE_BAD_SLASHES:
-            EntryBatch.Problem(
-                reason: .invalidEntry, message: "the scheme is not followed by two slashes")
+            URLParsingError(.invalidEntry, "the scheme is not followed by two slashes")
         case CURLUE_BAD_USER, CURLUE_BAD_LOGIN, CURLUE_BAD_PASSWORD:
-            EntryBatch.Problem(reason: .invalidEntry, message: "the user information is not valid")
+            URLParsingError(.invalidEntry, "the user information is not valid")
         default:
-            EntryBatch.Problem(
-                reason: .invalidEntry,
-                message: "not a valid URL (\(String(cString: curl_url_strerror(code))))")
+            URLParsingError(
+                .invalidEntry, "not a valid URL (\(String(cString: ccurl_url_strerror(code))))")
         }
     }
 }

@@ -9,9 +9,9 @@ extension URLParser {
     /// slashes are missing.
     func checkScheme(
         _ bytes: Span<UInt8>, hasBase: Bool, isListed: Bool
-    ) throws(EntryBatch.Problem) {
+    ) throws(URLParsingError) {
         guard !bytes.isEmpty, bytes[0] != UInt8(ascii: "#") else {
-            throw EntryBatch.Problem(reason: .invalidEntry, message: "the URL is empty")
+            throw URLParsingError(.invalidEntry, "the URL is empty")
         }
         var length = 0
         while length < bytes.count, URLParser.isSchemeByte(bytes[length], at: length) {
@@ -34,9 +34,8 @@ extension URLParser {
         guard !(length..<bytes.count).contains(where: { bytes[$0] == UInt8(ascii: "@") }) else {
             throw URLParser.problem(CURLUE_UNSUPPORTED_SCHEME)
         }
-        throw EntryBatch.Problem(
-            reason: .unsupportedScheme,
-            message: "the scheme '\(scheme)' is not supported, only http and https are")
+        throw URLParsingError(
+            .unsupportedScheme, "the scheme '\(scheme)' is not supported, only http and https are")
     }
 
     private static func isSchemeByte(_ byte: UInt8, at index: Int) -> Bool {

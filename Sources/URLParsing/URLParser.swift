@@ -38,8 +38,9 @@ package final class URLParser {
     /// which takes one more turn for each layer; more than these is an attack.
     private static let maximumTurns = 4
 
-    /// - Throws: when the base is not an absolute `http` or `https` URL.
-    package convenience init(baseURL: String? = nil) throws(EntryBatch.Problem) {
+    /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl, which keeps it,
+    ///   cannot be loaded.
+    package convenience init(baseURL: String? = nil) throws(URLParsingError) {
         try self.init(baseURL: baseURL, usesFastPath: true)
     }
 
@@ -47,7 +48,7 @@ package final class URLParser {
     /// are the same, which tests prove with both values.
     ///
     /// - Throws: as the other initialiser.
-    init(baseURL: String?, usesFastPath: Bool) throws(EntryBatch.Problem) {
+    init(baseURL: String?, usesFastPath: Bool) throws(URLParsingError) {
         self.usesFastPath = usesFastPath
         guard let baseURL else {
             base = nil
@@ -58,17 +59,18 @@ package final class URLParser {
     }
 
     deinit {
-        curl_url_cleanup(base)
+        if let base { ccurl_url_cleanup(base) }
     }
 
     /// The URL to request for a URL's text, which may be relative when there is a base. White space is
     /// not trimmed.
     ///
-    /// - Throws: `unsupportedScheme` for schemes other than `http` and `https`, `invalidEntry` for
-    ///   everything else; the message never holds user information.
+    /// - Throws: a problem: `unsupportedScheme` for schemes other than `http` and `https`,
+    ///   `invalidEntry` for everything else; the message never holds user information. That libcurl
+    ///   cannot be loaded, for a text that is not canonical already.
     package func parse(
         _ bytes: some Sequence<UInt8>
-    ) throws(EntryBatch.Problem) -> RequestURL {
+    ) throws(URLParsingError) -> RequestURL {
         try parse(Array(bytes), base: base)
     }
 
@@ -77,27 +79,27 @@ package final class URLParser {
     /// - Throws: as ``parse(_:)``.
     package func parse(
         _ bytes: some Sequence<UInt8>, relativeTo url: RequestURL
-    ) throws(EntryBatch.Problem) -> RequestURL {
+    ) throws(URLParsingError) -> RequestURL {
         let handle = try URLParser.handle(of: url)
-        defer { curl_url_cleanup(handle) }
+        defer { ccurl_url_cleanup(handle) }
         return try parse(Array(bytes), base: handle)
     }
 
     private func parse(
         _ bytes: [UInt8], base: OpaquePointer?
-    ) throws(EntryBatch.Problem) -> RequestURL {
+    ) throws(URLParsingError) -> RequestURL {
         var text: [UInt8] = []
         let range = try append(bytes.span, base: base, to: &text).url
         return RequestURL(normalized: String(decoding: text[range], as: UTF8.self))
     }
 
     /// A handle that holds an absolute URL; the caller's to free.
-    private static func handle(of url: RequestURL) throws(EntryBatch.Problem) -> OpaquePointer {
-        guard let handle = curl_url() else { throw problem(CURLUE_OUT_OF_MEMORY) }
-        let status = url.text.withCString { curl_url_set(handle, CURLUPART_URL, $0, 0) }
+    private static func handle(of url: RequestURL) throws(URLParsingError) -> OpaquePointer {
+        let handle = try newHandle()
+        let status = url.text.withCString { ccurl_url_set(handle, CURLUPART_URL, $0, 0) }
         guard status == CURLUE_OK else {
-            curl_url_cleanup(handle)
-            throw EntryBatch.Problem(reason: .invalidEntry, message: "the base URL is not valid")
+            ccurl_url_cleanup(handle)
+            throw URLParsingError(.invalidEntry, "the base URL is not valid")
         }
         return handle
     }
@@ -108,13 +110,13 @@ package final class URLParser {
     /// - Throws: as ``parse(_:)``; `text` is as it was then.
     package func append(
         _ bytes: Span<UInt8>, to text: inout [UInt8]
-    ) throws(EntryBatch.Problem) -> (url: Range<Int>, key: Range<Int>) {
+    ) throws(URLParsingError) -> (url: Range<Int>, key: Range<Int>) {
         try append(bytes, base: base, to: &text)
     }
 
     private func append(
         _ bytes: Span<UInt8>, base: OpaquePointer?, to text: inout [UInt8]
-    ) throws(EntryBatch.Problem) -> (url: Range<Int>, key: Range<Int>) {
+    ) throws(URLParsingError) -> (url: Range<Int>, key: Range<Int>) {
         let start = text.count
         if usesFastPath, isCanonical(bytes) {
             bytes.withUnsafeBufferPointer { text.append(contentsOf: $0) }
@@ -127,8 +129,7 @@ package final class URLParser {
             if next.bytes == current.bytes { break }
             turns += 1
             guard turns <= URLParser.maximumTurns else {
-                throw EntryBatch.Problem(
-                    reason: .invalidEntry, message: "the host name has too many layers of escapes")
+                throw URLParsingError(.invalidEntry, "the host name has too many layers of escapes")
             }
             current = next
         }
@@ -150,21 +151,20 @@ package final class URLParser {
     /// One reading by libcurl, normalised.
     private func parsed(
         _ bytes: Span<UInt8>, base: OpaquePointer?
-    ) throws(EntryBatch.Problem) -> ParsedURL {
+    ) throws(URLParsingError) -> ParsedURL {
         try checkScheme(bytes, hasBase: base != nil, isListed: base == nil || base == self.base)
         try terminate(bytes)
         // A handle that has held a URL resolves the next one against it, and cannot be emptied:
         // setting the URL to NULL does nothing.
-        guard let handle = base.map({ curl_url_dup($0) }) ?? curl_url() else {
-            throw URLParser.problem(CURLUE_OUT_OF_MEMORY)
-        }
-        defer { curl_url_cleanup(handle) }
-        let status = curl_url_set(handle, CURLUPART_URL, terminated, UInt32(CURLU_URLENCODE))
+        let handle =
+            if let base { try URLParser.duplicate(base) } else { try URLParser.newHandle() }
+        defer { ccurl_url_cleanup(handle) }
+        let status = ccurl_url_set(handle, CURLUPART_URL, terminated, UInt32(CURLU_URLENCODE))
         guard status == CURLUE_OK else { throw URLParser.problem(status) }
         return try normalized(handle)
     }
 
-    private func normalized(_ handle: OpaquePointer) throws(EntryBatch.Problem) -> ParsedURL {
+    private func normalized(_ handle: OpaquePointer) throws(URLParsingError) -> ParsedURL {
         var result = ParsedURL()
         result.bytes.reserveCapacity(terminated.count + 16)
 
@@ -203,7 +203,7 @@ package final class URLParser {
     /// Drops the empty one, which would ask libcurl for empty credentials.
     private func appendUserInformation(
         of handle: OpaquePointer, to result: inout ParsedURL
-    ) throws(EntryBatch.Problem) {
+    ) throws(URLParsingError) {
         let user = try URLParser.part(CURLUPART_USER, of: handle, absent: CURLUE_NO_USER)
         let password = try URLParser.part(
             CURLUPART_PASSWORD, of: handle, absent: CURLUE_NO_PASSWORD)
@@ -221,7 +221,7 @@ package final class URLParser {
 
     private func appendHost(
         of handle: OpaquePointer, to text: inout [UInt8]
-    ) throws(EntryBatch.Problem) {
+    ) throws(URLParsingError) {
         let host = try URLParser.part(CURLUPART_HOST, of: handle, absent: CURLUE_NO_HOST)
         guard let host, !host.isEmpty else { throw URLParser.problem(CURLUE_NO_HOST) }
         if host.first == UInt8(ascii: "[") {
@@ -247,7 +247,7 @@ package final class URLParser {
             return
         }
         // libcurl answers a name that cannot be converted with "out of memory".
-        let converted = try locale.run { () throws(EntryBatch.Problem) -> [UInt8]? in
+        let converted = try locale.run { () throws(URLParsingError) -> [UInt8]? in
             try URLParser.part(
                 CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE),
                 absent: CURLUE_OUT_OF_MEMORY)
@@ -262,7 +262,7 @@ package final class URLParser {
     /// `::AB` or `::FFFF:1.2.3.4`.
     private static func usualIPv6(
         _ bytes: some Sequence<UInt8>
-    ) throws(EntryBatch.Problem) -> [UInt8] {
+    ) throws(URLParsingError) -> [UInt8] {
         var address = in6_addr()
         guard inet_pton(AF_INET6, String(decoding: Array(bytes), as: UTF8.self), &address) == 1
         else { throw problem(CURLUE_BAD_IPV6) }
@@ -276,7 +276,7 @@ package final class URLParser {
     /// libcurl lets more through (`a|b`, `a%b`), which no resolver can answer.
     private func appendASCIIHost(
         _ host: [UInt8], to text: inout [UInt8]
-    ) throws(EntryBatch.Problem) {
+    ) throws(URLParsingError) {
         for byte in host {
             let lower = byte.lowercased
             guard classes.table[Int(lower)] & ByteClasses.host != 0 else {
@@ -289,15 +289,14 @@ package final class URLParser {
     /// Copies the text for libcurl, with spaces behind the first `?` or `#` escaped.
     ///
     /// libcurl writes a space in a query as `+`, which means one in forms only.
-    private func terminate(_ bytes: Span<UInt8>) throws(EntryBatch.Problem) {
+    private func terminate(_ bytes: Span<UInt8>) throws(URLParsingError) {
         terminated.removeAll(keepingCapacity: true)
         terminated.reserveCapacity(bytes.count + 1)
         var isBehindPath = false
         for index in bytes.indices {
             let byte = bytes[index]
             guard byte >= 0x20, byte != 0x7F else {
-                throw EntryBatch.Problem(
-                    reason: .invalidEntry, message: "a control character in the URL")
+                throw URLParsingError(.invalidEntry, "a control character in the URL")
             }
             if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isBehindPath = true }
             if byte == UInt8(ascii: " "), isBehindPath {

@@ -18,10 +18,11 @@ struct ImageName {
     ///
     /// - Parameter lookUp: returns nil for a key that is not known.
     /// - Returns: nil when neither is known.
-    /// - Throws: what `lookUp` throws.
+    /// - Throws: what `lookUp` throws, and when libcurl cannot be loaded, which tells the key of a URL
+    ///   that is not written as keys are.
     func find<Value>(_ lookUp: (String) throws -> Value?) throws -> Value? {
         if let value = try lookUp(text) { return value }
-        guard let key = canonicalKey, key != text else { return nil }
+        guard let key = try canonicalKey, key != text else { return nil }
         return try lookUp(key)
     }
 
@@ -32,7 +33,7 @@ struct ImageName {
         in catalog: CacheCatalog, _ lookUp: (String) throws -> Value?
     ) throws -> Value? {
         if let value = try find(lookUp) { return value }
-        guard let url = canonicalKey, let key = try catalog.key(ofURL: url) else { return nil }
+        guard let url = try canonicalKey, let key = try catalog.key(ofURL: url) else { return nil }
         return try lookUp(key)
     }
 
@@ -42,11 +43,18 @@ struct ImageName {
         return try canonicalKey.flatMap { try catalog.failure(ofURL: $0) }
     }
 
+    /// The key of the URL that the text is; nil where it is none.
     private var canonicalKey: String? {
-        do throws(EntryBatch.Problem) {
-            return try URLParser().parse(text.utf8).withoutCredentials.text
-        } catch {
-            return nil
+        get throws(CommandFailure) {
+            do throws(URLParsingError) {
+                return try URLParser().parse(text.utf8).withoutCredentials.text
+            } catch {
+                switch error {
+                case .problem: return nil
+                case .missingLibrary(let missing):
+                    throw .unusable(missing.description, hint: missing.hint)
+                }
+            }
         }
     }
 

@@ -62,6 +62,7 @@ struct ManifestSequence: EntryReading {
     }
 
     static func hint(for error: ManifestError) -> String? {
+        if let hint = error.hint { return hint }
         if error.code == ENOENT, error.operation == .open {
             if let name = CommandArguments.subcommand(like: error.path, of: Prefetch.subcommands) {
                 return "did you mean `prefetch \(name)`?"

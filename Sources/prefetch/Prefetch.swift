@@ -8,21 +8,27 @@ import Reporting
 struct Prefetch: ParsableCommand {
     static let version = "0.1.0"
 
-    static let configuration = CommandConfiguration(
-        commandName: "prefetch",
-        abstract: "Keep an on-disk cache of images warm.",
-        discussion: """
-            Reads lists of image URLs, downloads what is missing or stale, decodes and re-encodes it, \
-            and stores it in a cache whose metadata lives in SQLite.
+    static let configuration = makeConfiguration(default: RunCommand.self)
 
-            `prefetch MANIFEST...` is short for `prefetch run MANIFEST...`.
-            """,
-        version: version,
-        subcommands: [
-            RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self, AttrCommand.self,
-            FailedCommand.self, HistoryCommand.self,
-        ],
-        defaultSubcommand: RunCommand.self)
+    fileprivate static func makeConfiguration(
+        default defaultSubcommand: (any ParsableCommand.Type)?
+    ) -> CommandConfiguration {
+        CommandConfiguration(
+            commandName: "prefetch",
+            abstract: "Keep an on-disk cache of images warm.",
+            discussion: """
+                Reads lists of image URLs, downloads what is missing or stale, decodes and re-encodes it, \
+                and stores it in a cache whose metadata lives in SQLite.
+
+                `prefetch MANIFEST...` is short for `prefetch run MANIFEST...`.
+                """,
+            version: version,
+            subcommands: [
+                RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
+                AttrCommand.self, FailedCommand.self, HistoryCommand.self,
+            ],
+            defaultSubcommand: defaultSubcommand)
+    }
 
     /// Their names.
     static let subcommands = Set(
@@ -40,7 +46,12 @@ struct Prefetch: ParsableCommand {
             if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
                 throw CleanExit.message(ShortHelp.text)
             }
-            var command = try parseAsRoot(arguments)
+            // As the parser answers it, after a look at all the flags of `run`.
+            if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
+            let namesCommand = arguments.first.map(subcommands.contains) ?? false
+            var command =
+                try namesCommand
+                ? NamedCommand.parseAsRoot(arguments) : parseAsRoot(arguments)
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
@@ -76,6 +87,15 @@ struct Prefetch: ParsableCommand {
             ProcessEnd.leave(2)
         }
     }
+}
+
+/// The command for arguments that begin with the name of a subcommand: the same, with nothing to
+/// fall back to.
+///
+/// The parser looks at the default subcommand whatever the arguments are, and `run` has so many
+/// flags that this was most of what `get` had its parser do.
+private struct NamedCommand: ParsableCommand {
+    static let configuration = Prefetch.makeConfiguration(default: nil)
 }
 
 /// A command that cannot do its work, as the user sees it.

@@ -29,11 +29,17 @@ struct InputOptions: ParsableArguments {
 
     func validate() throws {
         guard let baseURL else { return }
-        do throws(EntryBatch.Problem) {
+        do throws(URLParsingError) {
             _ = try URLParser(baseURL: baseURL)
         } catch {
-            throw ValidationError(
-                "--base-url takes an absolute http or https URL, like https://example.com/a/")
+            switch error {
+            case .problem:
+                throw ValidationError(
+                    "--base-url takes an absolute http or https URL, like https://example.com/a/")
+            case .missingLibrary:
+                // No wrong usage. The reader of the list meets it again, and says so.
+                break
+            }
         }
     }
 

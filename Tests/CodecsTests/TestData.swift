@@ -62,7 +62,7 @@ enum TestData {
 /// The first 32 hexadecimal digits of the SHA-256.
 func shortDigest(_ bytes: [UInt8]) -> String {
     var digest = [UInt8](repeating: 0, count: 32)
-    EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
+    SHA256(bytes, bytes.count, &digest)
     return digest.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }
 

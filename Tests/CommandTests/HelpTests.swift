@@ -40,6 +40,17 @@ struct HelpTests {
         #expect(try await help(["get", "--help"]) == short)
     }
 
+    /// Some arguments are answered without the whole of the parser, in the same words.
+    @Test func everyWayToTheHelpGivesTheSame() async throws {
+        let root = try await help(["--help"])
+        #expect(try await help(["help"]) == root)
+        #expect(root.contains("(default)"))
+        for command in ["run", "get", "list", "stats", "attr", "failed", "history"] {
+            #expect(
+                try await help([command, "--help"]) == help(["help", command]), "\(command)")
+        }
+    }
+
     @Test func theWholeHelpHasItsGroupsInOrder() async throws {
         let text = try await help(["run", "--help"])
         let groups = text.split(separator: "\n").filter {

@@ -1,4 +1,6 @@
 import Foundation
+import PrefetchModel
+import URLParsing
 
 /// The shared test data, read-only; nil where it is not there.
 enum SharedData {
@@ -19,4 +21,14 @@ enum SharedData {
             at: folder, includingPropertiesForKeys: nil)
         return (files ?? []).filter { $0.pathExtension == "json" }
     }()
+}
+
+extension URLParsingError {
+    /// Of a problem with the text; nil for a library that is missing.
+    var reason: FailureReason? {
+        switch self {
+        case .problem(let problem): problem.reason
+        case .missingLibrary: nil
+        }
+    }
 }

@@ -52,9 +52,9 @@ struct URLAgreementTests {
 
         private static func result(
             _ parser: URLParser, _ text: [UInt8]
-        ) -> Result<Value, EntryBatch.Problem> {
+        ) -> Result<Value, URLParsingError> {
             var output: [UInt8] = [1]
-            do throws(EntryBatch.Problem) {
+            do throws(URLParsingError) {
                 let ranges = try parser.append(text.span, to: &output)
                 return .success(
                     Value(url: Array(output[ranges.url]), key: Array(output[ranges.key])))

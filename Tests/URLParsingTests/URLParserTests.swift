@@ -79,7 +79,7 @@ struct URLParserTests {
         #expect {
             try parser.parse("localhost:8080/a.png".utf8)
         } throws: {
-            ($0 as? EntryBatch.Problem)?.reason == .invalidEntry
+            ($0 as? URLParsingError)?.reason == .invalidEntry
         }
         #expect(try parser.parse(text.utf8).text == expected)
     }
@@ -96,7 +96,7 @@ struct URLParserTests {
         let listed = try parser.parse("http://u:p@B.C/d/e".utf8)
         #expect(try parser.parse(text.utf8, relativeTo: listed).text == expected)
         // Nothing is kept of it.
-        #expect(throws: EntryBatch.Problem.self) { _ = try parser.parse("/x".utf8) }
+        #expect(throws: URLParsingError.self) { _ = try parser.parse("/x".utf8) }
     }
 
     @Test func bytesOfALocationAreKept() throws {
@@ -123,7 +123,7 @@ struct URLParserTests {
     ])
     func refuses(text: String, reason: FailureReason) throws {
         let parser = try URLParser()
-        let problem = #expect(throws: EntryBatch.Problem.self) {
+        let problem = #expect(throws: URLParsingError.self) {
             _ = try parser.parse(text.utf8)
         }
         #expect(problem?.reason == reason)
@@ -136,7 +136,7 @@ struct URLParserTests {
             "http://secret:secret@ä|/", "http://secret secret@h/", "http:secret@x",
             "http://a.b:secret/secret@h",
         ] {
-            let problem = #expect(throws: EntryBatch.Problem.self) {
+            let problem = #expect(throws: URLParsingError.self) {
                 _ = try parser.parse(text.utf8)
             }
             let message = try #require(problem?.message)
@@ -149,13 +149,13 @@ struct URLParserTests {
         let parser = try URLParser()
         let path = Array("http://a.b/".utf8) + [0xFF, 0xC3]
         #expect(try parser.parse(path).text == "http://a.b/%FF%C3")
-        #expect(throws: EntryBatch.Problem.self) {
+        #expect(throws: URLParsingError.self) {
             _ = try parser.parse(Array("http://a".utf8) + [0xFF] + Array(".b/".utf8))
         }
     }
 
     @Test(arguments: ["example.com", "ftp://a.b/", "", "http://"])
     func refusesBase(text: String) {
-        #expect(throws: EntryBatch.Problem.self) { _ = try URLParser(baseURL: text) }
+        #expect(throws: URLParsingError.self) { _ = try URLParser(baseURL: text) }
     }
 }

@@ -1,5 +1,12 @@
-// The C boundary to libcurl: the whole of its header, and typed wrappers for the functions that
-// Swift cannot call because they are variadic. Nothing else.
+// The C boundary to libcurl: the types of its header, and wrappers of our own names for the
+// functions that are used here. Nothing else.
+//
+// libcurl is not linked, but loaded when it is first needed: Debian's brings 27 libraries along,
+// which took a third of the time of a command that asks nobody. The wrappers have names of their own,
+// so that no symbol of libcurl's is ever looked for in the program.
+//
+// What begins something (a handle, a list, an error's text) loads libcurl by itself and says that it
+// failed where it cannot be loaded; all others take what has come from those.
 #ifndef CCURL_H
 #define CCURL_H
 
@@ -7,49 +14,195 @@
 
 #pragma clang assume_nonnull begin
 
-// curl_easy_setopt is variadic; one wrapper for each kind of argument it takes.
+/// The library by the name that its interface has had since 7.16 (2006).
+#define CCURL_LIBRARY "libcurl.so.4"
+
+/// Every function that is used here, without the `curl_` in front.
+#define CCURL_FUNCTIONS(FUNCTION) \
+    FUNCTION(easy_cleanup) \
+    FUNCTION(easy_getinfo) \
+    FUNCTION(easy_header) \
+    FUNCTION(easy_init) \
+    FUNCTION(easy_nextheader) \
+    FUNCTION(easy_pause) \
+    FUNCTION(easy_setopt) \
+    FUNCTION(easy_strerror) \
+    FUNCTION(free) \
+    FUNCTION(global_init) \
+    FUNCTION(multi_add_handle) \
+    FUNCTION(multi_cleanup) \
+    FUNCTION(multi_info_read) \
+    FUNCTION(multi_init) \
+    FUNCTION(multi_perform) \
+    FUNCTION(multi_poll) \
+    FUNCTION(multi_remove_handle) \
+    FUNCTION(multi_setopt) \
+    FUNCTION(multi_strerror) \
+    FUNCTION(multi_wakeup) \
+    FUNCTION(share_cleanup) \
+    FUNCTION(share_init) \
+    FUNCTION(share_setopt) \
+    FUNCTION(slist_append) \
+    FUNCTION(slist_free_all) \
+    FUNCTION(url) \
+    FUNCTION(url_cleanup) \
+    FUNCTION(url_dup) \
+    FUNCTION(url_get) \
+    FUNCTION(url_set) \
+    FUNCTION(url_strerror) \
+    FUNCTION(version)
+
+/// The functions as they were loaded, with the types that the header gives them; all of them or, before
+/// and where that failed, none.
+struct ccurl_functions {
+#define CCURL_MEMBER(name) __typeof__(curl_##name) *_Nullable name;
+    CCURL_FUNCTIONS(CCURL_MEMBER)
+#undef CCURL_MEMBER
+};
+
+/// Written by `ccurl_load` only.
+extern struct ccurl_functions ccurl_functions __attribute__((visibility("hidden")));
+
+/// Loads libcurl, once in a process; from any thread.
+///
+/// Returns NULL, or why it cannot be loaded: one line that names what is missing.
+const char *_Nullable ccurl_load(void);
+
+// MARK: What loads it
+
+/// NULL, too, where libcurl cannot be loaded; so are those below.
+static inline const char *_Nullable ccurl_version(void) {
+    return ccurl_load() ? NULL : ccurl_functions.version();
+}
+
+/// CURLE_FAILED_INIT where libcurl cannot be loaded.
+static inline CURLcode ccurl_global_init(long flags) {
+    return ccurl_load() ? CURLE_FAILED_INIT : ccurl_functions.global_init(flags);
+}
+
+static inline CURL *_Nullable ccurl_easy_init(void) {
+    return ccurl_load() ? NULL : ccurl_functions.easy_init();
+}
+
+static inline CURLM *_Nullable ccurl_multi_init(void) {
+    return ccurl_load() ? NULL : ccurl_functions.multi_init();
+}
+
+static inline CURLSH *_Nullable ccurl_share_init(void) {
+    return ccurl_load() ? NULL : ccurl_functions.share_init();
+}
+
+/// The line is copied; on NULL the list is as it was.
+static inline struct curl_slist *_Nullable ccurl_slist_append(struct curl_slist *_Nullable list,
+                                                              const char *line) {
+    return ccurl_load() ? NULL : ccurl_functions.slist_append(list, line);
+}
+
+static inline CURLU *_Nullable ccurl_url(void) {
+    return ccurl_load() ? NULL : ccurl_functions.url();
+}
+
+static inline const char *ccurl_easy_strerror(CURLcode code) {
+    const char *missing = ccurl_load();
+    return missing ? missing : ccurl_functions.easy_strerror(code);
+}
+
+static inline const char *ccurl_multi_strerror(CURLMcode code) {
+    const char *missing = ccurl_load();
+    return missing ? missing : ccurl_functions.multi_strerror(code);
+}
+
+static inline const char *ccurl_url_strerror(CURLUcode code) {
+    const char *missing = ccurl_load();
+    return missing ? missing : ccurl_functions.url_strerror(code);
+}
+
+// MARK: URLs
+
+static inline void ccurl_url_cleanup(CURLU *handle) { ccurl_functions.url_cleanup(handle); }
+
+static inline CURLU *_Nullable ccurl_url_dup(CURLU *handle) {
+    return ccurl_functions.url_dup(handle);
+}
+
+static inline CURLUcode ccurl_url_set(CURLU *handle, CURLUPart part, const char *_Nullable text,
+                                      unsigned int flags) {
+    return ccurl_functions.url_set(handle, part, text, flags);
+}
+
+/// The text is the caller's to free by `ccurl_free`.
+static inline CURLUcode ccurl_url_get(CURLU *handle, CURLUPart part,
+                                      char *_Nullable *_Nonnull text, unsigned int flags) {
+    return ccurl_functions.url_get(handle, part, text, flags);
+}
+
+/// For what libcurl has handed out.
+static inline void ccurl_free(void *_Nullable memory) {
+    if (memory) ccurl_functions.free(memory);
+}
+
+// MARK: Easy handles
+
+static inline void ccurl_easy_cleanup(CURL *handle) { ccurl_functions.easy_cleanup(handle); }
+
+static inline CURLcode ccurl_easy_pause(CURL *handle, int bits) {
+    return ccurl_functions.easy_pause(handle, bits);
+}
+
+static inline CURLHcode ccurl_easy_header(CURL *handle, const char *name, size_t index,
+                                          unsigned int origin, int request,
+                                          struct curl_header *_Nullable *_Nonnull field) {
+    return ccurl_functions.easy_header(handle, name, index, origin, request, field);
+}
+
+static inline struct curl_header *_Nullable ccurl_easy_nextheader(
+    CURL *handle, unsigned int origin, int request, struct curl_header *_Nullable previous) {
+    return ccurl_functions.easy_nextheader(handle, origin, request, previous);
+}
+
+// curl_easy_setopt is variadic, which Swift cannot call; one wrapper for each kind of argument.
 
 static inline CURLcode ccurl_easy_set_long(CURL *handle, CURLoption option, long value) {
-    return curl_easy_setopt(handle, option, value);
+    return ccurl_functions.easy_setopt(handle, option, value);
 }
 
 /// The string is copied by libcurl.
 static inline CURLcode ccurl_easy_set_string(CURL *handle, CURLoption option,
                                              const char *_Nullable value) {
-    return curl_easy_setopt(handle, option, value);
+    return ccurl_functions.easy_setopt(handle, option, value);
 }
 
 static inline CURLcode ccurl_easy_set_pointer(CURL *handle, CURLoption option,
                                               void *_Nullable value) {
-    return curl_easy_setopt(handle, option, value);
+    return ccurl_functions.easy_setopt(handle, option, value);
 }
 
 /// The list is kept by reference: it has to live as long as the handle uses it.
 static inline CURLcode ccurl_easy_set_list(CURL *handle, CURLoption option,
                                            struct curl_slist *_Nullable value) {
-    return curl_easy_setopt(handle, option, value);
+    return ccurl_functions.easy_setopt(handle, option, value);
 }
 
 typedef size_t (*ccurl_write_function)(char *_Nullable data, size_t size, size_t count,
                                        void *_Nullable context);
 
 static inline CURLcode ccurl_easy_set_write_function(CURL *handle, ccurl_write_function function) {
-    return curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, function);
+    return ccurl_functions.easy_setopt(handle, CURLOPT_WRITEFUNCTION, function);
 }
 
 static inline CURLcode ccurl_easy_set_header_function(CURL *handle,
                                                       ccurl_write_function function) {
-    return curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, function);
+    return ccurl_functions.easy_setopt(handle, CURLOPT_HEADERFUNCTION, function);
 }
 
 static inline CURLcode ccurl_easy_set_open_socket_function(CURL *handle,
                                                            curl_opensocket_callback function) {
-    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, function);
+    return ccurl_functions.easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, function);
 }
 
 static inline CURLcode ccurl_easy_set_prerequest_function(CURL *handle,
                                                           curl_prereq_callback function) {
-    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, function);
+    return ccurl_functions.easy_setopt(handle, CURLOPT_PREREQFUNCTION, function);
 }
 
 /// The address that libcurl is about to connect to: the struct ends with a member that is longer
@@ -61,27 +214,64 @@ static inline const struct sockaddr *ccurl_socket_address(const struct curl_sock
 // curl_easy_getinfo is variadic too.
 
 static inline CURLcode ccurl_easy_get_long(CURL *handle, CURLINFO info, long *value) {
-    return curl_easy_getinfo(handle, info, value);
+    return ccurl_functions.easy_getinfo(handle, info, value);
 }
 
 static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_off_t *value) {
-    return curl_easy_getinfo(handle, info, value);
+    return ccurl_functions.easy_getinfo(handle, info, value);
 }
 
 /// The list is the caller's to free.
 static inline CURLcode ccurl_easy_get_list(CURL *handle, CURLINFO info,
                                            struct curl_slist *_Nullable *_Nonnull value) {
-    return curl_easy_getinfo(handle, info, value);
+    return ccurl_functions.easy_getinfo(handle, info, value);
 }
+
+static inline void ccurl_slist_free_all(struct curl_slist *_Nullable list) {
+    if (list) ccurl_functions.slist_free_all(list);
+}
+
+// MARK: Shares
+
+static inline void ccurl_share_cleanup(CURLSH *share) { ccurl_functions.share_cleanup(share); }
 
 /// curl_share_setopt is variadic.
 static inline CURLSHcode ccurl_share_set_data(CURLSH *share, curl_lock_data data) {
-    return curl_share_setopt(share, CURLSHOPT_SHARE, data);
+    return ccurl_functions.share_setopt(share, CURLSHOPT_SHARE, data);
+}
+
+// MARK: The multi handle
+
+static inline void ccurl_multi_cleanup(CURLM *multi) { ccurl_functions.multi_cleanup(multi); }
+
+static inline CURLMcode ccurl_multi_add_handle(CURLM *multi, CURL *handle) {
+    return ccurl_functions.multi_add_handle(multi, handle);
+}
+
+static inline CURLMcode ccurl_multi_remove_handle(CURLM *multi, CURL *handle) {
+    return ccurl_functions.multi_remove_handle(multi, handle);
+}
+
+static inline CURLMcode ccurl_multi_perform(CURLM *multi, int *running) {
+    return ccurl_functions.multi_perform(multi, running);
+}
+
+static inline CURLMcode ccurl_multi_poll(CURLM *multi, int milliseconds) {
+    return ccurl_functions.multi_poll(multi, NULL, 0, milliseconds, NULL);
+}
+
+/// From any thread.
+static inline CURLMcode ccurl_multi_wakeup(CURLM *multi) {
+    return ccurl_functions.multi_wakeup(multi);
+}
+
+static inline CURLMsg *_Nullable ccurl_multi_info_read(CURLM *multi, int *remaining) {
+    return ccurl_functions.multi_info_read(multi, remaining);
 }
 
 /// curl_multi_setopt is variadic.
 static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
-    return curl_multi_setopt(multi, option, value);
+    return ccurl_functions.multi_setopt(multi, option, value);
 }
 
 /// The members of CURLMsg that a finished transfer has: its `data` is a union, which Swift sees

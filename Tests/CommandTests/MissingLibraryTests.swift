@@ -1,0 +1,145 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A system where libcurl is not there, or not one that can be used. It is loaded when it is first
+/// needed, so that most commands do without.
+@Suite(.timeLimit(.minutes(15)))
+struct MissingLibraryTests {
+    private static let hint = "hint: install libcurl 7.88 or newer (Debian's package is libcurl4)"
+
+    /// The same with this file in place of libcurl.
+    private static func with(
+        _ file: [UInt8], _ command: Command, in workspace: Workspace
+    ) throws -> Command {
+        try FileManager.default.createDirectory(
+            atPath: workspace.folder + "/lib", withIntermediateDirectories: true)
+        try workspace.write(file, to: "lib/libcurl.so.4")
+        var command = command
+        command.environment["LD_LIBRARY_PATH"] = workspace.folder + "/lib"
+        return command
+    }
+
+    private static func withoutLibrary(
+        _ arguments: [String], in workspace: Workspace
+    ) async throws -> CommandResult {
+        try await with(
+            Array("no library".utf8), workspace.command(arguments), in: workspace
+        ).run()
+    }
+
+    private static func expectRefusal(_ result: CommandResult, subject: String = "") {
+        #expect(result.status == 2, "\(result)")
+        #expect(
+            result.error.hasPrefix("prefetch: \(subject)cannot load libcurl: "), "\(result)")
+        #expect(result.error.contains("lib/libcurl.so.4: "), "\(result)")
+        #expect(result.error.contains("\n\(hint)\n"), "\(result)")
+    }
+
+    @Test func whatAsksNobodyDoesWithoutIt() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(2)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(lines)
+                let requests = origin.requests.count
+                for arguments in [
+                    ["--help"], ["-h"], ["get", "--help"], ["get", lines[0]], ["list"], ["stats"],
+                    ["failed", "list"], ["history"], ["attr", "set", lines[0], "a", "b"],
+                    ["attr", "list", lines[0]], ["run"] + lines, ["run", "--offline"] + lines,
+                ] {
+                    let with = try await workspace.command(arguments).run()
+                    let without = try await MissingLibraryTests.withoutLibrary(
+                        arguments, in: workspace)
+                    #expect(without.status == 0, "\(without)")
+                    #expect(without.output == with.output, "\(without)")
+                }
+                #expect(origin.requests.count == requests)
+            }
+        }
+    }
+
+    @Test func aRunThatNeedsItSaysSo() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(2)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let command = try workspace.prefetchCommand(lines)
+                let refused = try await workspace.finish(
+                    MissingLibraryTests.with(
+                        Array("no library".utf8), command, in: workspace
+                    ).run(), entries: 2)
+                MissingLibraryTests.expectRefusal(refused.result)
+                #expect(refused.summary.outcomes == ["cancelled": 2], "\(refused.result)")
+                // Nothing is held against the images.
+                let run = try await workspace.prefetch(lines)
+                #expect(run.summary.outcomes == ["downloaded": 2], "\(run.result)")
+            }
+        }
+    }
+
+    /// It parses every URL that is not canonical already.
+    @Test func aURLThatItHasToParseSaysSo() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(1)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(lines)
+                let spelled = lines[0].replacing("http://", with: "HTTP://")
+                for arguments in [["get", spelled], ["attr", "list", spelled]] {
+                    MissingLibraryTests.expectRefusal(
+                        try await MissingLibraryTests.withoutLibrary(arguments, in: workspace))
+                    let with = try await workspace.command(arguments).run()
+                    #expect(with.status == 0, "\(with)")
+                }
+                // Neither a key nor a URL, so there is nothing to parse.
+                let unknown = try await MissingLibraryTests.withoutLibrary(
+                    ["get", "hero"], in: workspace)
+                #expect(unknown.status == 1, "\(unknown)")
+                let list = try workspace.manifest([lines[0], spelled], name: "list.txt")
+                MissingLibraryTests.expectRefusal(
+                    try await MissingLibraryTests.withoutLibrary([list], in: workspace),
+                    subject: "list.txt: ")
+                MissingLibraryTests.expectRefusal(
+                    try await MissingLibraryTests.withoutLibrary(
+                        [list, "--base-url", "http://a.example/"], in: workspace),
+                    subject: "http://a.example/: ")
+            }
+        }
+    }
+
+    @Test func theVersionIsToldWithoutIt() async throws {
+        try await withWorkspace { workspace in
+            let with = try await workspace.run("--version")
+            let without = try await MissingLibraryTests.withoutLibrary(
+                ["--version"], in: workspace)
+            #expect(without.status == 0 && without.error.isEmpty, "\(without)")
+            var lines = without.output.split(separator: "\n").map(String.init)
+            var others = with.output.split(separator: "\n").map(String.init)
+            try #require(lines.count == others.count, "\(without)")
+            let line = lines.remove(at: 3)
+            #expect(others.remove(at: 3).hasPrefix("libcurl "))
+            #expect(lines == others)
+            #expect(line.hasPrefix("libcurl cannot be loaded: "), "\(line)")
+            #expect(line.contains("libcurl.so.4: ") && line.contains("libcurl4"), "\(line)")
+        }
+    }
+
+    /// As one that is too old would not have them all; any other library has none.
+    @Test func aFunctionThatItLacksIsNamed() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(1)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let folder = URL(filePath: Workspace.binary).deletingLastPathComponent()
+                let other = try Data(contentsOf: folder.appending(path: "libFaultyJPEG.so"))
+                let command = try workspace.prefetchCommand(lines)
+                let result = try await MissingLibraryTests.with(
+                    Array(other), command, in: workspace
+                ).run()
+                #expect(result.status == 2, "\(result)")
+                #expect(
+                    result.error.contains(
+                        "prefetch: cannot load libcurl: libcurl.so.4: has no function curl_"),
+                    "\(result)")
+                #expect(result.error.contains("\n\(MissingLibraryTests.hint)\n"), "\(result)")
+            }
+        }
+    }
+}
