@@ -45,7 +45,8 @@ let package = Package(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         .executableTarget(
-            name: "codec-bench", dependencies: ["Codecs", "PrefetchModel"], swiftSettings: strict),
+            name: "codec-bench", dependencies: ["CResample", "Codecs", "PrefetchModel"],
+            swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [
