@@ -52,7 +52,8 @@ let package = Package(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         .executableTarget(
-            name: "codec-bench", dependencies: ["Codecs", "PrefetchModel"], swiftSettings: strict),
+            name: "codec-bench", dependencies: ["CResample", "Codecs", "PrefetchModel"],
+            swiftSettings: strict),
         .target(
             name: "Pipeline",
             dependencies: [
@@ -80,7 +81,8 @@ let package = Package(
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Codecs", dependencies: ["CInterruption", "CJPEG", "CPNG", "PrefetchModel"],
+            name: "Codecs",
+            dependencies: ["CInterruption", "CJPEG", "CPNG", "CResample", "PrefetchModel"],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -119,8 +121,8 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CJPEG", "CPNG", "CodecFuzzing", "Codecs", "PrefetchModel",
-                "SeededRandom", "Threading",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CResample", "CodecFuzzing", "Codecs",
+                "PrefetchModel", "SeededRandom", "Threading",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -226,6 +228,7 @@ let package = Package(
             linkerSettings: [
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
+        .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -238,7 +241,7 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "Codecs"]
+    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CResample", "Codecs"]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

@@ -9,10 +9,13 @@ import PrefetchModel
 /// comes out is kept, however large, and goes to `FOLDER/NAME`. For each file a line on standard output:
 /// pixels, seconds of CPU for decoding and for encoding (each the least of the rounds), bytes,
 /// name, with tabs between them. Files are read before the clock starts.
+///
+/// `codec-bench resample` resizes instead: see ``ResampleBench``.
 @main
 struct CodecBench {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "resample" { return resample(Array(arguments.dropFirst())) }
         guard arguments.count > 4, let effort = PNGEffort(rawValue: arguments[1]),
             let quality = Int(arguments[2]), (1...100).contains(quality),
             let rounds = Int(arguments[3]), rounds > 0
@@ -45,6 +48,24 @@ struct CodecBench {
                     name, separator: "\t")
             }
         }
+    }
+
+    private static func resample(_ arguments: [String]) {
+        let usage = "usage: codec-bench resample WIDTHxHEIGHT gamma|linear ROUNDS OUTPUT FILE"
+        guard arguments.count == 5, ["gamma", "linear"].contains(arguments[1]),
+            let rounds = Int(arguments[2]), rounds > 0
+        else { fail(usage) }
+        let sides = arguments[0].split(separator: "x").compactMap { UInt32($0) }
+        guard sides.count == 2, sides.allSatisfy({ (1...65535).contains($0) }) else { fail(usage) }
+        guard let picture = ResampleBench(contents(of: arguments[4])) else {
+            fail("\(arguments[4]): no binary PGM or PPM of 8 bits")
+        }
+        guard
+            let made = picture.resized(
+                to: (sides[0], sides[1]), isLinear: arguments[1] == "linear", rounds: rounds)
+        else { fail("no memory") }
+        save(made.file, to: arguments[3])
+        print(picture.pixels, made.seconds, made.memoryBytes, separator: "\t")
     }
 
     private static func contents(of path: String) -> [UInt8] {
