@@ -89,6 +89,31 @@ struct VariantRunTests {
         }
     }
 
+    /// Plain flags that say nothing of the format of `main`, and a variant without them.
+    @Test(arguments: [
+        ["--encode", "png", "--quality", "40", "--variant", "web=png"],
+        ["--encode", "original", "--quality", "40", "--keep-larger", "--variant", "web=original"],
+        ["--encode", "jpeg", "--png-effort", "small", "--variant", "web=jpeg"],
+        ["--background", "red", "--variant", "web=same"],
+    ])
+    func variantsThatDifferInNothingAreOne(options: [String]) async throws {
+        try await withOrigin { origin in
+            let urls = try serve(origin).map(\.url)
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, urls, options)
+                #expect(first.result.status == 0, "\(first.result)")
+                for line in 1...urls.count {
+                    let variants = try #require(first.report[line: line]).variants
+                    #expect(variants.map(\.name) == ["main", "web"])
+                    #expect(Set(variants.map(\.path)).count == 1)
+                }
+                #expect(try await workspace.judge(variants: ["main", "web"]) == urls.count)
+                let second = try await run(workspace, urls, options)
+                #expect(second.report.verdicts == ["fresh", "fresh", "fresh"], "\(second.result)")
+            }
+        }
+    }
+
     @Test func aVariantIsMadeOfTheStoredOriginal() async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
