@@ -220,6 +220,23 @@ struct VariantRunTests {
         }
     }
 
+    /// All of them are warm, and the first line alone says what is in use.
+    @Test func aContradictingLineDoesNotSayWhatIsInUse() async throws {
+        try await withOrigin { origin in
+            let url = try serve(origin)[0].url
+            try await withWorkspace { workspace in
+                let others = ["encode=png", "quality=40", "quality=50", "quality=60"]
+                for fields in others { _ = try await run(workspace, ["\(url) \(fields)"], []) }
+                let main = try await run(workspace, [url], ["--store-original"])
+                let path = try self.path("main", of: main.report[line: 1])
+                let both = try await run(workspace, [url] + others.map { "\(url) \($0)" }, [])
+                #expect(both.report.verdicts.first == "fresh", "\(both.result)")
+                #expect(both.report.verdicts.count { $0 == "failed/invalid-entry" } == 4)
+                #expect(try await got(workspace, url) == path)
+            }
+        }
+    }
+
     /// A JPEG has at most 65 500 pixels a side, a PNG more.
     @Test func oneThatCannotBeMadeFailsTheEntryAndIsNamed() async throws {
         try await withOrigin { origin in
