@@ -309,7 +309,8 @@ package final class CacheDatabase: Sendable {
             return error
         case let error as SQLiteError:
             var hint: String?
-            switch error.code.primary {
+            // A full disk is an I/O error where the index of the log has to grow.
+            switch error.code == .sharedMemorySize ? .full : error.code.primary {
             case .corrupt, .notADatabase:
                 hint = damageHint
             case .busy, .locked:

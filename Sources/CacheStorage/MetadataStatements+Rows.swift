@@ -27,9 +27,11 @@ extension [VariantRow] {
     }
 
     /// Without those whose recipe another one before has: these are the same bytes, and one row.
+    ///
+    /// By its text, as the table has it: a quality is not part of what makes a PNG.
     var withoutRepeatedRecipes: [VariantRow] {
         guard count > 1 else { return self }
-        var recipes: Set<Recipe> = []
-        return filter { recipes.insert($0.variant.recipe).inserted }
+        var recipes: Set<String> = []
+        return filter { recipes.insert($0.variant.recipe.canonicalText).inserted }
     }
 }

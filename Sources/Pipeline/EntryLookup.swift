@@ -188,10 +188,10 @@ private struct Worker {
                 }
                 let state = try state(record, extras: extras, at: now)
                 result.states.append(state)
-                if case .fresh(let resource, _, _) = state,
+                if case .fresh = state,
                     !record.isInUse(as: configuration.images.variants.primary.name)
                 {
-                    result.returning[configuration.images.variants, default: []].append(resource)
+                    result.returning.insert(number)
                 }
                 continue
             }
@@ -199,11 +199,11 @@ private struct Worker {
             let state = try state(found, variants, extras: extras, at: now)
             result.states.append(state)
             switch state {
-            case .fresh(let resource, _, _):
+            case .fresh:
                 let areInUse = zip(found, variants).allSatisfy { record, variant in
                     record?.isInUse(as: variant.name) ?? true
                 }
-                if !areInUse { result.returning[variants, default: []].append(resource) }
+                if !areInUse { result.returning.insert(number) }
             case .missing, .incomplete: missing.append(number)
             case .invalid, .stale, .derivable, .blocked: break
             }

@@ -57,8 +57,8 @@ struct LookedUpBatch: Sendable {
     /// What the report says of fresh entries; nil when it is not written here.
     var lines: WarmLines?
     var blocks: [FailureRecord] = []
-    /// Resources of fresh entries of which an earlier run used other variants than this.
-    var returning: [VariantSet: [Int64]] = [:]
+    /// Records of fresh entries of which an earlier run used other variants than this.
+    var returning: Set<Int> = []
     /// Records whose keys have failed in earlier runs.
     var failedBefore: Set<Int> = []
 

@@ -9,7 +9,7 @@ extension RunCoordinator {
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
-        noteReturning(looked)
+        var returning: [VariantSet: [Int64]] = [:]
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {
                 attempt { () throws(FatalError) in
@@ -20,17 +20,24 @@ extension RunCoordinator {
                         manifest: batch.manifest, record: record,
                         fingerprint: looked.fingerprints[number],
                         extras: batch.extras(of: record), text: text)
-                    try read(entry, number, of: looked)
+                    let arrival = intake.arrival(of: entry, looked.states[number])
+                    // A line that contradicts an earlier one of its key changes nothing.
+                    if case .warm(let resource, _) = arrival, looked.returning.contains(number) {
+                        returning[settings.variants(of: entry.extras), default: []]
+                            .append(resource)
+                    }
+                    try read(entry, arrival, number, of: looked)
                 }
             }
         }
         attempt { () throws(FatalError) in try ledger.reportWarmLines() }
+        noteReturning(returning)
     }
 
-    /// Notes which variants are in use again.
-    private func noteReturning(_ looked: LookedUpBatch) {
+    /// Notes which variants of resources are in use again.
+    private func noteReturning(_ returning: [VariantSet: [Int64]]) {
         guard !ending.isStopping else { return }
-        for (variants, resources) in looked.returning {
+        for (variants, resources) in returning {
             attempt { () throws(FatalError) in
                 try stages.write(
                     .used(resources: resources, Array(variants)), token: nil)
@@ -51,9 +58,8 @@ extension RunCoordinator {
     }
 
     private func read(
-        _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
+        _ entry: RawEntry, _ arrival: Intake.Arrival, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
-        let arrival = intake.arrival(of: entry, looked.states[number])
         if case .warm = arrival, let lines = looked.lines, looked.hasLine(number) {
             return try ledger.finishFresh(number, lines)
         }

@@ -43,6 +43,12 @@ struct Prefetch: ParsableCommand {
         let arguments = CommandArguments.normalized(
             Array(CommandLine.arguments.dropFirst()), subcommands: subcommands)
         do {
+            // The program's own name is missing, too, where Swift's library cannot find them.
+            guard !CommandLine.arguments.isEmpty else {
+                throw CommandFailure.unusable(
+                    "the arguments cannot be read from /proc/self/maps",
+                    hint: "/proc has to be mounted")
+            }
             if CommandArguments.wantShortHelp(arguments, subcommands: subcommands) {
                 throw CleanExit.message(ShortHelp.text)
             }

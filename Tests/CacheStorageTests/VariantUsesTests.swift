@@ -92,16 +92,18 @@ struct VariantUsesTests {
         #expect(try catalog.variantNames().map(\.name) == ["main", "web"])
     }
 
-    /// Two names of a run may have the same recipe, also where nothing is stored yet.
+    /// Two names of a run may have the same recipe, also where nothing is stored yet. What the format has
+    /// nothing to do with, as a PNG with a quality, makes no other one.
     @Test func namesOfOneRecipeAreOneRow() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))
         var sample = Sample.row(key: "http://a/1", bytes: [1])
-        for name in ["a", "b"] {
+        for (name, quality) in [("a", 85), ("b", 40)] {
             var row = sample.row.variants[0]
             row.variant = RequestedVariant(
-                name: try #require(VariantName(name)), recipe: Recipe(encoding: .png))
+                name: try #require(VariantName(name)),
+                recipe: Recipe(encoding: .png, quality: quality))
             sample.row.variants.append(row)
         }
         for _ in 0..<2 {

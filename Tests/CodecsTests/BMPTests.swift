@@ -197,6 +197,29 @@ import Testing
         if sample.name != "24-bit-profile-of-srgb" { #expect(accepted <= 5) }
     }
 
+    /// A header of 52 bytes has three masks; that of alpha comes behind it.
+    @Test func theFourthMaskMayStandBehindTheHeader() throws {
+        func words(_ numbers: Int..., size: Int = 4) -> [UInt8] {
+            numbers.flatMap { number in
+                (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+            }
+        }
+        let masks = words(0x0F00, 0x00F0, 0x000F, 0xF000)
+        let source =
+            Array("BM".utf8) + words(72, 0, 70) + words(52, 1, 1) + words(1, 16, size: 2)
+            + words(6, 2, 0, 0, 0, 0) + masks + words(0x7F80, size: 2)
+        #expect(
+            try BMPTests.rgba(png: stored(source, Recipe(encoding: .png)).bytes)
+                == [255, 136, 0, 119])
+        for count in 18..<source.count {
+            let error = refusal(Array(source.prefix(count)), Recipe(encoding: .png))
+            guard case .corrupt(_, isTruncated: true) = error else {
+                Issue.record("\(count) bytes: \(String(describing: error))")
+                continue
+            }
+        }
+    }
+
     /// Any answer is right, as long as decoding and the check of the structure give the same one.
     @Test(arguments: samples)
     func flippedBitsAreJudgedInOneWay(sample: Sample) throws {

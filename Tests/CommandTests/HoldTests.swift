@@ -111,6 +111,35 @@ struct HoldTests {
         }
     }
 
+    /// Whatever there is no room for: the database, its log, or the log's index, of which SQLite says
+    /// that it is an I/O error.
+    @Test(
+        .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
+        arguments: [64, 140, 180, 220, 260, 300])
+    func aDiskWithoutRoomForADatabaseIsCalledFull(kibibytes: Int) async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(1)
+            try await withWorkspace { workspace in
+                var command = try workspace.prefetchCommand(lines)
+                command.arguments =
+                    [
+                        "-rm", "/bin/sh", "-c",
+                        """
+                        mkdir -m 700 cache && mount -t tmpfs -o mode=700,size=\(kibibytes)k tmpfs \
+                        cache && "$0" "$@"
+                        """, command.executable,
+                    ] + command.arguments
+                command.executable = Namespace.program
+                let result = try await command.run()
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("make room and run again"), "\(result)")
+                #expect(origin.requests.isEmpty, "\(result)")
+                // What is left is the folder that it was mounted on.
+                try FileManager.default.removeItem(atPath: workspace.cache)
+            }
+        }
+    }
+
     /// Another run could hold a lock of its own then, and write to the same cache.
     @Test(arguments: ["lock", "prefetch.sqlite"], [true, false])
     func aRunThatLosesItsHoldEndsWithStatus2(name: String, isReplaced: Bool) async throws {

@@ -33,6 +33,22 @@ struct ProcessLimitTests {
         return process.terminationStatus == 0
     }()
 
+    /// Swift's library finds the arguments there.
+    @Test(.enabled(if: Namespace.allowsMounts, "nothing can be mounted over /proc here"))
+    func withoutProcTheArgumentsAreMissedAndNotMisunderstood() async throws {
+        try await withWorkspace { workspace in
+            let command = ProcessLimitTests.wrapped(
+                workspace.command(["list"]),
+                [
+                    Namespace.program, "-rm", "/bin/sh", "-c",
+                    #"mount -t tmpfs tmpfs /proc && exec "$0" "$@""#,
+                ])
+            let result = try await command.run()
+            #expect(result.status == 2, "\(result)")
+            #expect(result.error.contains("hint: /proc has to be mounted"), "\(result)")
+        }
+    }
+
     // MARK: Open files
 
     @Test(.enabled(if: !Sanitizer.isActive, "sanitizers open files"), arguments: [24, 64, 128])

@@ -89,6 +89,31 @@ struct VariantRunTests {
         }
     }
 
+    /// Plain flags that say nothing of the format of `main`, and a variant without them.
+    @Test(arguments: [
+        ["--encode", "png", "--quality", "40", "--variant", "web=png"],
+        ["--encode", "original", "--quality", "40", "--keep-larger", "--variant", "web=original"],
+        ["--encode", "jpeg", "--png-effort", "small", "--variant", "web=jpeg"],
+        ["--background", "red", "--variant", "web=same"],
+    ])
+    func variantsThatDifferInNothingAreOne(options: [String]) async throws {
+        try await withOrigin { origin in
+            let urls = try serve(origin).map(\.url)
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, urls, options)
+                #expect(first.result.status == 0, "\(first.result)")
+                for line in 1...urls.count {
+                    let variants = try #require(first.report[line: line]).variants
+                    #expect(variants.map(\.name) == ["main", "web"])
+                    #expect(Set(variants.map(\.path)).count == 1)
+                }
+                #expect(try await workspace.judge(variants: ["main", "web"]) == urls.count)
+                let second = try await run(workspace, urls, options)
+                #expect(second.report.verdicts == ["fresh", "fresh", "fresh"], "\(second.result)")
+            }
+        }
+    }
+
     @Test func aVariantIsMadeOfTheStoredOriginal() async throws {
         try await withOrigin { origin in
             let urls = try serve(origin).map(\.url)
@@ -191,6 +216,23 @@ struct VariantRunTests {
                 let messages = first.report.entries.compactMap(\.message)
                 #expect(messages.count { $0.contains("same key as") } == 3, "\(messages)")
                 #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    /// All of them are warm, and the first line alone says what is in use.
+    @Test func aContradictingLineDoesNotSayWhatIsInUse() async throws {
+        try await withOrigin { origin in
+            let url = try serve(origin)[0].url
+            try await withWorkspace { workspace in
+                let others = ["encode=png", "quality=40", "quality=50", "quality=60"]
+                for fields in others { _ = try await run(workspace, ["\(url) \(fields)"], []) }
+                let main = try await run(workspace, [url], ["--store-original"])
+                let path = try self.path("main", of: main.report[line: 1])
+                let both = try await run(workspace, [url] + others.map { "\(url) \($0)" }, [])
+                #expect(both.report.verdicts.first == "fresh", "\(both.result)")
+                #expect(both.report.verdicts.count { $0 == "failed/invalid-entry" } == 4)
+                #expect(try await got(workspace, url) == path)
             }
         }
     }

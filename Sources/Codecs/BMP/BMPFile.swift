@@ -5,8 +5,8 @@ internal import PrefetchModel
 /// - 14 bytes: `BM`, length of the file, two reserved words, offset of the pixels;
 /// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40 (Windows 3), 52 and
 ///   56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC profile);
-/// - three or four masks where a header of 40 bytes says so, then the palette, of three bytes an entry in OS/2 1, else
-///   of four: blue, green, red, unused.
+/// - three or four masks where a header of 40 bytes says so, the fourth of them behind one of 52, then the palette, of
+///   three bytes an entry in OS/2 1, else of four: blue, green, red, unused.
 ///
 /// The lengths of the file and of the pixels are not believed, nor looked at; many files have wrong ones.
 struct BMPFile {
@@ -63,7 +63,9 @@ struct BMPFile {
             throw .corrupt("an image without pixels", isTruncated: false)
         }
         let method = headerBytes >= 40 ? number32(30) : 0
-        let masksBytes = headerBytes > 40 ? 0 : method == 3 ? 12 : method == 6 ? 16 : 0
+        // Masks have one place: in the longer headers, and behind those that end before it does.
+        let masksEnd = method == 3 ? 66 : method == 6 ? 70 : 0
+        let masksBytes = max(0, masksEnd - start - headerBytes)
         guard source.count >= start + headerBytes + masksBytes else {
             throw .corrupt("the data ends inside the header", isTruncated: true)
         }
@@ -76,7 +78,6 @@ struct BMPFile {
             }
             compression = .runs
         default:
-            // Masks have one place, in the longer headers and behind the shorter one.
             let hasAlpha = method == 6 || headerBytes >= 56
             compression = try BMPFile.masks(
                 (0..<(hasAlpha ? 4 : 3)).map { number32(54 + 4 * $0) },
