@@ -66,10 +66,12 @@ struct TransformationPlanTests {
     }
 
     @Test(arguments: [
-        ("300x300", 2), ("151x151", 2), ("150x150", 4), ("75x75", 4), ("74", 8), ("37", 8),
-        ("9", 8),
-        ("300x150", 2), ("150x150!", 2), ("300", 2), ("301", 1), ("flip=h,9", 1),
-        ("crop=99x99,9", 1),
+        ("300x300", 2), ("151x151", 2), ("150x150", 4), ("75x75", 4), ("resize=74", 8),
+        ("resize=37", 8),
+        ("resize=9", 8),
+        ("300x150", 2), ("150x150!", 2), ("resize=300", 2), ("resize=301", 1),
+        ("flip=h,resize=9", 1),
+        ("crop=99x99,resize=9", 1),
         ("100x400^", 1), ("1x1!", 8),
     ])
     func decodersLeaveAFactorOfTwo(steps: String, scale: Int) throws {
