@@ -82,7 +82,9 @@ let package = Package(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Codecs",
-            dependencies: ["CInterruption", "CJPEG", "CPNG", "CResample", "PrefetchModel"],
+            dependencies: [
+                "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "PrefetchModel",
+            ],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -121,7 +123,8 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CResample", "CodecFuzzing", "Codecs",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CodecFuzzing",
+                "Codecs",
                 "PrefetchModel", "SeededRandom", "Threading",
             ],
             swiftSettings: strict),
@@ -224,6 +227,9 @@ let package = Package(
             name: "CJPEG", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("jpeg")]),
         .target(
+            name: "CPixels", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("m")]),
+        .target(
             name: "CPNG", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
@@ -241,7 +247,7 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CResample", "Codecs"]
+    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "Codecs"]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

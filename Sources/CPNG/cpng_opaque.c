@@ -120,3 +120,40 @@ cpng_status cpng_make_opaque(
     *opaque = cpng_image_of(rows, image->width, image->height, how.channels, image->interruption);
     return CPNG_OK;
 }
+
+cpng_status cpng_make_plain(
+    const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
+    cpng_image *plain) {
+    int type = image->color_type;
+    bool is_grey = !has_colour && (type == 0 || type == 4);
+    int counted = (is_grey ? 1 : 3) + (has_alpha ? 1 : 0);
+    conversion how = {.image = image, .colours = colours, .channels = counted};
+    size_t row_bytes = (size_t)image->width * (size_t)counted, total;
+    if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
+    uint8_t *rows = malloc(total);
+    if (rows == NULL) return CPNG_OUT_OF_MEMORY;
+    unsigned pixel[4];
+    for (uint32_t y = 0; y < image->height; y++) {
+        if (cinterruption_after(image->interruption, row_bytes)) {
+            free(rows);
+            return CPNG_INTERRUPTED;
+        }
+        const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
+        uint8_t *output = rows + y * (row_bytes + 1) + 1;
+        for (size_t x = 0; x < image->width; x++) {
+            pixel_at(&how, row, x, pixel);
+            for (int channel = 0; channel < (is_grey ? 1 : 3); channel++) {
+                *output++ = (uint8_t)pixel[channel];
+            }
+            if (has_alpha) *output++ = (uint8_t)pixel[3];
+        }
+    }
+    *plain = cpng_image_of(
+        rows, image->width, image->height, counted == 2 ? 1 : counted, image->interruption);
+    if (counted == 2) {
+        plain->color_type = 4;
+        plain->row_bytes = row_bytes;
+        plain->filter_distance = 2;
+    }
+    return CPNG_OK;
+}

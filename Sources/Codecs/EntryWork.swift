@@ -7,13 +7,11 @@ struct EntryWork: ~Copyable {
     private let header: ImageHeader
     private let check: SourceCheck
     private let memoryBytes: Int
-    /// What is decoded once for all results that are made of pixels; nil where one is, or none.
-    private let shared: RasterRequest?
-    /// Of ``shared``, from the first of these results to the last. Its interruption is that of a result which has
-    /// been made, so whoever takes it sets another.
+    /// What is decoded once for all results that are made of pixels at one scale, where these are several.
+    private var shared: [DecodingScale: SharedRaster] = [:]
+    /// Of one of ``shared``, from the first of its results to the last. Its interruption is that of a result which
+    /// has been made, so whoever takes it sets another.
     private var raster: Raster?
-    /// Results that are yet to be made of ``shared``.
-    private var uses: Int
     /// What is made by shortcuts.
     private var shortcuts: [Recipe] = []
     /// Of several of them, what was made at once; nil before that.
@@ -38,24 +36,34 @@ struct EntryWork: ~Copyable {
         self.header = header
         self.check = check
         self.memoryBytes = memoryBytes
-        var forms: [RasterForm] = []
-        var takesProfile = false
         for recipe in recipes {
             // One that cannot be made says so when its turn comes.
             guard let format = EncodedFormat(recipe.encoding, of: codec),
-                let way = try? source.way(to: format, by: recipe)
+                let plan = try? TransformationPlan(recipe, of: header)
             else { continue }
-            if case .shortcut = way { shortcuts.append(recipe) }
-            guard let form = way.rasterForm else { continue }
-            forms.append(form)
-            takesProfile = takesProfile || recipe.stripping != .all
+            var request = RasterRequest(form: .native, scale: plan.scale)
+            if plan.isEmpty {
+                guard let way = try? source.way(to: format, by: recipe.untransformed) else {
+                    continue
+                }
+                if case .shortcut = way { shortcuts.append(recipe.untransformed) }
+                guard let form = way.rasterForm else { continue }
+                request.form = form
+            }
+            request.takesProfile = recipe.stripping != .all
+            shared[plan.scale, default: SharedRaster(request)].add(request)
         }
-        uses = forms.count
-        shared =
-            forms.count > 1
-            ? RasterRequest(
-                form: Set(forms).count == 1 ? forms[0] : .native, takesProfile: takesProfile)
-            : nil
+        shared = shared.filter { $0.value.uses > 1 }
+    }
+
+    /// The recipes' places, those first that are made of the largest raster: each scale is decoded once.
+    static func order(of recipes: [Recipe], header: ImageHeader) -> [Int] {
+        let scales = recipes.map { recipe in
+            (try? TransformationPlan(recipe, of: header))?.scale ?? .full
+        }
+        return DecodingScale.allCases.flatMap { scale in
+            recipes.indices.filter { scales[$0] == scale }
+        }
     }
 
     /// - Throws: why there is none; `cancelled` is of all results.
@@ -105,6 +113,9 @@ struct EntryWork: ~Copyable {
     private mutating func made(
         _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
+        let plan = try TransformationPlan(recipe, of: header)
+        guard plan.isEmpty else { return try transformed(format, plan, by: recipe, interruption) }
+        let recipe = recipe.untransformed
         let way = try source.way(to: format, by: recipe)
         isDecoded = true
         guard let form = way.rasterForm else {
@@ -119,7 +130,41 @@ struct EntryWork: ~Copyable {
             return try source.rewritten(raster, by: recipe, interruption)
         }
         let exif = recipe.stripping == .none ? source.exif : nil
-        return switch format {
+        return try encoded(raster, format, exif: exif, by: recipe, interruption)
+    }
+
+    /// Makes a result that shows something else than the source.
+    private mutating func transformed(
+        _ format: EncodedFormat, _ plan: TransformationPlan, by recipe: Recipe,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        if format == .jpeg { try JPEGEncoding.checkSides(plan.size.width, plan.size.height) }
+        isDecoded = true
+        let decoded = try raster(
+            RasterRequest(
+                form: .native, takesProfile: recipe.stripping != .all, scale: plan.scale),
+            interruption, isOwn: false)
+        isWhole = true
+        let begin = ThreadClock.now
+        var picture = try decoded.transformed(by: plan, interruption)
+        put(back: decoded, of: plan.scale)
+        picture.decodeDuration = decodeDuration
+        decodeDuration = .zero
+        if format == .jpeg { picture = try picture.opaque(over: recipe.background, interruption) }
+        // The rows are turned, and EXIF has to say the same.
+        try picture.turn(interruption)
+        let exif = recipe.stripping == .none ? source.exif.map(ExifOrientation.uprightTIFF) : nil
+        let duration = ThreadClock.now - begin
+        var image = try encoded(picture, format, exif: exif, by: recipe, interruption)
+        image.encodeDuration += duration
+        return image
+    }
+
+    private func encoded(
+        _ raster: consuming Raster, _ format: EncodedFormat, exif: [UInt8]?, by recipe: Recipe,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        switch format {
         case .jpeg: try JPEGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         case .png: try PNGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         }
@@ -144,27 +189,34 @@ struct EntryWork: ~Copyable {
         return try source.shortcut(by: recipe, interruption)
     }
 
-    /// Pixels that are the caller's own.
+    /// Pixels for one result: the caller's own, or such as are to be ``put(back:of:)`` unchanged.
     private mutating func raster(
-        _ request: RasterRequest, _ interruption: Interruption
+        _ request: RasterRequest, _ interruption: Interruption, isOwn: Bool = true
     ) throws(CodecError) -> Raster {
-        guard let shared else { return try source.raster(request, interruption) }
-        uses -= 1
+        guard var sharing = shared[request.scale] else {
+            let decoded = try source.raster(request, interruption)
+            if !isOwn { decodeDuration = decoded.decodeDuration }
+            return decoded
+        }
+        sharing.uses -= 1
+        shared[request.scale] = sharing
         var decoded: Raster
-        if let kept = raster.take() {
+        if let kept = raster.take(), sharing.isDecoded {
             decoded = kept
         } else {
-            decoded = try source.raster(shared, interruption)
+            decoded = try source.raster(sharing.request, interruption)
             decodeDuration = decoded.decodeDuration
+            shared[request.scale]?.isDecoded = true
         }
         decoded.follow(interruption)
+        guard isOwn else { return decoded }
         var result: Raster
         switch request.form {
-        case .opaque(let background) where request.form != shared.form:
+        case .opaque(let background) where request.form != sharing.request.form:
             result = try decoded.opaque(over: background, interruption)
-            if uses > 0 { raster = consume decoded }
+            if sharing.uses > 0 { raster = consume decoded }
         default:
-            if uses > 0 {
+            if sharing.uses > 0 {
                 result = try decoded.copy()
                 raster = consume decoded
             } else {
@@ -174,5 +226,30 @@ struct EntryWork: ~Copyable {
         result.decodeDuration = decodeDuration
         decodeDuration = .zero
         return result
+    }
+
+    /// Keeps a raster for the results that are yet to be made of it.
+    private mutating func put(back decoded: consuming Raster, of scale: DecodingScale) {
+        guard let sharing = shared[scale], sharing.uses > 0 else { return }
+        raster = consume decoded
+    }
+}
+
+/// One decoding for several results.
+private struct SharedRaster {
+    /// That serves all of them.
+    private(set) var request: RasterRequest
+    /// Results that are yet to be made of it.
+    var uses = 0
+    var isDecoded = false
+
+    init(_ request: RasterRequest) {
+        self.request = request
+    }
+
+    mutating func add(_ other: RasterRequest) {
+        if other.form != request.form { request.form = .native }
+        request.takesProfile = request.takesProfile || other.takesProfile
+        uses += 1
     }
 }

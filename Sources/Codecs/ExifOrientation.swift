@@ -4,34 +4,59 @@ enum ExifOrientation {
 
     /// The orientation in a TIFF structure, 1…8; 1 where there is none that makes sense.
     static func value(inTIFF bytes: UnsafeRawBufferPointer) -> Int {
+        guard let (place, isLittleEndian) = place(inTIFF: bytes) else { return upright }
+        let value = number16(place, of: bytes, isLittleEndian)
+        return (1...8).contains(value) ? value : upright
+    }
+
+    /// The same structure of a picture that has been turned upright.
+    static func uprightTIFF(_ tiff: [UInt8]) -> [UInt8] {
+        guard let (place, isLittleEndian) = tiff.withUnsafeBytes({ place(inTIFF: $0) }) else {
+            return tiff
+        }
+        var result = tiff
+        result[place] = isLittleEndian ? 1 : 0
+        result[place + 1] = isLittleEndian ? 0 : 1
+        return result
+    }
+
+    private static func number16(
+        _ offset: Int, of bytes: UnsafeRawBufferPointer, _ isLittleEndian: Bool
+    ) -> Int {
+        let value = bytes.bigEndian16(at: offset)
+        return isLittleEndian ? (value & 0xFF) << 8 | value >> 8 : value
+    }
+
+    /// Where the value of the tag is, two bytes; nil without one of the right type.
+    private static func place(
+        inTIFF bytes: UnsafeRawBufferPointer
+    ) -> (offset: Int, isLittleEndian: Bool)? {
         let isLittleEndian: Bool
         if bytes.holds("II*\0", at: 0) {
             isLittleEndian = true
         } else if bytes.holds("MM\0*", at: 0) {
             isLittleEndian = false
         } else {
-            return upright
+            return nil
         }
         func number16(_ offset: Int) -> Int {
-            let value = bytes.bigEndian16(at: offset)
-            return isLittleEndian ? (value & 0xFF) << 8 | value >> 8 : value
+            ExifOrientation.number16(offset, of: bytes, isLittleEndian)
         }
         func number32(_ offset: Int) -> Int {
             isLittleEndian
                 ? number16(offset + 2) << 16 | number16(offset)
                 : number16(offset) << 16 | number16(offset + 2)
         }
-        guard bytes.count >= 10 else { return upright }
+        guard bytes.count >= 10 else { return nil }
         let directory = number32(4)
-        guard directory <= bytes.count - 2 else { return upright }
+        guard directory <= bytes.count - 2 else { return nil }
         for index in 0..<number16(directory) {
             let entry = directory + 2 + 12 * index
-            guard entry <= bytes.count - 12 else { return upright }
+            guard entry <= bytes.count - 12 else { return nil }
             guard number16(entry) == 0x0112 else { continue }
-            let value = number16(entry + 2) == 3 ? number16(entry + 8) : upright
-            return (1...8).contains(value) ? value : upright
+            return number16(entry + 2) == 3 ? (entry + 8, isLittleEndian) : nil
         }
-        return upright
+        return nil
     }
 
     /// The smallest TIFF structure that says it: one directory with one entry, big-endian.

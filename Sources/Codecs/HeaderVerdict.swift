@@ -59,7 +59,8 @@ package enum HeaderVerdict: Hashable, Sendable {
             return
         }
         do throws(CodecError) {
-            var image = try header(of: beginning, limits: rules.limits)
+            var image = try header(
+                of: beginning, limits: rules.limits, recipes: rules.recipes)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
             self = try HeaderVerdict.onMemory(
                 image, of: beginning, isLengthKnown: totalBytes != nil, under: rules)

@@ -9,6 +9,9 @@ protocol ImageCodec {
     /// What ``Recipe/Encoding/same`` makes of it.
     static var same: EncodedFormat { get }
 
+    /// Whether it makes right away what ``DecodingScale`` says, for less than all of it.
+    static var decodesAtScales: Bool { get }
+
     /// Whether a file begins in this way. No more than ``signatureBytes`` of it are there for sure.
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool
 
@@ -40,6 +43,8 @@ protocol ImageCodec {
 }
 
 extension ImageCodec {
+    static var decodesAtScales: Bool { false }
+
     static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {

@@ -44,24 +44,65 @@ package struct ImageHeader: Hashable, Sendable {
 
     func estimate(for recipe: Recipe) -> MemoryEstimate {
         // A header without a codec is none that was read.
-        format.codec?.memory(of: self, for: recipe)
-            ?? MemoryEstimate(peak: ByteEstimate(.max), result: 0, raster: 0)
+        guard let codec = format.codec else {
+            return MemoryEstimate(peak: ByteEstimate(.max), result: 0, raster: 0)
+        }
+        // Steps that cannot be carried out say so before anything is decoded.
+        guard recipe.encoding != .original, let plan = try? TransformationPlan(recipe, of: self),
+            !plan.isEmpty
+        else { return codec.memory(of: self, for: recipe.untransformed) }
+        return plan.estimate(from: self, by: codec, for: recipe)
+    }
+
+    /// As a decoder makes it at a scale.
+    func decoded(at scale: DecodingScale) -> ImageHeader {
+        guard scale != .full else { return self }
+        func scaled(_ side: Int) -> Int { (side + scale.rawValue - 1) / scale.rawValue }
+        return ImageHeader(
+            format: format, widthInPixels: scaled(widthInPixels),
+            heightInPixels: scaled(heightInPixels), bitDepth: bitDepth,
+            isProgressiveOrInterlaced: isProgressiveOrInterlaced, orientation: orientation,
+            channels: channels, coefficientBytes: coefficientBytes, sourceBytes: sourceBytes,
+            isAnimated: isAnimated, hasPackedProfile: hasPackedProfile)
+    }
+
+    /// Looks whether what a recipe decodes and makes has no more pixels than may be.
+    ///
+    /// - Throws: `tooManyPixels`.
+    func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
+        // What cannot be planned is refused with its own error, if it is decoded at all.
+        let plan = recipe.encoding == .original ? nil : try? TransformationPlan(recipe, of: self)
+        if decoded(at: plan?.scale ?? .full).pixels > limits.maximumPixels {
+            throw .tooManyPixels(
+                "\(widthInPixels)×\(heightInPixels) pixels, more than --max-pixels "
+                    + "(\(limits.maximumPixels))")
+        }
+        if let plan, plan.mostPixels > limits.maximumPixels {
+            throw .tooManyPixels(
+                "the recipe makes a picture of more pixels than --max-pixels "
+                    + "(\(limits.maximumPixels))")
+        }
     }
 }
 
-/// Reads the header, without decoding.
+/// Reads the header, without decoding. Pixels are too many where that is so for each of the recipes.
 ///
 /// - Throws: `notAnImage` without a known signature, `unsupported` for kinds that are not decoded,
 ///   `tooManyPixels`, and `corrupt` where the header itself is damaged or cut.
 package func header(
-    of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits()
+    of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
+    recipes: [Recipe] = [Recipe()]
 ) throws(CodecError) -> ImageHeader {
     let result = try codec(of: source).header(of: source)
-    // Neither factor has more than 31 bits.
-    if result.pixels > limits.maximumPixels {
-        throw .tooManyPixels(
-            "\(result.widthInPixels)×\(result.heightInPixels) pixels, more than --max-pixels "
-                + "(\(limits.maximumPixels))")
+    var refusal: CodecError?
+    for recipe in recipes {
+        do throws(CodecError) {
+            try result.checkPixels(for: recipe, limits)
+            return result
+        } catch {
+            refusal = refusal ?? error
+        }
     }
+    if let refusal { throw refusal }
     return result
 }

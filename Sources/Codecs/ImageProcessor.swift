@@ -69,14 +69,15 @@ package enum ImageProcessor {
             source: try codec.source(source, header: header, limits: limits), codec: codec,
             header: header, recipes: distinct.recipes, check: check, memoryBytes: memoryBytes)
         // What decodes for a result says of the source what those want to know that keep its bytes.
-        let places = distinct.recipes.indices
+        let places = EntryWork.order(of: distinct.recipes, header: header)
         let made = places.filter { distinct.recipes[$0].encoding != .original }
         let originals = places.filter { distinct.recipes[$0].encoding == .original }
         var results: [Int: Result<ProcessedImage, CodecError>] = [:]
         for place in made + originals {
             let interruption = Interruption(limits, cancellation)
             let result = Result { () throws(CodecError) in
-                try work.result(of: distinct.recipes[place], interruption)
+                try header.checkPixels(for: distinct.recipes[place], limits)
+                return try work.result(of: distinct.recipes[place], interruption)
             }
             if case .failure(.cancelled) = result { throw .cancelled }
             results[place] = result

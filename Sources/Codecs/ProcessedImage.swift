@@ -15,5 +15,5 @@ package struct ProcessedImage: Sendable {
     package let heightInPixels: Int
     /// Processor time, as the encoding's; zero where it was decoded for another result already.
     package internal(set) var decodeDuration: Duration
-    package let encodeDuration: Duration
+    package internal(set) var encodeDuration: Duration
 }

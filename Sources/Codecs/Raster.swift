@@ -20,7 +20,7 @@ struct Raster: ~Copyable {
     var rows: cpng_image
     let colour: ColourDescription
     /// EXIF's, 1…8: how the rows are yet to be turned.
-    private(set) var orientation: Int
+    var orientation: Int
     /// Processor time.
     var decodeDuration: Duration
 

@@ -210,6 +210,7 @@ extension SpillWriter {
         }
         put(extras.encoding?.rawValue)
         put(extras.quality)
+        put(extras.resize?.description)
         put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
     }
 }
@@ -315,6 +316,7 @@ extension SpillReader {
         }
         extras.encoding = optionalText().flatMap(Recipe.Encoding.init)
         extras.quality = optionalNumber()
+        extras.resize = optionalText().flatMap(ResizeGeometry.init)
         extras.variants = optionalNumber().map {
             VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
         }

@@ -16,13 +16,13 @@ import PrefetchModel
 /// - `encode`: the format of the variant `main`, `same`, `jpeg`, `png` or `original`; the last is refused
 ///   in a run that strips everything of it, as the flags are;
 /// - `quality`: the JPEG quality of the variant `main`, 1…100;
+/// - `resize`: the size of the variant `main`, as ``ResizeGeometry`` is written;
 /// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and
-///   no others. `encode` and `quality` need `main` among them.
+///   no others. `encode`, `quality` and `resize` need `main` among them.
 ///
 /// A `#` where a field would begin makes the rest of the line a comment.
 ///
-/// Each may stand once, with `attr.` for each NAME, and `header` any number of times. `resize`, of the
-/// design, is refused by name until it does something.
+/// Each may stand once, with `attr.` for each NAME, and `header` any number of times.
 struct EntryFields {
     private(set) var priority: Priority?
     /// Where the value of `key` lies in the line.
@@ -40,7 +40,8 @@ struct EntryFields {
         else { return nil }
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
-            encoding: variants.encoding, quality: variants.quality, variants: variants.selection)
+            encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
+            variants: variants.selection)
     }
 
     private static let attributePrefix = "attr."
@@ -49,7 +50,6 @@ struct EntryFields {
     private static let maximumKeyBytes = 2048
     /// Names longer than this are not repeated in a message.
     private static let maximumShownBytes = 64
-    private static let laterFields: Set<String> = ["resize"]
 
     /// Reads the fields from `first` on, where the text behind the URL begins.
     ///
@@ -192,7 +192,6 @@ struct EntryFields {
         guard let text = shown(name) else {
             return problem("an unknown field after the URL")
         }
-        if laterFields.contains(text) { return problem("field '\(text)' is not supported yet") }
         return problem("unknown field '\(text)'")
     }
 

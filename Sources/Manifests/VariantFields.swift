@@ -5,6 +5,7 @@ struct VariantFields {
     enum Field: String, CaseIterable {
         case encode
         case quality
+        case resize
         case variants
 
         init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
@@ -16,6 +17,7 @@ struct VariantFields {
 
     private(set) var encoding: Recipe.Encoding?
     private(set) var quality: Int?
+    private(set) var resize: ResizeGeometry?
     /// Nil for all of the run's variants, and where they are not known.
     private(set) var selection: VariantSelection?
     private var given: [Field] = []
@@ -24,7 +26,9 @@ struct VariantFields {
 
     var isEmpty: Bool { given.isEmpty }
     /// Whether the entry is made as the run says.
-    var changesNothing: Bool { encoding == nil && quality == nil && selection == nil }
+    var changesNothing: Bool {
+        encoding == nil && quality == nil && resize == nil && selection == nil
+    }
 
     /// - Throws: when the field stood before, or its value is not good.
     mutating func add(
@@ -46,6 +50,11 @@ struct VariantFields {
                 throw EntryFields.problem("the quality is not an integer within 1…100")
             }
             self.quality = quality
+        case .resize:
+            guard let geometry = ResizeGeometry(text: text) else {
+                throw EntryFields.problem("the resize is not \(Transformation.Name.resize.form)")
+            }
+            resize = geometry
         case .variants:
             try addVariants(text, in: known)
         }
@@ -88,6 +97,14 @@ struct VariantFields {
             throw EntryFields.problem(
                 "field '\(field.rawValue)' is for the variant main, which is not among the variants"
             )
+        }
+        if let main = known?.main, (encoding ?? main.encoding) == .original {
+            let (before, after) = (main.transformations.isEmpty, resize == nil)
+            guard before && after else {
+                throw EntryFields.problem(
+                    "encode=original keeps the bytes as they came, so no size and no other step has an effect on it"
+                )
+            }
         }
         if encoding == .original, known?.main?.stripping == .all {
             throw EntryFields.problem(

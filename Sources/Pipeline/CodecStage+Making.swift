@@ -131,7 +131,7 @@ extension CodecStage {
     private func decoded(
         _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe]
     ) throws(CodecError) -> ProcessedEntry {
-        let header = try Codecs.header(of: bytes, limits: limits)
+        let header = try Codecs.header(of: bytes, limits: limits, recipes: recipes)
         if let processed = try decoded(bytes, header, recipes) { return processed }
         guard recipes.count > 1 else {
             throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)

@@ -85,7 +85,8 @@ extension RunCoordinator {
                     of: entry, .failed, reason: .invalidEntry,
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
-                        different URL or different fields header=, encode=, quality= or variants=
+                        different URL or different fields header=, encode=, quality=, \
+                        resize= or variants=
                         """)
             }
         case .new:

@@ -13,11 +13,15 @@ package struct EntryExtras: Hashable, Sendable {
     /// The JPEG quality of the variant `main`, 1…100, in place of the run's; of no effect on a format
     /// that has none.
     package var quality: Int?
+    /// The size of the variant `main`, in place of the run's.
+    package var resize: ResizeGeometry?
     /// Which of the run's variants are made; nil for all of them.
     package var variants: VariantSelection?
 
     /// Whether the entry may ask for other variants than the run; ``VariantSet/applying(_:)`` has them.
-    package var changesVariants: Bool { encoding != nil || quality != nil || variants != nil }
+    package var changesVariants: Bool {
+        encoding != nil || quality != nil || resize != nil || variants != nil
+    }
 
     /// The most attributes that one entry may bring. They are few by nature; without a bound, a
     /// line of 64 KiB would make 9 000 rows of a database.
@@ -30,13 +34,14 @@ package struct EntryExtras: Hashable, Sendable {
     package init(
         timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
         headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
-        variants: VariantSelection? = nil
+        resize: ResizeGeometry? = nil, variants: VariantSelection? = nil
     ) {
         self.timeToLive = timeToLive
         self.attributes = attributes
         self.headers = headers
         self.encoding = encoding
         self.quality = quality
+        self.resize = resize
         self.variants = variants
     }
 }

@@ -6,7 +6,10 @@
 /// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg`;
 /// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same` and `jpeg`;
 /// - `effort=fast`, `balanced` or `small`: of `same` and `png`;
-/// - `keep-larger`: of all formats but `original`.
+/// - `keep-larger`: of all formats but `original`;
+/// - a size like `256x256` or `resize=256x256^`, and the other steps of ``Transformation``, each as often as wanted: of all
+///   formats but `original`. Their order is that in which they are carried out; all other items may stand anywhere;
+/// - `linear`: beside a size.
 ///
 /// What is left out has the default of the plain flag, not what the plain flags of the run say: they
 /// describe `main`. So a SPEC tells the whole recipe, a name means the same in every run that spells it
@@ -27,10 +30,14 @@ extension Recipe {
         var recipe = Recipe()
         var encoding: Encoding?
         var given: [Setting] = []
+        var transforms = false
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let (name, value) = (String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
-            if let setting = Setting(rawValue: name) {
+            if let steps = try Recipe.steps(name, value) {
+                recipe.transformations += steps
+                transforms = true
+            } else if let setting = Setting(rawValue: name) {
                 guard !given.contains(setting) else { throw .repeated(setting.shown) }
                 given.append(setting)
                 try setting.set(value, of: &recipe)
@@ -43,10 +50,48 @@ extension Recipe {
             }
         }
         recipe.encoding = encoding ?? recipe.encoding
-        if let idle = given.first(where: { !$0.matters(to: recipe.encoding) }) {
-            throw .withoutEffect(idle, on: recipe.encoding)
+        if recipe.encoding == .original, transforms { throw .transformedOriginal }
+        if let idle = given.first(where: { !$0.matters(to: recipe) }) {
+            throw idle == .isLinear && recipe.encoding != .original
+                ? .linearWithoutSize : .withoutEffect(idle, on: recipe.encoding)
         }
         self = recipe
+    }
+
+    /// Reads steps by themselves, in the same form as in a SPEC.
+    ///
+    /// - Throws: for an item that is empty or no step, or has a value that is not good.
+    package static func steps(in text: String) throws(SpecificationProblem) -> [Transformation] {
+        var result: [Transformation] = []
+        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard
+                let steps = try steps(String(parts[0]), parts.count > 1 ? String(parts[1]) : nil)
+            else { throw .noStep(String(item)) }
+            result += steps
+        }
+        return result
+    }
+
+    /// The steps of an item; nil for one that is none.
+    private static func steps(
+        _ name: String, _ value: String?
+    ) throws(SpecificationProblem) -> [Transformation]? {
+        guard let value else {
+            if ResizeGeometry.isLikely(name) {
+                guard let geometry = ResizeGeometry(text: name) else {
+                    throw .value(name, of: "a size", takes: Transformation.Name.resize.form)
+                }
+                return [.resize(geometry)]
+            }
+            guard let step = Transformation.Name(rawValue: name) else { return nil }
+            throw SpecificationProblem(message: "'\(step.rawValue)=' needs \(step.form)")
+        }
+        guard let step = Transformation.Name(rawValue: name) else { return nil }
+        guard let steps = Transformation.steps(step, value) else {
+            throw .value(value, of: "'\(step.rawValue)='", takes: step.form)
+        }
+        return steps
     }
 
     /// The items that are no formats.
@@ -57,8 +102,10 @@ extension Recipe {
         case maximumBytes = "max-bytes"
         case effort
         case keepsLarger = "keep-larger"
+        case isLinear = "linear"
+        case scaleDownPixels = "scale-down-pixels"
 
-        var takesValue: Bool { self != .keepsLarger }
+        var takesValue: Bool { self != .keepsLarger && self != .isLinear }
 
         /// The plain flag that does the same, without its hyphens.
         var flag: String {
@@ -66,7 +113,7 @@ extension Recipe {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
             case .effort: "png-effort"
-            case .stripping, .background, .keepsLarger: rawValue
+            case .stripping, .background, .keepsLarger, .isLinear, .scaleDownPixels: rawValue
             }
         }
 
@@ -74,6 +121,14 @@ extension Recipe {
         var shown: String { takesValue ? rawValue + "=" : rawValue }
 
         /// Whether it is part of what the format makes, as ``Recipe/canonicalText`` has it.
+        func matters(to recipe: Recipe) -> Bool {
+            switch self {
+            case .isLinear: recipe.encoding != .original && recipe.resizes
+            case .background where recipe.addsAlpha: recipe.encoding != .png
+            default: matters(to: recipe.encoding)
+            }
+        }
+
         func matters(to encoding: Encoding) -> Bool {
             switch (self, encoding) {
             case (_, .original), (.background, .same), (.effort, .jpeg): false
@@ -85,7 +140,7 @@ extension Recipe {
         func set(_ value: String?, of recipe: inout Recipe) throws(SpecificationProblem) {
             guard let value else {
                 guard !takesValue else { throw .noValue(self) }
-                recipe.keepsLarger = true
+                if self == .isLinear { recipe.isLinear = true } else { recipe.keepsLarger = true }
                 return
             }
             switch self {
@@ -108,7 +163,12 @@ extension Recipe {
                 recipe.maximumStoredBytes = size.bytes
             case .effort:
                 recipe.pngEffort = try choice(value)
-            case .keepsLarger:
+            case .scaleDownPixels:
+                guard case .pixels(let count)? = ResizeGeometry(text: value + "@") else {
+                    throw .value(value, of: self, takes: "a number of pixels")
+                }
+                recipe.scaleDown(toPixels: count)
+            case .keepsLarger, .isLinear:
                 throw SpecificationProblem(message: "'\(rawValue)' takes no value")
             }
         }
@@ -153,22 +213,51 @@ extension Recipe.SpecificationProblem {
     fileprivate static func value(
         _ value: String, of setting: Recipe.Setting, takes allowed: String
     ) -> Self {
-        Self(message: "'\(setting.shown)' takes \(allowed), not '\(value)'")
+        .value(value, of: "'\(setting.shown)'", takes: allowed)
     }
+
+    fileprivate static func value(_ value: String, of item: String, takes allowed: String) -> Self {
+        Self(message: "\(item) takes \(allowed), not '\(value)'")
+    }
+
+    fileprivate static let transformedOriginal = Self(
+        message:
+            "'original' is the bytes as they came, so no size and no other step has an effect on it"
+    )
+
+    fileprivate static func noStep(_ item: String) -> Self {
+        let steps = Transformation.Name.allCases.map { $0.rawValue + "=" }
+        return Self(message: "'\(item)' is no step; they are \(list(steps, "and"))")
+    }
+
+    fileprivate static let linearWithoutSize = Self(
+        message: "'linear' is about resizing, and no size is given")
 
     fileprivate static func unknown(_ item: String, name: String) -> Self {
         let formats = Recipe.Encoding.allCases.map(\.rawValue)
-        let known = (formats + Recipe.Setting.allCases.map(\.shown)).joined(separator: ", ")
+        let settings = Recipe.Setting.allCases.map(\.shown)
+        let steps = Transformation.Name.allCases.map { $0.rawValue + "=" }
+        let known = (formats + settings + steps).joined(separator: ", ")
         guard !item.isEmpty else { return Self(message: "an item is empty; known are \(known)") }
-        let near =
-            Recipe.Stripping(rawValue: name).map { "strip=\($0)" }
-            ?? PNGEffort(rawValue: name).map { "effort=\($0)" }
-            ?? formats.first { name.isNearly($0) }
-            ?? Recipe.Setting.allCases.first {
-                name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
-            }?.shown
-        let advice = near.map { " (did you mean '\($0)'?)" } ?? ""
+        let advice = nearest(to: name).map { " (did you mean '\($0)'?)" } ?? ""
         return Self(message: "unknown item '\(item)'\(advice); known are \(known)")
+    }
+
+    /// The item that a name was meant for, if it is nearly one.
+    private static func nearest(to name: String) -> String? {
+        // A bare number may be meant as either.
+        if ResizeGeometry(text: name) != nil { return "q=\(name)' or 'resize=\(name)" }
+        if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
+        if let effort = PNGEffort(rawValue: name) { return "effort=\(effort)" }
+        if let format = Recipe.Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
+            return format.rawValue
+        }
+        let setting = Recipe.Setting.allCases.first {
+            name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
+        }
+        if let setting { return setting.shown }
+        let step = Transformation.Name.allCases.first { name.isNearly($0.rawValue) }
+        return step.map { $0.rawValue + "=" }
     }
 
     /// `same, jpeg or png`.

@@ -7,7 +7,8 @@
 ///
 /// Between `strip` and `larger` stands, in this order and only where it is not the default and
 /// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`) ·
-/// `effort=name` (`same`, `png`).
+/// `effort=name` (`same`, `png`) · the ``transformations`` in their order, as in `resize=800x600;blur=2` ·
+/// `linear`.
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
         /// JPEG stays JPEG, PNG stays PNG, and BMP, which is not encoded, becomes PNG.
@@ -48,6 +49,11 @@ package struct Recipe: Hashable, Sendable {
 
     package var pngEffort = PNGEffort.balanced
 
+    /// Of no effect on ``Encoding/original``. Where they change the picture, what is made of them is stored at any size.
+    package var transformations: [Transformation] = []
+    /// Whether a picture is resized in linear light, and not in its samples' own encoding.
+    package var isLinear = false
+
     package static let defaultQuality = 85
 
     /// - Precondition: `quality` is within 1…100.
@@ -69,15 +75,56 @@ package struct Recipe: Hashable, Sendable {
         if encoding == .original { return text }
         if encoding != .png { text += ";q=\(quality)" }
         text += ";strip=\(stripping.rawValue)"
-        if encoding == .jpeg, background != .white { text += ";background=\(background)" }
+        if background != .white, encoding == .jpeg || encoding == .same && addsAlpha {
+            text += ";background=\(background)"
+        }
         if encoding != .png, let maximumStoredBytes { text += ";max=\(maximumStoredBytes)" }
         if encoding != .jpeg, pngEffort != .balanced { text += ";effort=\(pngEffort.rawValue)" }
+        for transformation in transformations { text += ";\(transformation)" }
+        if isLinear, resizes { text += ";linear" }
         if keepsLarger { text += ";larger" }
         return text
     }
 }
 
 extension Recipe {
+    /// Whether any step makes the picture another size.
+    package var resizes: Bool {
+        transformations.contains { if case .resize = $0 { true } else { false } }
+    }
+
+    /// Whether something may be transparent that is not so in the source.
+    package var addsAlpha: Bool { transformations.contains(where: \.addsAlpha) }
+
+    /// Scales what has more pixels down to so many, before every other step.
+    package mutating func scaleDown(toPixels count: Int) {
+        transformations.insert(.resize(.pixels(count)), at: 0)
+    }
+
+    /// Takes another size in place of the last one, or behind all other steps where there is none.
+    package mutating func replaceSize(with geometry: ResizeGeometry) {
+        let last = transformations.lastIndex { step in
+            switch step {
+            case .resize(.pixels): false
+            case .resize: true
+            case .crop, .rotate, .flip, .blur, .tint, .round: false
+            }
+        }
+        if let last {
+            transformations[last] = .resize(geometry)
+        } else {
+            transformations.append(.resize(geometry))
+        }
+    }
+
+    /// The same without any change of the picture.
+    package var untransformed: Recipe {
+        var recipe = self
+        recipe.transformations = []
+        recipe.isLinear = false
+        return recipe
+    }
+
     /// What a recipe comes to for a source of that format: recipes with the same result here make the
     /// same bytes of it. (`same` of a JPEG is `jpeg`, and a PNG has no quality.)
     ///
@@ -97,6 +144,12 @@ extension Recipe {
         case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
         }
         guard encoding == .same || encoding == same else { return text }
+        // Rounded corners show the background, and what is transformed is made at any size: as written.
+        guard
+            !parts.contains(where: { part in
+                Transformation.Name.allCases.contains { part.hasPrefix($0.rawValue + "=") }
+            })
+        else { return text }
         parts[0] = Substring(same.rawValue)
         parts.removeAll { part in irrelevant.contains { part.hasPrefix($0) } }
         return parts.joined(separator: ";")

@@ -61,6 +61,33 @@ struct StoringOptions: ParsableArguments {
     var background = ColourArgument(.white)
 
     @Option(
+        help: ArgumentHelp(
+            """
+            Size in pixels: 800x600 fits into it, 800 and x600 into one side, 800x600^ covers it and is cut, 800x600! \
+            is exactly that, 50% is half of each side. Only ! enlarges.
+            """, valueName: "size"))
+    var resize: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Steps in this order, before --resize: crop=WxH+X+Y or crop=WxH:north, rotate=90, flip=h, blur=2, \
+            tint=#rrggbbaa, round=8, resize=SIZE, with commas between them.
+            """, valueName: "steps"))
+    var transform: String?
+
+    @Option(
+        name: .customLong("scale-down-pixels"),
+        help: ArgumentHelp(
+            "Scale pictures of more pixels down to so many, before every other step.",
+            valueName: "n"))
+    var scaleDownPixels: Int?
+
+    @Flag(
+        help: "Resize in linear light: slower, and truer where light and dark lie close together.")
+    var linear = false
+
+    @Option(
         name: .customLong("variant"),
         help: ArgumentHelp(
             """
@@ -93,6 +120,20 @@ struct StoringOptions: ParsableArguments {
         if let size = maximumStoredSize?.size, size.bytes < 1 {
             throw ValidationError("--max-stored-bytes must be at least 1")
         }
+        if let scaleDownPixels, !(1...1_000_000_000).contains(scaleDownPixels) {
+            throw ValidationError("--scale-down-pixels must be between 1 and 1000000000")
+        }
+        let main = try mainRecipe()
+        if encode == .original, !main.transformations.isEmpty {
+            throw ValidationError(
+                """
+                --encode original keeps the bytes as they came, so --resize, --transform and \
+                --scale-down-pixels have no effect
+                """)
+        }
+        if linear, !main.resizes {
+            throw ValidationError("--linear is about resizing; give a size with --resize")
+        }
         let variants = try variantSet()
         if check == .structure, !variants.contains(where: { $0.recipe.encoding == .original }) {
             throw ValidationError("--check structure needs --encode original")
@@ -112,7 +153,7 @@ struct StoringOptions: ParsableArguments {
     ///
     /// - Throws: `ValidationError` for a variant that is not good; it names the flag.
     func variantSet() throws -> VariantSet {
-        var requested = [RequestedVariant(name: .main, recipe: mainRecipe)]
+        var requested = [RequestedVariant(name: .main, recipe: try mainRecipe())]
         requested += try variants.map(StoringOptions.variant)
         for variant in requested
         where variant.name == .original && variant.recipe.encoding != .original {
@@ -141,17 +182,34 @@ struct StoringOptions: ParsableArguments {
         }
     }
 
-    private var mainRecipe: Recipe {
+    private func mainRecipe() throws -> Recipe {
         var recipe = Recipe(encoding: encode, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = strip
         recipe.background = background.colour
         recipe.pngEffort = pngEffort
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
+        do throws(Recipe.SpecificationProblem) {
+            recipe.transformations = try transform.map(Recipe.steps(in:)) ?? []
+        } catch {
+            throw ValidationError("--transform: \(error.message)")
+        }
+        if let resize {
+            guard let geometry = ResizeGeometry(text: resize) else {
+                throw ValidationError(
+                    "--resize takes \(Transformation.Name.resize.form), not '\(resize)'")
+            }
+            recipe.transformations.append(.resize(geometry))
+        }
+        if let scaleDownPixels { recipe.scaleDown(toPixels: scaleDownPixels) }
+        recipe.isLinear = linear
         return recipe
     }
 
     private static let specificationItems =
-        "same, jpeg, png or original, q=, strip=, background=, max-bytes=, effort=, keep-larger"
+        """
+        a size like 256x256, same, jpeg, png or original, q=, strip=, background=, max-bytes=, effort=, \
+        keep-larger, linear, and the steps of --transform
+        """
 
     private static func variant(_ text: String) throws -> RequestedVariant {
         guard let equals = text.firstIndex(of: "=") else {

@@ -104,8 +104,14 @@ struct ManifestReaderTests {
         ("key=\u{85}", "the key contains a control character"),
         ("x=1", "unknown field 'x'"), ("attr=b", "unknown field 'attr'"),
         ("Attr.a=b", "unknown field 'Attr.a'"), ("TTL=5m", "unknown field 'TTL'"),
-        ("resize=1x1", "field 'resize' is not supported yet"),
-        ("resize=1x1", "field 'resize' is not supported yet"),
+        (
+            "resize=1y1",
+            "the resize is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+        ),
+        (
+            "resize=0x9",
+            "the resize is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+        ),
         ("word", "text without '=' after the URL"), ("=1", "an unknown field after the URL"),
         ("http://u:p@h/=1", "an unknown field after the URL"),
         ("key=\u{1}", "the line contains a control character"),

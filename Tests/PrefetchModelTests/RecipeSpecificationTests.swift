@@ -27,7 +27,7 @@ import Testing
 
     static let known =
         "known are same, jpeg, png, original, q=, strip=, background=, max-bytes=, effort=, "
-        + "keep-larger"
+        + "keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, round="
 
     @Test(arguments: [
         ("", "an item is empty; \(known)"), ("jpeg,", "an item is empty; \(known)"),
@@ -47,7 +47,7 @@ import Testing
         ("safe", "unknown item 'safe' (did you mean 'strip=safe'?); \(known)"),
         ("small", "unknown item 'small' (did you mean 'effort=small'?); \(known)"),
         ("jpeg=1", "unknown item 'jpeg=1' (did you mean 'jpeg'?); \(known)"),
-        ("80", "unknown item '80'; \(known)"),
+        ("80", "unknown item '80' (did you mean 'q=80' or 'resize=80'?); \(known)"),
         (" jpeg", "unknown item ' jpeg' (did you mean 'jpeg'?); \(known)"),
         ("jpeg,jpeg", "'jpeg' stands twice"), ("jpeg,png", "'jpeg' and 'png' are both formats"),
         ("q=80,q=80", "'q=' stands twice"),

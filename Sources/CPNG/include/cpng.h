@@ -114,6 +114,12 @@ cpng_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[_Nonnull 3],
     cpng_image *opaque);
 
+/// Makes 8-bit grey or RGB of rows, with alpha or without: palettes are expanded, 16 bits scaled to 8, a transparent
+/// colour becomes alpha. Alpha that is not wanted is dropped. As `cpng_make_opaque` otherwise.
+cpng_status cpng_make_plain(
+    const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
+    cpng_image *plain);
+
 /// Of compressed image data; shorter than 4 GiB.
 typedef struct {
     const uint8_t *bytes;

@@ -6,6 +6,7 @@ internal import PrefetchModel
 enum JPEGCodec: ImageCodec {
     static let decoder = "jpeg/\(String(cString: cjpeg_library_version()))"
     static let same = EncodedFormat.jpeg
+    static let decodesAtScales = true
 
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: [0xFF, 0xD8, 0xFF])
@@ -96,7 +97,7 @@ struct JPEGSource: ImageSource {
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let result = try called(interruption) { limits, result, message in
+        let result = try called(interruption, at: request.scale) { limits, result, message in
             cjpeg_decode_scaled(
                 bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
         }
@@ -128,9 +129,9 @@ struct JPEGSource: ImageSource {
 
     var exif: [UInt8]? { file.exif(in: source) }
 
-    /// Calls into libjpeg, under the limits.
+    /// Calls into libjpeg, under the limits; that of pixels is for those that are made.
     func called(
-        _ interruption: Interruption,
+        _ interruption: Interruption, at scale: DecodingScale = .full,
         _ body: (
             UnsafePointer<cjpeg_limits>, UnsafeMutablePointer<cjpeg_result>,
             UnsafeMutablePointer<CChar>
@@ -138,7 +139,8 @@ struct JPEGSource: ImageSource {
     ) throws(CodecError) -> cjpeg_result {
         var result = cjpeg_result()
         var limits = cjpeg_limits(
-            maximum_pixels: UInt64(limits.maximumPixels),
+            maximum_pixels: UInt64(limits.maximumPixels).multipliedClamping(
+                by: UInt64(scale.rawValue * scale.rawValue)),
             maximum_scans: Int32(clamping: limits.maximumScans),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
@@ -175,4 +177,11 @@ struct JPEGSource: ImageSource {
 extension cjpeg_result {
     var decodeDuration: Duration { .nanoseconds(Int64(clamping: decode_nanoseconds)) }
     var encodeDuration: Duration { .nanoseconds(Int64(clamping: encode_nanoseconds)) }
+}
+
+extension UInt64 {
+    fileprivate func multipliedClamping(by factor: UInt64) -> UInt64 {
+        let (product, overflows) = multipliedReportingOverflow(by: factor)
+        return overflows ? .max : product
+    }
 }

@@ -11,7 +11,11 @@ enum JPEGEncoding {
 
     /// - Throws: `unsupported` for more pixels a side than a JPEG has.
     static func checkSides(of header: ImageHeader) throws(CodecError) {
-        guard max(header.widthInPixels, header.heightInPixels) <= mostPixelsOfSide else {
+        try checkSides(header.widthInPixels, header.heightInPixels)
+    }
+
+    static func checkSides(_ width: Int, _ height: Int) throws(CodecError) {
+        guard max(width, height) <= mostPixelsOfSide else {
             throw .unsupported("a JPEG has at most \(mostPixelsOfSide) pixels a side")
         }
     }

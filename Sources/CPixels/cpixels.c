@@ -1,0 +1,64 @@
+#include "cpixels.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+static uint8_t *row_at(const cpixels_picture *picture, uint32_t y) {
+    return picture->pixels + (size_t)y * picture->stride;
+}
+
+static size_t row_bytes(const cpixels_picture *picture) {
+    return (size_t)picture->width * (size_t)picture->channels;
+}
+
+/// `value · share / 255`, rounded.
+static unsigned parted(unsigned value, unsigned share) { return (value * share + 127) / 255; }
+
+cpixels_status cpixels_tint(
+    const cpixels_picture *picture, const uint8_t color[3], uint8_t alpha,
+    cinterruption *interruption) {
+    int colours = picture->channels >= 3 ? 3 : 1;
+    uint8_t tables[3][256];
+    for (int channel = 0; channel < colours; channel++) {
+        for (unsigned value = 0; value < 256; value++) {
+            tables[channel][value] =
+                (uint8_t)((color[channel] * alpha + value * (255u - alpha) + 127) / 255);
+        }
+    }
+    for (uint32_t y = 0; y < picture->height; y++) {
+        if (cinterruption_after(interruption, row_bytes(picture))) return CPIXELS_INTERRUPTED;
+        uint8_t *pixel = row_at(picture, y);
+        for (uint32_t x = 0; x < picture->width; x++, pixel += picture->channels) {
+            for (int channel = 0; channel < colours; channel++) {
+                pixel[channel] = tables[channel][pixel[channel]];
+            }
+        }
+    }
+    return CPIXELS_OK;
+}
+
+/// How far the middle of pixel `n` of `count` lies beyond the centres of the corners' circles; 0 between them.
+static double beyond(uint32_t n, uint32_t count, double radius) {
+    double place = n + 0.5;
+    double before = radius - place, behind = place - (count - radius);
+    return fmax(0, fmax(before, behind));
+}
+
+cpixels_status cpixels_round(
+    const cpixels_picture *picture, double radius, cinterruption *interruption) {
+    double most = fmin(picture->width, picture->height) / 2;
+    if (radius > most) radius = most;
+    for (uint32_t y = 0; y < picture->height; y++) {
+        if (cinterruption_after(interruption, row_bytes(picture))) return CPIXELS_INTERRUPTED;
+        double dy = beyond(y, picture->height, radius);
+        if (dy == 0) continue;
+        uint8_t *alpha = row_at(picture, y) + picture->channels - 1;
+        for (uint32_t x = 0; x < picture->width; x++, alpha += picture->channels) {
+            double dx = beyond(x, picture->width, radius);
+            if (dx == 0) continue;
+            double covered = fmin(1, fmax(0, radius - sqrt(dx * dx + dy * dy) + 0.5));
+            *alpha = (uint8_t)parted(*alpha, (unsigned)lrint(covered * 255));
+        }
+    }
+    return CPIXELS_OK;
+}

@@ -1,0 +1,61 @@
+/// Changes pixels where they are: blurring, tinting, rounded corners.
+///
+/// No function keeps state; all may run on several threads at once.
+#ifndef CPIXELS_H
+#define CPIXELS_H
+
+#include "cinterruption.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+typedef enum {
+    CPIXELS_OK = 0,
+    CPIXELS_OUT_OF_MEMORY,
+    /// The interruption has the cause; the pixels mean nothing.
+    CPIXELS_INTERRUPTED,
+} cpixels_status;
+
+/// Rows from the top, samples of 8 bits in the order grey · grey, alpha · red, green, blue · red, green, blue, alpha. Alpha
+/// is straight.
+typedef struct {
+    /// The first sample of the first row.
+    uint8_t *pixels;
+    /// From a row to the next, in bytes.
+    size_t stride;
+    /// In pixels, 1 or more, as the height.
+    uint32_t width;
+    uint32_t height;
+    /// 1 to 4 samples a pixel.
+    int channels;
+} cpixels_picture;
+
+/// Blurs by a Gaussian of that standard deviation in pixels, above 0, with colours weighted by their alpha. Beyond the edges
+/// the picture goes on as its last pixel.
+///
+/// Three running means, whose ends count in part so that any deviation is met (Gwosdek, Grewenig, Bruhn, Weickert,
+/// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a pixel, whatever the deviation.
+/// It allocates 2 bytes a sample, and some lines.
+cpixels_status cpixels_blur(
+    const cpixels_picture *picture, double deviation, cinterruption *_Nullable interruption);
+
+/// Lays a colour (red, green, blue) over the picture, whose alpha stays.
+///
+/// - `alpha`: 255 hides the picture.
+/// - A picture of grey takes the first sample of the colour.
+cpixels_status cpixels_tint(
+    const cpixels_picture *picture, const uint8_t color[_Nonnull 3], uint8_t alpha,
+    cinterruption *_Nullable interruption);
+
+/// Makes the corners transparent outside of circles of that radius in pixels, at most half the shorter side. Pixels that
+/// the circle goes through are covered by their share of it, by the distance of their centre.
+///
+/// - The picture has alpha: 2 or 4 channels.
+cpixels_status cpixels_round(
+    const cpixels_picture *picture, double radius, cinterruption *_Nullable interruption);
+
+#pragma clang assume_nonnull end
+
+#endif

@@ -1,0 +1,154 @@
+internal import CInterruption
+internal import CPNG
+internal import CPixels
+internal import Glibc
+internal import PrefetchModel
+
+extension Raster {
+    /// A raster of its own with the steps of a plan carried out, of 8 bits a sample. How it is yet to be turned is for
+    /// its reader.
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    func transformed(
+        by plan: TransformationPlan, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var rest = plan.steps[...]
+        var picture: Raster
+        switch rest.first {
+        case .resample(let area, let source, let target)? where isPlain:
+            rest = rest.dropFirst()
+            picture = try resampled(
+                resampling(area, of: source, to: target, isLinear: plan.isLinear), interruption)
+        case .crop(let x, let y, let size)? where isPlain:
+            rest = rest.dropFirst()
+            picture = try cropped(x: x, y: y, to: size, interruption)
+        default: picture = try plain(interruption)
+        }
+        for step in rest {
+            switch step {
+            case .resample(let area, let source, let target):
+                picture = try picture.resampled(
+                    picture.resampling(area, of: source, to: target, isLinear: plan.isLinear),
+                    interruption)
+            case .crop(let x, let y, let size):
+                picture = try picture.cropped(x: x, y: y, to: size, interruption)
+            case .turn(let orientation):
+                picture.orientation =
+                    ExifOrientation.Mapping(picture.orientation)
+                    .followed(by: ExifOrientation.Mapping(orientation)).orientation
+            case .blur(let deviation):
+                try picture.change(interruption) { cpixels_blur($0, deviation, $1) }
+            case .tint(let color, let alpha):
+                if !color.isGrey, picture.channels < 3 {
+                    picture = try picture.plain(hasColour: true, interruption)
+                }
+                try picture.change(interruption) {
+                    cpixels_tint($0, [color.red, color.green, color.blue], alpha, $1)
+                }
+            case .round(let radius):
+                if picture.alpha == .none {
+                    picture = try picture.plain(hasAlpha: true, interruption)
+                }
+                try picture.change(interruption) { cpixels_round($0, radius, $1) }
+            }
+        }
+        return picture
+    }
+
+    /// 8 bits a sample that mean themselves.
+    private var isPlain: Bool { bitDepth == 8 && !isIndexed && alpha != .byColour }
+
+    /// A copy with 8 bits a sample: palettes and fewer bits expanded, 16 bits rounded, a transparent colour made alpha, and
+    /// at least the channels that are asked for.
+    private func plain(
+        hasColour: Bool = false, hasAlpha: Bool = false, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        var (source, samples, made) = (rows, colour.samples, cpng_image())
+        source.interruption = interruption.pointer
+        let status = cpng_make_plain(
+            &source, &samples, hasColour, hasAlpha || alpha != .none, &made)
+        switch status {
+        case CPNG_OK: break
+        case CPNG_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the pixels")
+        }
+        return Raster(
+            owning: made, colour: ColourDescription(profile: colour.profile),
+            orientation: orientation, decodeDuration: decodeDuration)
+    }
+
+    /// The resampling of stored rows that makes of the upright picture's part the size that it is to have. A source that
+    /// was decoded at a scale has the same part in fewer pixels.
+    private func resampling(
+        _ area: Resampling.Area, of source: TransformationPlan.Size,
+        to target: TransformationPlan.Size, isLinear: Bool
+    ) -> Resampling {
+        let mapping = ExifOrientation.Mapping(orientation)
+        var (part, size, whole) = (area, target, source)
+        if mapping.isTransposed {
+            part = Resampling.Area(x: area.y, y: area.x, width: area.height, height: area.width)
+            size = TransformationPlan.Size(width: target.height, height: target.width)
+            whole = TransformationPlan.Size(width: source.height, height: source.width)
+        }
+        if mapping.flipsX { part.x = Double(whole.width) - part.x - part.width }
+        if mapping.flipsY { part.y = Double(whole.height) - part.y - part.height }
+        let horizontal = Double(widthInPixels) / Double(whole.width)
+        let vertical = Double(heightInPixels) / Double(whole.height)
+        part.x *= horizontal
+        part.y *= vertical
+        part.width = min(part.width * horizontal, Double(widthInPixels) - part.x)
+        part.height = min(part.height * vertical, Double(heightInPixels) - part.y)
+        return Resampling(
+            area: part, widthInPixels: size.width, heightInPixels: size.height, isLinear: isLinear)
+    }
+
+    /// A part of the upright picture, in a raster of its own.
+    ///
+    /// - Precondition: 8 bits a sample; the part lies inside.
+    private func cropped(
+        x: Int, y: Int, to size: TransformationPlan.Size, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let mapping = ExifOrientation.Mapping(orientation)
+        var (left, top) = mapping.isTransposed ? (y, x) : (x, y)
+        let (width, height) =
+            mapping.isTransposed ? (size.height, size.width) : (size.width, size.height)
+        if mapping.flipsX { left = widthInPixels - left - width }
+        if mapping.flipsY { top = heightInPixels - top - height }
+        let lengthOfRow = width * channels
+        guard let from = rows.rows, let memory = malloc((lengthOfRow + 1) * height) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        let to = memory.assumingMemoryBound(to: UInt8.self)
+        for row in 0..<height {
+            memcpy(
+                to + row * (lengthOfRow + 1) + 1,
+                from + (top + row) * stride + 1 + left * channels, lengthOfRow)
+        }
+        var made = rows
+        made.rows = to
+        made.width = UInt32(width)
+        made.height = UInt32(height)
+        made.row_bytes = lengthOfRow
+        made.interruption = interruption.pointer
+        return Raster(
+            owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
+    }
+
+    /// Changes the samples where they are.
+    private mutating func change(
+        _ interruption: Interruption,
+        _ body: (
+            UnsafePointer<cpixels_picture>, UnsafeMutablePointer<cinterruption>
+        ) -> cpixels_status
+    ) throws(CodecError) {
+        guard let start = rows.rows else { return }
+        var picture = cpixels_picture(
+            pixels: start + 1, stride: stride, width: rows.width, height: rows.height,
+            channels: Int32(channels))
+        switch body(&picture, interruption.pointer) {
+        case CPIXELS_OK: return
+        case CPIXELS_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory for the pixels")
+        }
+    }
+}

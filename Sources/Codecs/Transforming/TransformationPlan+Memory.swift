@@ -1,0 +1,85 @@
+internal import CResample
+internal import PrefetchModel
+
+extension TransformationPlan {
+    /// An upper estimate of what decoding a source for the steps, carrying them out and encoding the result
+    /// allocates.
+    func estimate(
+        from header: ImageHeader, by codec: any ImageCodec.Type, for recipe: Recipe
+    ) -> MemoryEstimate {
+        var source = header.decoded(at: scale)
+        // Steps are carried out on one picture.
+        source.isAnimated = false
+        // Of the ways that need all pixels, the one that is estimated by all codecs.
+        let decoding = codec.memory(of: source, for: Recipe(encoding: .png))
+        let sourcePixels = ByteEstimate(source.pixels)
+        let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
+        let encoding = encodingEstimate(for: recipe)
+        let work =
+            decoding.raster
+            // Samples that do not mean themselves are expanded before.
+            + (codec.decodesAtScales ? 0 : 4 * sourcePixels + ByteEstimate(source.heightInPixels))
+            + pictures + blurring + resampling(from: source) + encoding.peak
+        return MemoryEstimate(
+            peak: max(decoding.peak, work), result: encoding.result, raster: decoding.raster)
+    }
+
+    /// Of the result, at most red, green, blue and alpha.
+    private func encodingEstimate(for recipe: Recipe) -> MemoryEstimate {
+        let picture = ImageHeader(
+            format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
+            isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
+            coefficientBytes: 0, sourceBytes: 0)
+        let basis = EstimateBasis(picture, recipe)
+        switch recipe.encoding {
+        case .jpeg: return basis.encodingJPEG
+        // A picture of the source's own format may be a JPEG.
+        case .same, .original, .png:
+            let png = basis.margin + (basis.isSmall ? 4 : 2) * basis.rows
+            return MemoryEstimate(
+                peak: max(png, basis.encodingJPEG.peak),
+                result: max(basis.rows, basis.encodingJPEG.result), raster: basis.rows)
+        }
+    }
+
+    /// Two bytes a sample, and lines.
+    private var blurring: ByteEstimate {
+        let blurs = steps.contains { if case .blur = $0 { true } else { false } }
+        guard blurs else { return 0 }
+        // Sixteen columns side by side in two buffers of floats.
+        let longest = ByteEstimate(longestSide)
+        return 8 * ByteEstimate(mostPixels) + 512 * longest
+    }
+
+    /// The most that one of the resizings takes.
+    private func resampling(from source: ImageHeader) -> ByteEstimate {
+        var most = ByteEstimate(0)
+        for case .resample(let area, let from, let target) in steps {
+            // Either way round, since rows are resized as they are stored.
+            for isTransposed in [false, true] {
+                func side(_ length: Int) -> UInt32 { UInt32(clamping: length) }
+                withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1) { byte in
+                    guard let unread = byte.baseAddress else { return }
+                    var picture = cresample_source(
+                        pixels: unread, stride: 0,
+                        width: side(isTransposed ? from.height : from.width),
+                        height: side(isTransposed ? from.width : from.height), channels: 4,
+                        bit_depth: 8)
+                    var made = cresample_target(
+                        pixels: unread, stride: 0,
+                        width: side(isTransposed ? target.height : target.width),
+                        height: side(isTransposed ? target.width : target.height))
+                    var part = cresample_rectangle(
+                        x: 0, y: 0, width: isTransposed ? area.height : area.width,
+                        height: isTransposed ? area.width : area.height)
+                    var options = cresample_options(
+                        filter: CRESAMPLE_AUTOMATIC, is_linear: isLinear, path: CRESAMPLE_FASTEST,
+                        interruption: nil)
+                    let bytes = cresample_memory(&picture, &part, &options, &made)
+                    most = max(most, ByteEstimate(Int(clamping: bytes)))
+                }
+            }
+        }
+        return most
+    }
+}

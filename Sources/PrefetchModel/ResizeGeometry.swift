@@ -1,0 +1,147 @@
+/// The size that a picture is made in, of its upright form, in pixels. Nothing but ``exact(width:height:)`` makes it
+/// larger.
+///
+/// Written as ImageMagick and vips write it, with the same meaning: `800x600` · `800` · `x600` · `800x600^` ·
+/// `800x600!` · `50%` · `2000000@`.
+package enum ResizeGeometry: Hashable, Sendable {
+    /// Inside both sides, in the picture's proportions; a side that is nil is as long as it gets.
+    case fit(width: Int?, height: Int?)
+    /// Covering both sides, in the picture's proportions; what stands out is cut off, as much on the one side as on the
+    /// other. A picture that is smaller is cut to the size, as far as it reaches.
+    case cover(width: Int, height: Int)
+    /// Exactly these sides, whatever the proportions.
+    case exact(width: Int, height: Int)
+    /// Of each side, 1…100.
+    case percent(Int)
+    /// At most so many pixels in all, in the picture's proportions.
+    case pixels(Int)
+
+    /// The most that a side or a number of pixels may be said as.
+    private static let most = 1_000_000_000
+
+    /// - Returns: nil for a text of another form, and for numbers that are not within 1…10⁹ (a percentage: 1…100).
+    package init?(text: String) {
+        func number(_ digits: Substring) -> Int? {
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }),
+                let number = Int(digits), (1...ResizeGeometry.most).contains(number)
+            else { return nil }
+            return number
+        }
+        switch text.last {
+        case "%":
+            guard let share = number(text.dropLast()), share <= 100 else { return nil }
+            self = .percent(share)
+        case "@":
+            guard let count = number(text.dropLast()) else { return nil }
+            self = .pixels(count)
+        case "^", "!":
+            let sides = text.dropLast().split(separator: "x", omittingEmptySubsequences: false)
+            guard sides.count == 2, let width = number(sides[0]), let height = number(sides[1])
+            else { return nil }
+            self =
+                text.last == "^"
+                ? .cover(width: width, height: height) : .exact(width: width, height: height)
+        default:
+            let sides = text.split(separator: "x", omittingEmptySubsequences: false)
+            let numbers = sides.map(number)
+            switch (numbers.count, numbers.first ?? nil, numbers.last ?? nil) {
+            case (1, let width?, _): self = .fit(width: width, height: nil)
+            case (2, let width?, let height?): self = .fit(width: width, height: height)
+            case (2, nil, let height?) where sides[0].isEmpty:
+                self = .fit(width: nil, height: height)
+            default: return nil
+            }
+        }
+    }
+
+    /// Whether a text by itself is meant as a size, good or not: digits, or an `x` and digits, in front. A number alone may
+    /// be meant as a quality, too.
+    package static func isLikely(_ text: String) -> Bool {
+        let digits = text.hasPrefix("x") ? text.dropFirst() : text[...]
+        return digits.first?.isASCIIDigit == true && !text.allSatisfy(\.isASCIIDigit)
+    }
+}
+
+extension ResizeGeometry: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .fit(let width, let height):
+            (width.map(String.init) ?? "") + (height.map { "x\($0)" } ?? "")
+        case .cover(let width, let height): "\(width)x\(height)^"
+        case .exact(let width, let height): "\(width)x\(height)!"
+        case .percent(let share): "\(share)%"
+        case .pixels(let count): "\(count)@"
+        }
+    }
+}
+
+/// The part of the upright picture that is kept, in pixels; what of it lies outside is not there.
+///
+/// `300x200+10+20` · `300x200` · `300x200:north-east`.
+package struct CropGeometry: Hashable, Sendable {
+    package enum Place: Hashable, Sendable {
+        /// From the left and from the top.
+        case offset(x: Int, y: Int)
+        case gravity(Gravity)
+    }
+
+    /// Where a part lies that has no offset.
+    package enum Gravity: String, CaseIterable, Sendable {
+        case center
+        case north
+        case northEast = "north-east"
+        case east
+        case southEast = "south-east"
+        case south
+        case southWest = "south-west"
+        case west
+        case northWest = "north-west"
+    }
+
+    package let width: Int
+    package let height: Int
+    package let place: Place
+
+    package init(width: Int, height: Int, place: Place) {
+        self.width = width
+        self.height = height
+        self.place = place
+    }
+
+    /// - Returns: nil for a text of another form, and for sides that are not within 1…10⁹ or offsets beyond.
+    package init?(text: String) {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let numbers = parts[0].split(separator: "+", omittingEmptySubsequences: false)
+        guard case .exact(let width, let height)? = ResizeGeometry(text: numbers[0] + "!") else {
+            return nil
+        }
+        switch (numbers.count, parts.count) {
+        case (1, 1): self.init(width: width, height: height, place: .gravity(.center))
+        case (1, 2):
+            guard let gravity = Gravity(rawValue: String(parts[1])) else { return nil }
+            self.init(width: width, height: height, place: .gravity(gravity))
+        case (3, 1):
+            let offsets = numbers.dropFirst().map { digits -> Int? in
+                guard digits.allSatisfy(\.isASCIIDigit), digits.utf8.count <= 10 else { return nil }
+                return Int(digits)
+            }
+            guard let x = offsets[0], let y = offsets[1] else { return nil }
+            self.init(width: width, height: height, place: .offset(x: x, y: y))
+        default: return nil
+        }
+    }
+}
+
+extension CropGeometry: CustomStringConvertible {
+    package var description: String {
+        switch place {
+        case .offset(let x, let y): "\(width)x\(height)+\(x)+\(y)"
+        case .gravity(.center): "\(width)x\(height)"
+        case .gravity(let gravity): "\(width)x\(height):\(gravity.rawValue)"
+        }
+    }
+}
+
+extension Character {
+    fileprivate var isASCIIDigit: Bool { isASCII && isWholeNumber }
+}

@@ -1,0 +1,109 @@
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+/// What steps come to for pictures of a certain size.
+struct TransformationPlanTests {
+    private func plan(
+        _ steps: String, _ width: Int, _ height: Int, format: ImageFormat = .png,
+        orientation: Int = 1, isLinear: Bool = false
+    ) throws -> TransformationPlan {
+        var recipe = Recipe()
+        recipe.transformations = try Recipe.steps(in: steps)
+        recipe.isLinear = isLinear
+        return try TransformationPlan(
+            recipe, of: header(width, height, format: format, orientation: orientation))
+    }
+
+    private func header(
+        _ width: Int, _ height: Int, format: ImageFormat = .png, orientation: Int = 1
+    ) -> ImageHeader {
+        ImageHeader(
+            format: format, widthInPixels: width, heightInPixels: height, bitDepth: 8,
+            isProgressiveOrInterlaced: false, orientation: orientation, channels: 3,
+            coefficientBytes: 3 * width * height, sourceBytes: 1000)
+    }
+
+    @Test(arguments: [
+        ("300x300", 300, 200), ("resize=300", 300, 200), ("x100", 150, 100), ("1000x100", 150, 100),
+        ("300x300^", 300, 300), ("300x300!", 300, 300), ("50%", 300, 200), ("60000@", 300, 200),
+        // Nothing but `!` makes larger.
+        ("9000x9000", 600, 400), ("9000@", 116, 77), ("9000x9000^", 600, 400),
+        ("700x100^", 600, 100),
+        ("700x100!", 700, 100), ("1x1", 1, 1), ("100%", 600, 400), ("600x400!", 600, 400),
+        ("crop=100x50", 100, 50), ("crop=100x50+550+375", 50, 25), ("crop=9000x9", 600, 9),
+        ("rotate=90", 400, 600), ("rotate=180", 600, 400), ("rotate=270,300x300", 200, 300),
+        ("flip=h", 600, 400), ("blur=2,round=4,tint=#fff", 600, 400),
+        ("crop=200x200,50%", 100, 100), ("50%,crop=200x100", 200, 100),
+    ])
+    func resultsHaveTheirSize(steps: String, width: Int, height: Int) throws {
+        #expect(try plan(steps, 600, 400).size == .init(width: width, height: height), "\(steps)")
+        // The picture that is seen is the one that is meant.
+        #expect(
+            try plan(steps, 400, 600, orientation: 6).size == .init(width: width, height: height))
+    }
+
+    @Test(arguments: [
+        "9000x9000", "100%", "600x400!", "600x400^", "crop=600x400", "crop=9000x9000",
+        "rotate=auto",
+        "1000000@", "tint=#ff000000", "700x600^",
+    ])
+    func whatChangesNothingIsNoStep(steps: String) throws {
+        #expect(try plan(steps, 600, 400).isEmpty)
+    }
+
+    /// A long strip never vanishes.
+    @Test func sidesHaveAPixelAtLeast() throws {
+        #expect(try plan("10x10", 60_000, 3).size == .init(width: 10, height: 1))
+        #expect(try plan("1@", 60_000, 3).size == .init(width: 141, height: 1))
+    }
+
+    @Test func aPartOutsideIsRefused() {
+        for steps in ["crop=5x5+600+0", "crop=5x5+0+400", "50%,crop=5x5+300+0"] {
+            #expect(throws: CodecError.self) { try plan(steps, 600, 400) }
+        }
+    }
+
+    @Test(arguments: [
+        ("300x300", 2), ("151x151", 2), ("150x150", 4), ("75x75", 4), ("resize=74", 8),
+        ("resize=37", 8),
+        ("resize=9", 8),
+        ("300x150", 2), ("150x150!", 2), ("resize=300", 2), ("resize=301", 1),
+        ("flip=h,resize=9", 1),
+        ("crop=99x99,resize=9", 1),
+        ("100x400^", 1), ("1x1!", 8),
+    ])
+    func decodersLeaveAFactorOfTwo(steps: String, scale: Int) throws {
+        let plan = try plan(steps, 1200, 600, format: .jpeg)
+        #expect(plan.scale.rawValue == scale, "\(steps)")
+        #expect(try self.plan(steps, 1200, 600).scale == .full)
+        #expect(try self.plan(steps, 1200, 600, format: .jpeg, isLinear: true).scale == .full)
+    }
+
+    /// A picture that is too large is not when it is decoded smaller.
+    @Test func pixelsThatAreDecodedCount() throws {
+        let limits = CodecLimits(maximumPixels: 1_000_000)
+        let large = header(4000, 3000, format: .jpeg)
+        func check(_ steps: String) throws {
+            var recipe = Recipe()
+            recipe.transformations = steps.isEmpty ? [] : try Recipe.steps(in: steps)
+            try large.checkPixels(for: recipe, limits)
+        }
+        #expect(throws: CodecError.self) { try check("") }
+        try check("resize=500")
+        #expect(throws: CodecError.self) { try check("resize=2000") }
+        #expect(throws: CodecError.self) { try check("rotate=90,resize=500") }
+        #expect(throws: CodecError.self) { try check("resize=500,9000x9000!") }
+    }
+
+    @Test func aThumbnailTakesLittleMemory() throws {
+        let large = header(20_000, 20_000, format: .jpeg)
+        var recipe = Recipe()
+        recipe.transformations = try Recipe.steps(in: "256x256")
+        #expect(large.decodeMemoryBytes(for: recipe) < 64 << 20)
+        #expect(large.decodeMemoryBytes(for: Recipe(encoding: .png)) > 1 << 30)
+        recipe.transformations = [.resize(.exact(width: 1_000_000_000, height: 1_000_000_000))]
+        #expect(large.decodeMemoryBytes(for: recipe) > 1 << 60)
+    }
+}

@@ -1,0 +1,115 @@
+import TestSupport
+import Testing
+
+/// Runs that make pictures in other sizes.
+@Suite(.timeLimit(.minutes(15)))
+struct SizeTests {
+    private static let fresh = ("Cache-Control", "max-age=3600")
+    private static let thumb = ["--variant", "thumb=16x16^,png", "--variant", "half=50%,rotate=90"]
+
+    private func run(
+        _ workspace: Workspace, _ lines: [String], _ options: [String]
+    ) async throws -> Workspace.Run {
+        try await workspace.finish(
+            workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+    }
+
+    private func sizes(_ entry: Report.Entry?) -> [String] {
+        (entry?.variants ?? []).map { "\($0.name) \($0.width ?? 0)x\($0.height ?? 0)" }
+    }
+
+    @Test func oneDownloadServesAllSizes() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            let url = origin.url("/a")
+            try await withWorkspace { workspace in
+                let first = try await run(workspace, [url], Self.thumb)
+                #expect(first.result.status == 0, "\(first.result)")
+                #expect(
+                    sizes(first.report.entries.first)
+                        == ["main 64x48", "thumb 16x16", "half 24x32"], "\(first.result)")
+                let second = try await run(workspace, [url], Self.thumb)
+                #expect(second.report.verdicts == ["fresh"], "\(second.result)")
+                let got = try await workspace.command(["get", url, "--variant", "thumb"]).run()
+                #expect(got.status == 0 && got.output.hasSuffix(".png\n"), "\(got)")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func anotherSizeOfAStoredOriginalDownloadsNothing() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            let url = origin.url("/a")
+            try await withWorkspace { workspace in
+                _ = try await run(workspace, [url], ["--store-original"])
+                let second = try await run(
+                    workspace, [url], Self.thumb + ["--store-original"])
+                #expect(second.report.verdicts == ["derived"], "\(second.result)")
+                #expect(
+                    sizes(second.report.entries.first)
+                        == ["main 64x48", "thumb 16x16", "half 24x32", "original 64x48"],
+                    "\(second.result)")
+                #expect(origin.requests.count == 1)
+            }
+        }
+    }
+
+    @Test func aLineHasItsSize() async throws {
+        try await withOrigin { origin in
+            for path in ["/a", "/b", "/c"] {
+                origin.serve(
+                    path, .picture(Fixtures.png(width: 64, height: 48, seed: 1), Self.fresh))
+            }
+            let lines = [
+                origin.url("/a"), origin.url("/b") + " resize=20x20",
+                origin.url("/c") + " resize=1y1",
+            ]
+            try await withWorkspace { workspace in
+                let run = try await run(workspace, lines, ["--resize", "32x32"])
+                let widths = run.report.entries.sorted { $0.line < $1.line }.map(\.width)
+                #expect(widths == [32, 20, nil], "\(run.result)")
+                #expect(
+                    run.report.entries.first { $0.line == 3 }?.verdict == "failed/invalid-entry")
+                let again = try await self.run(workspace, lines, ["--resize", "32x32"])
+                #expect(again.summary.outcomes["fresh"] == 2, "\(again.result)")
+            }
+        }
+    }
+
+    /// What is too large as it is may be made smaller of a JPEG, which is decoded smaller.
+    @Test func aLargePictureHasAThumbnail() async throws {
+        try await withOrigin { origin in
+            // 48 × 32 pixels; an eighth of them is decoded.
+            origin.serve("/a", .picture(try Fixtures.file("larger.jpg"), Self.fresh))
+            let url = origin.url("/a")
+            try await withWorkspace { workspace in
+                let small = ["--max-pixels", "500"]
+                let whole = try await run(workspace, [url], small)
+                #expect(whole.report.verdicts == ["failed/too-many-pixels"], "\(whole.result)")
+                let thumb = try await run(
+                    workspace, [url], small + ["--resize", "6", "--retry-failed"])
+                #expect(thumb.report.verdicts == ["downloaded"], "\(thumb.result)")
+                #expect(thumb.report.entries.first?.width == 6)
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["--resize", "0x5"], "--resize takes a size like"),
+            (["--transform", "flip=x"], "--transform: 'flip=' takes h or v, not 'x'"),
+            (["--transform", "q=5"], "--transform: 'q=5' is no step"),
+            (["--encode", "original", "--resize", "5"], "--encode original keeps the bytes"),
+            (["--linear"], "--linear is about resizing"),
+            (["--scale-down-pixels", "0"], "--scale-down-pixels must be between"),
+            (["--variant", "a=12y"], "--variant a: a size takes a size like"),
+        ] as [([String], String)])
+    func mistakesAreNamed(options: [String], message: String) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.prefetchCommand(["http://127.0.0.1/"], options).run()
+            #expect(result.status == 64, "\(result)")
+            #expect(result.error.contains(message), "\(result)")
+        }
+    }
+}
