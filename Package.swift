@@ -23,6 +23,13 @@ let package = Package(
         // Preloaded by Scripts/torture.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
+    // Decoders that a build may do without: `swift build --disable-default-traits --traits WebP,GIF`.
+    traits: [
+        .trait(name: "WebP", description: "Decodes WebP, by libwebp."),
+        .trait(name: "AVIF", description: "Decodes AVIF, by libavif and dav1d."),
+        .trait(name: "GIF", description: "Decodes GIF, by giflib."),
+        .default(enabledTraits: ["WebP", "AVIF", "GIF"]),
+    ],
     // By exact version: a command should build the same tomorrow, and Package.resolved is not kept
     // in the repository. Those in the command have no dependencies of their own; NIO serves tests.
     dependencies: [
@@ -73,7 +80,13 @@ let package = Package(
         .target(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
-            name: "Codecs", dependencies: ["CInterruption", "CJPEG", "CPNG", "PrefetchModel"],
+            name: "Codecs",
+            dependencies: [
+                "CInterruption", "CJPEG", "CPNG", "PrefetchModel",
+                .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
+                .target(name: "CGIF", condition: .when(traits: ["GIF"])),
+                .target(name: "CWebP", condition: .when(traits: ["WebP"])),
+            ],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -219,6 +232,15 @@ let package = Package(
             linkerSettings: [
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
+        .target(
+            name: "CAVIF", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("avif", .when(traits: ["AVIF"]))]),
+        .target(
+            name: "CGIF", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("gif", .when(traits: ["GIF"]))]),
+        .target(
+            name: "CWebP", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("webp", .when(traits: ["WebP"]))]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -231,7 +253,9 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "Codecs"]
+    let fuzzed: Set = [
+        "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CWebP", "Codecs",
+    ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

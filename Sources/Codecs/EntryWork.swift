@@ -42,7 +42,7 @@ struct EntryWork: ~Copyable {
         var takesProfile = false
         for recipe in recipes {
             // One that cannot be made says so when its turn comes.
-            guard let format = EncodedFormat(recipe.encoding, of: codec),
+            guard let format = EncodedFormat(recipe, of: header, by: codec),
                 let way = try? source.way(to: format, by: recipe)
             else { continue }
             if case .shortcut = way { shortcuts.append(recipe) }
@@ -63,8 +63,11 @@ struct EntryWork: ~Copyable {
         of recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         try interruption.look()
-        guard let format = EncodedFormat(recipe.encoding, of: codec) else {
+        guard let format = EncodedFormat(recipe, of: header, by: codec) else {
             return try original(interruption)
+        }
+        if header.isAnimated, recipe.animation == .refuse {
+            throw .unsupported("an animation, which --animated refuse keeps out")
         }
         try checkDamage()
         do throws(CodecError) {
@@ -122,6 +125,7 @@ struct EntryWork: ~Copyable {
         return switch format {
         case .jpeg: try JPEGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         case .png: try PNGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
+        case .container: preconditionFailure("a container's own data needs no pixels")
         }
     }
 

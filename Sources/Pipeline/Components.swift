@@ -16,6 +16,6 @@ package enum Components {
             "libjpeg-turbo \(CodecLibraries.libjpegTurbo) (built with)",
             "libdeflate \(CodecLibraries.libdeflate) (built with)",
             "zlib \(String(cString: zlibVersion()))",
-        ]
+        ] + CodecLibraries.optional
     }
 }

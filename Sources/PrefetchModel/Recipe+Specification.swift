@@ -6,6 +6,7 @@
 /// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg`;
 /// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same` and `jpeg`;
 /// - `effort=fast`, `balanced` or `small`: of `same` and `png`;
+/// - `animated=keep`, `first` or `refuse`: of all formats but `original`;
 /// - `keep-larger`: of all formats but `original`.
 ///
 /// What is left out has the default of the plain flag, not what the plain flags of the run say: they
@@ -56,6 +57,7 @@ extension Recipe {
         case background
         case maximumBytes = "max-bytes"
         case effort
+        case animated
         case keepsLarger = "keep-larger"
 
         var takesValue: Bool { self != .keepsLarger }
@@ -66,7 +68,7 @@ extension Recipe {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
             case .effort: "png-effort"
-            case .stripping, .background, .keepsLarger: rawValue
+            case .stripping, .background, .animated, .keepsLarger: rawValue
             }
         }
 
@@ -108,6 +110,8 @@ extension Recipe {
                 recipe.maximumStoredBytes = size.bytes
             case .effort:
                 recipe.pngEffort = try choice(value)
+            case .animated:
+                recipe.animation = try choice(value)
             case .keepsLarger:
                 throw SpecificationProblem(message: "'\(rawValue)' takes no value")
             }
@@ -163,6 +167,7 @@ extension Recipe.SpecificationProblem {
         let near =
             Recipe.Stripping(rawValue: name).map { "strip=\($0)" }
             ?? PNGEffort(rawValue: name).map { "effort=\($0)" }
+            ?? Recipe.Animation(rawValue: name).map { "animated=\($0)" }
             ?? formats.first { name.isNearly($0) }
             ?? Recipe.Setting.allCases.first {
                 name.isNearly($0.flag) || $0.rawValue.count > 1 && name.isNearly($0.rawValue)
