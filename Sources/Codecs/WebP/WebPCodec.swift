@@ -104,6 +104,10 @@
         /// Whether its pictures are frames, be it one alone.
         let isAnimation: Bool
 
+        private var still: UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: source[..<file.pictureEnd])
+        }
+
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
             case .container: return .shortcut
@@ -137,7 +141,7 @@
                 try verifyFrames(file.frames[...], interruption)
             } else {
                 try decode(
-                    source, header.widthInPixels, header.heightInPixels, into: nil, interruption)
+                    still, header.widthInPixels, header.heightInPixels, into: nil, interruption)
             }
             return ThreadClock.now - begin
         }
@@ -182,7 +186,7 @@
                         interruption)
                 } else {
                     try decode(
-                        source, width, header.heightInPixels,
+                        still, width, header.heightInPixels,
                         into: cwebp_rows(
                             first: rows + 1, stride: stride, channels: Int32(channels)),
                         interruption)

@@ -47,6 +47,12 @@
         /// Whether data is missing.
         private(set) var isCut = false
 
+        /// Where the data of a still picture ends. libwebp reads on behind it, as far as it is given bytes: what metadata
+        /// follows would pass for pixels that are missing.
+        var pictureEnd: Int {
+            chunks.first { $0.type == .VP8 || $0.type == .VP8L }?.data.upperBound ?? 0
+        }
+
         var isExtended: Bool { chunks.first?.type == .VP8X }
 
         /// Reads what is there.
