@@ -30,6 +30,13 @@ let package = Package(
         // Preloaded by Scripts/torture.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
+    // Decoders that a build may do without: `swift build --disable-default-traits --traits WebP,GIF`.
+    traits: [
+        .trait(name: "WebP", description: "Decodes WebP, by libwebp."),
+        .trait(name: "AVIF", description: "Decodes AVIF, by libavif and dav1d."),
+        .trait(name: "GIF", description: "Decodes GIF, by giflib."),
+        .default(enabledTraits: ["WebP", "AVIF", "GIF"]),
+    ],
     // By exact version: a command should build the same tomorrow, and Package.resolved is not kept
     // in the repository. Those in the command have no dependencies of their own; NIO serves tests.
     dependencies: [
@@ -84,6 +91,9 @@ let package = Package(
             name: "Codecs",
             dependencies: [
                 "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "PrefetchModel",
+                .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
+                .target(name: "CGIF", condition: .when(traits: ["GIF"])),
+                .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],
             swiftSettings: strict),
         .target(
@@ -235,6 +245,15 @@ let package = Package(
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
         .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
+        .target(
+            name: "CAVIF", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("avif", .when(traits: ["AVIF"]))]),
+        .target(
+            name: "CGIF", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("gif", .when(traits: ["GIF"]))]),
+        .target(
+            name: "CWebP", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("webp", .when(traits: ["WebP"]))]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -247,7 +266,10 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "Codecs"]
+    let fuzzed: Set = [
+        "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CWebP",
+        "Codecs",
+    ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

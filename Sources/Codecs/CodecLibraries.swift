@@ -1,6 +1,6 @@
 internal import CJPEG
 internal import CPNG
-internal import PrefetchModel
+package import PrefetchModel
 
 /// The libraries behind the codecs.
 package enum CodecLibraries {
@@ -11,6 +11,26 @@ package enum CodecLibraries {
     /// The formats that are decoded, and the versions of what decodes them: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
+    /// Whether this build decodes the format, which its traits decide.
+    package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }
+    /// The value of `Accept` for what this build decodes.
+    package static let accept =
+        (ImageFormat.allCases.filter(decodes).map(\.mediaType)
+        + ["image/*;q=0.5", "*/*;q=0.1"]).joined(separator: ", ")
+    /// Those of formats that a build may do without, as they are loaded: `libwebp 1.2.4`.
+    package static var optional: [String] {
+        var lines: [String] = []
+        #if WebP
+            lines.append("libwebp \(WebPCodec.version)")
+        #endif
+        #if AVIF
+            lines.append("libavif \(AVIFCodec.versions.joined(separator: " with dav1d "))")
+        #endif
+        #if GIF
+            lines.append("giflib \(GIFCodec.version) (built with)")
+        #endif
+        return lines
+    }
     /// As the program was built with it: the loaded one does not say.
     package static var libdeflate: String { String(cString: cpng_deflate_version()) }
 }

@@ -8,7 +8,26 @@ extension ImageFormat {
         case .jpeg: JPEGCodec.self
         case .png: PNGCodec.self
         case .bmp: BMPCodec.self
-        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: nil
+        case .webp:
+            #if WebP
+                WebPCodec.self
+            #else
+                nil
+            #endif
+        case .gif:
+            #if GIF
+                GIFCodec.self
+            #else
+                nil
+            #endif
+        case .avif:
+            #if AVIF
+                AVIFCodec.self
+            #else
+                nil
+            #endif
+        case .icon: ICOCodec.self
+        case .tiff, .heif, .jpegXL, .jpeg2000: nil
         }
     }
 }

@@ -38,7 +38,7 @@ struct EntryWork: ~Copyable {
         self.memoryBytes = memoryBytes
         for recipe in recipes {
             // One that cannot be made says so when its turn comes.
-            guard let format = EncodedFormat(recipe.encoding, of: codec),
+            guard let format = EncodedFormat(recipe, of: header, by: codec),
                 let plan = try? TransformationPlan(recipe, of: header)
             else { continue }
             var request = RasterRequest(form: .native, scale: plan.scale)
@@ -71,8 +71,11 @@ struct EntryWork: ~Copyable {
         of recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         try interruption.look()
-        guard let format = EncodedFormat(recipe.encoding, of: codec) else {
+        guard let format = EncodedFormat(recipe, of: header, by: codec) else {
             return try original(interruption)
+        }
+        if header.isAnimated, recipe.animation == .refuse {
+            throw .unsupported("an animation, which --animated refuse keeps out")
         }
         try checkDamage()
         do throws(CodecError) {
@@ -114,7 +117,10 @@ struct EntryWork: ~Copyable {
         _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         let plan = try TransformationPlan(recipe, of: header)
-        guard plan.isEmpty else { return try transformed(format, plan, by: recipe, interruption) }
+        guard plan.isEmpty else {
+            return try transformed(
+                EncodedFormat(transforming: recipe, by: codec), plan, by: recipe, interruption)
+        }
         let recipe = recipe.untransformed
         let way = try source.way(to: format, by: recipe)
         isDecoded = true
@@ -167,6 +173,7 @@ struct EntryWork: ~Copyable {
         switch format {
         case .jpeg: try JPEGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
         case .png: try PNGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
+        case .container: preconditionFailure("a container's own data needs no pixels")
         }
     }
 

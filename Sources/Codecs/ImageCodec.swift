@@ -6,7 +6,7 @@ protocol ImageCodec {
     /// Name and version of what decodes it: `png/1.6.39`. Failures are remembered for as long as it stays.
     static var decoder: String { get }
 
-    /// What ``Recipe/Encoding/same`` makes of it.
+    /// What ``Recipe/Encoding/same`` makes of it, and what an animation stays.
     static var same: EncodedFormat { get }
 
     /// Whether it makes right away what ``DecodingScale`` says, for less than all of it.
@@ -60,18 +60,38 @@ struct HeaderOutlook {
     let isFinal: Bool
 }
 
-/// A format that is encoded.
+/// What is made of a source.
 enum EncodedFormat {
     case jpeg
     case png
+    /// The source's own format with the source's own data, for one that is not encoded here: always
+    /// ``CodecWay/shortcut``.
+    case container
 
     /// What a recipe makes of a source; nil where its bytes stay as they came.
-    init?(_ encoding: Recipe.Encoding, of codec: any ImageCodec.Type) {
-        switch encoding {
+    init?(_ recipe: Recipe, of header: ImageHeader, by codec: any ImageCodec.Type) {
+        switch recipe.encoding {
         case .original: return nil
-        case .same: self = codec.same
+        case _ where header.isAnimated && recipe.animation != .first: self = codec.same
+        case .same:
+            let own = codec.same
+            self = if header.isAnimated, case .container = own { .png } else { own }
         case .jpeg: self = .jpeg
         case .png: self = .png
+        }
+    }
+}
+
+extension EncodedFormat {
+    /// What a recipe makes of pixels that show something else than the source. What would keep the source's own data becomes
+    /// PNG, which loses nothing.
+    init(transforming recipe: Recipe, by codec: any ImageCodec.Type) {
+        switch recipe.encoding {
+        case .jpeg: self = .jpeg
+        case .png: self = .png
+        case .same, .original:
+            let own = codec.same
+            self = if case .container = own { .png } else { own }
         }
     }
 }
@@ -168,5 +188,30 @@ enum CodecWay {
         case .rewriting: .native
         case .raster(let form): form
         }
+    }
+}
+
+extension ImageSource {
+    /// The result of ``shortcut(by:_:)`` that is put together from pieces of the source.
+    ///
+    /// - Throws: `outOfMemory`.
+    func keepingContainer(
+        _ pieces: [ImagePiece], of source: UnsafeRawBufferPointer, _ header: ImageHeader,
+        decodeDuration: Duration
+    ) throws(CodecError) -> ProcessedImage {
+        let begin = ThreadClock.now
+        var output = ProcessedImage.Output.source
+        if !pieces.isWhole(source) {
+            guard let copy = ImageBytes(joining: pieces, of: source) else {
+                throw .outOfMemory("no memory for the output")
+            }
+            let isSame =
+                copy.count == source.count && copy.withUnsafeBytes { $0.elementsEqual(source) }
+            if !isSame { output = .encoded(copy) }
+        }
+        return ProcessedImage(
+            output: output, format: header.format, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, decodeDuration: decodeDuration,
+            encodeDuration: ThreadClock.now - begin)
     }
 }

@@ -17,8 +17,10 @@ package struct ImageHeader: Hashable, Sendable {
     let coefficientBytes: Int
     /// Length of the whole file.
     var sourceBytes: Int
+    /// What a library allocates at most to decode it, beside the rows that it fills.
+    var libraryBytes = 0
     /// More than one picture, of which the size is that of all.
-    var isAnimated = false
+    package internal(set) var isAnimated = false
     /// A PNG's profile is unpacked to know what it says.
     var hasPackedProfile = false
 

@@ -8,6 +8,11 @@ struct MemoryEstimate {
     let result: ByteEstimate
     /// Of the pixels or coefficients that other results can be made of, too.
     let raster: ByteEstimate
+
+    /// With so much more while it is made.
+    func adding(_ bytes: ByteEstimate) -> MemoryEstimate {
+        MemoryEstimate(peak: peak + bytes, result: result, raster: raster)
+    }
 }
 
 /// What the estimates of all formats have in common.
@@ -55,6 +60,28 @@ struct EstimateBasis {
             + min(
                 (isSmall ? 1100 : 300) * header.stride(longest),
                 5 * rows + 8 * header.stride(longest))
+    }
+
+    /// Of a format that is decoded and not encoded: beside the rows, what its decoder has while it makes them;
+    /// afterwards the rows, upright beside those, and the output, with more effort a copy of them and two outputs.
+    var ofDecoded: MemoryEstimate {
+        let library = ByteEstimate(header.libraryBytes)
+        switch header.format.codec.flatMap({ EncodedFormat(recipe, of: header, by: $0) }) {
+        case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)
+        case .container:
+            return MemoryEstimate(peak: margin + max(library, source), result: source, raster: 0)
+        case .jpeg:
+            // Without their alpha, the rows are others.
+            let made = encodingJPEG
+            return MemoryEstimate(
+                peak: max(made.peak, margin + rows + max(library, 3 * pixels + height)),
+                result: made.result, raster: max(made.raster, rows))
+        case .png:
+            let written = (isSmall ? 3 : 1) * max(rows, turnedRows)
+            return MemoryEstimate(
+                peak: margin + rows + max(library, turnedRows + written), result: rows, raster: rows
+            )
+        }
     }
 
     /// A JPEG of pixels: grey or RGB, before with alpha, and beside it turned, or all coefficients and

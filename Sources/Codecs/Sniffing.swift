@@ -16,8 +16,8 @@ extension ImageFormat {
         return switch self {
         // These have a codec.
         case .jpeg, .png, .bmp: false
-        case .webp: bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
-        case .gif: bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
+        case .webp: isWebP(bytes)
+        case .gif: isGIF(bytes)
         case .tiff:
             starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
                 || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0])
@@ -33,6 +33,14 @@ extension ImageFormat {
 /// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing.
 let signatureBytes = 256
 
+func isWebP(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
+}
+
+func isGIF(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
+}
+
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
 private func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
@@ -40,7 +48,7 @@ private func boxed(_ type: StaticString) -> [UInt8] {
 
 /// The `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the compatible ones, since many files
 /// have the general `mif1` first.
-private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
+func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
     let end = min(bytes.bigEndian32(at: 0), bytes.count, signatureBytes)
     var isImage = false
@@ -56,7 +64,7 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
 }
 
 /// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
-private func isIcon(_ bytes: UnsafeRawBufferPointer) -> Bool {
+func isIcon(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count >= 22 else { return false }
     return bytes[0] == 0 && bytes[1] == 0 && (bytes[2] == 1 || bytes[2] == 2) && bytes[3] == 0
         && (bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0

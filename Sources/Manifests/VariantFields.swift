@@ -110,5 +110,10 @@ struct VariantFields {
             throw EntryFields.problem(
                 "encode=original strips nothing, so it cannot be combined with --strip all")
         }
+        if encoding == .original, let animation = known?.main?.animation, animation != .keep {
+            throw EntryFields.problem(
+                "encode=original keeps animations, so it cannot be combined with --animated "
+                    + animation.rawValue)
+        }
     }
 }

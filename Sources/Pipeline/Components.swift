@@ -17,7 +17,7 @@ package enum Components {
             "libjpeg-turbo \(CodecLibraries.libjpegTurbo) (built with)",
             "libdeflate \(CodecLibraries.libdeflate) (built with)",
             "zlib \(String(cString: zlibVersion()))",
-        ]
+        ] + CodecLibraries.optional
     }
 
     /// The version, or that and why there is none.

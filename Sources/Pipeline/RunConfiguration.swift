@@ -1,3 +1,4 @@
+import Codecs
 import HTTPSemantics
 import Hashing
 package import PrefetchModel
@@ -87,6 +88,7 @@ package struct RunConfiguration: Sendable {
         settings.bodyBudget = images.bodyBudget
         settings.maximumIdleConnections = keptConnections
         settings.requests = requests
+        settings.accept = CodecLibraries.accept
         settings.fingerprint = { "sha256:" + SHA256Hasher().digest(of: $0).description.prefix(16) }
         return settings
     }

@@ -6,6 +6,7 @@
 /// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg`;
 /// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same` and `jpeg`;
 /// - `effort=fast`, `balanced` or `small`: of `same` and `png`;
+/// - `animated=keep`, `first` or `refuse`: of all formats but `original`;
 /// - `keep-larger`: of all formats but `original`;
 /// - a size like `256x256` or `resize=256x256^`, and the other steps of ``Transformation``, each as often as wanted: of all
 ///   formats but `original`. Their order is that in which they are carried out; all other items may stand anywhere;
@@ -101,6 +102,7 @@ extension Recipe {
         case background
         case maximumBytes = "max-bytes"
         case effort
+        case animated
         case keepsLarger = "keep-larger"
         case isLinear = "linear"
         case scaleDownPixels = "scale-down-pixels"
@@ -113,7 +115,8 @@ extension Recipe {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
             case .effort: "png-effort"
-            case .stripping, .background, .keepsLarger, .isLinear, .scaleDownPixels: rawValue
+            case .stripping, .background, .animated, .keepsLarger, .isLinear, .scaleDownPixels:
+                rawValue
             }
         }
 
@@ -163,6 +166,8 @@ extension Recipe {
                 recipe.maximumStoredBytes = size.bytes
             case .effort:
                 recipe.pngEffort = try choice(value)
+            case .animated:
+                recipe.animation = try choice(value)
             case .scaleDownPixels:
                 guard case .pixels(let count)? = ResizeGeometry(text: value + "@") else {
                     throw .value(value, of: self, takes: "a number of pixels")
@@ -249,6 +254,7 @@ extension Recipe.SpecificationProblem {
         if ResizeGeometry(text: name) != nil { return "q=\(name)' or 'resize=\(name)" }
         if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
         if let effort = PNGEffort(rawValue: name) { return "effort=\(effort)" }
+        if let animation = Recipe.Animation(rawValue: name) { return "animated=\(animation)" }
         if let format = Recipe.Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
             return format.rawValue
         }

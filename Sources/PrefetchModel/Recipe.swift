@@ -7,11 +7,12 @@
 ///
 /// Between `strip` and `larger` stands, in this order and only where it is not the default and
 /// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`) ·
-/// `effort=name` (`same`, `png`) · the ``transformations`` in their order, as in `resize=800x600;blur=2` ·
-/// `linear`.
+/// `effort=name` (`same`, `png`) · `animated=name` · the ``transformations`` in their order, as in
+/// `resize=800x600;blur=2` · `linear`.
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
-        /// JPEG stays JPEG, PNG stays PNG, and BMP, which is not encoded, becomes PNG.
+        /// JPEG stays JPEG and PNG stays PNG; WebP, AVIF and GIF keep their data, without the metadata that
+        /// ``Recipe/stripping`` names; BMP and icons, which are not encoded, become PNG.
         case same
         case jpeg
         case png
@@ -29,6 +30,16 @@ package struct Recipe: Hashable, Sendable {
         case safe
         /// Everything stays, the orientation as a tag.
         case none
+    }
+
+    /// What happens to pictures of several frames. Of no effect on ``Encoding/original``.
+    package enum Animation: String, CaseIterable, Sendable {
+        /// They stay what they are, whatever the encoding, with the metadata that ``Recipe/stripping`` leaves.
+        case keep
+        /// The first frame is the picture; `same` makes a PNG of it.
+        case first
+        /// They fail.
+        case refuse
     }
 
     package var encoding: Encoding
@@ -49,6 +60,7 @@ package struct Recipe: Hashable, Sendable {
 
     package var pngEffort = PNGEffort.balanced
 
+    package var animation = Animation.keep
     /// Of no effect on ``Encoding/original``. Where they change the picture, what is made of them is stored at any size.
     package var transformations: [Transformation] = []
     /// Whether a picture is resized in linear light, and not in its samples' own encoding.
@@ -80,6 +92,7 @@ package struct Recipe: Hashable, Sendable {
         }
         if encoding != .png, let maximumStoredBytes { text += ";max=\(maximumStoredBytes)" }
         if encoding != .jpeg, pngEffort != .balanced { text += ";effort=\(pngEffort.rawValue)" }
+        if animation != .keep { text += ";animated=\(animation.rawValue)" }
         for transformation in transformations { text += ";\(transformation)" }
         if isLinear, resizes { text += ";linear" }
         if keepsLarger { text += ";larger" }
@@ -137,11 +150,17 @@ extension Recipe {
         // What `same` is, and what has nothing to do with that.
         let (same, irrelevant): (Encoding, [String])
         switch source {
-        case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort="])
+        case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort=", "animated="])
         case .png: (same, irrelevant) = (.png, ["q=", "max="])
         // Across formats the result is always made.
-        case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger"])
-        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
+        case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger", "animated="])
+        // It may hold a PNG already.
+        case .icon: (same, irrelevant) = (.png, ["q=", "max=", "animated="])
+        // The data stays as it is; but of an animation's first frame a PNG is made.
+        case .webp, .gif, .avif:
+            guard !parts.contains("animated=first") else { return text }
+            (same, irrelevant) = (.same, ["q=", "max=", "effort=", "larger"])
+        case .tiff, .heif, .jpegXL, .jpeg2000: return text
         }
         guard encoding == .same || encoding == same else { return text }
         // Rounded corners show the background, and what is transformed is made at any size: as written.

@@ -23,8 +23,12 @@ package struct TransferConfiguration: Sendable {
     package var fingerprint: @Sendable (String) -> String = { _ in "hidden" }
     /// The value of `User-Agent`, unless a field of the user replaces it.
     package var userAgent: String
-    /// The value of `Accept`.
-    package var accept: String = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
+    /// The value of `Accept`, unless a field of the user replaces it.
+    package var accept = TransferConfiguration.notedAccept
+    /// What stands for ``accept`` where it is noted what a response was selected by (`Vary`): the text of the first
+    /// version. Builds that decode more formats ask for more, and what is stored is good for them, too; by its own
+    /// text each of them would find all such responses stale.
+    private static let notedAccept = "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1"
 
     /// The fields of a listed request without fields of its own.
     package var requestFields: [HeaderField] { requestFields() }
@@ -43,7 +47,7 @@ package struct TransferConfiguration: Sendable {
         userFields: [HeaderField] = [], isForeign: Bool = false
     ) -> [HeaderField] {
         var fields = [
-            HeaderField(name: "Accept", value: accept),
+            HeaderField(name: "Accept", value: TransferConfiguration.notedAccept),
             HeaderField(name: "Accept-Encoding", value: TransferConfiguration.acceptedEncodings),
             HeaderField(name: "User-Agent", value: userAgent),
         ]

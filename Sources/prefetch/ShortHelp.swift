@@ -43,6 +43,7 @@ enum ShortHelp {
           --retry-failed          also request blacklisted URLs
           --encode FORMAT         stored format: same, jpeg, png or original
           --quality N             JPEG quality, 1 to 100 (85)
+          --animated WHAT         animations: keep, first (the first frame) or refuse
           --strip WHAT            metadata to remove: safe, all or none
           --variant NAME=SPEC     also keep each image in this form, like web=jpeg,q=60
           --store-original        also keep the bytes as they came

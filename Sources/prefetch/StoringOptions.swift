@@ -5,6 +5,7 @@ import PrefetchModel
 
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension Recipe.Stripping: ExpressibleByArgument {}
+extension Recipe.Animation: ExpressibleByArgument {}
 extension PNGEffort: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
@@ -13,7 +14,7 @@ extension SourceCheck: ExpressibleByArgument {}
 struct StoringOptions: ParsableArguments {
     @Option(
         help: """
-            Stored format: same keeps JPEG as JPEG and PNG as PNG (a BMP becomes PNG), original stores the bytes as they \
+            Stored format: same keeps the source's (a BMP or an icon becomes PNG), original stores the bytes as they \
             came.
             """)
     var encode: Recipe.Encoding = .same
@@ -59,6 +60,14 @@ struct StoringOptions: ParsableArguments {
             Colour behind transparent pixels in a JPEG: #rgb, #rrggbb or a basic colour name of CSS.
             """, valueName: "colour"))
     var background = ColourArgument(.white)
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Pictures of several frames: keep stores them as animations, whatever the format asked for, first makes the \
+            first frame the picture, refuse lets them fail.
+            """, valueName: "what"))
+    var animated: Recipe.Animation = .keep
 
     @Option(
         help: ArgumentHelp(
@@ -142,6 +151,11 @@ struct StoringOptions: ParsableArguments {
             throw ValidationError(
                 "--encode original strips nothing, so it cannot be combined with --strip all")
         }
+        if animated != .keep, encode == .original {
+            throw ValidationError(
+                "--encode original keeps animations, so it cannot be combined with --animated "
+                    + animated.rawValue)
+        }
     }
 
     func apply(to configuration: inout RunConfiguration) throws {
@@ -186,6 +200,7 @@ struct StoringOptions: ParsableArguments {
         var recipe = Recipe(encoding: encode, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = strip
         recipe.background = background.colour
+        recipe.animation = animated
         recipe.pngEffort = pngEffort
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         do throws(Recipe.SpecificationProblem) {
@@ -208,7 +223,7 @@ struct StoringOptions: ParsableArguments {
     private static let specificationItems =
         """
         a size like 256x256, same, jpeg, png or original, q=, strip=, background=, max-bytes=, effort=, \
-        keep-larger, linear, and the steps of --transform
+        animated=, keep-larger, linear, and the steps of --transform
         """
 
     private static func variant(_ text: String) throws -> RequestedVariant {

@@ -98,10 +98,11 @@ package struct CodecInvariants {
             recipe, "\(header) of \(reference.width)×\(reference.height) pixels")
     }
 
-    /// A PNG or BMP that decoding refuses is refused without it, too, but for limits that decoding alone
-    /// has. The structure of a JPEG tells less.
+    /// What decoding refuses is refused without it, too, but for limits that decoding alone has. The structure of
+    /// a JPEG, WebP or AVIF tells less.
     private func checkStructureIsRefused() throws(Violation) {
-        guard header.format != .jpeg, case .refused(let error) = verdict else { return }
+        guard ![.jpeg, .webp, .avif].contains(header.format), case .refused(let error) = verdict
+        else { return }
         switch error {
         case .limitExceeded, .outOfMemory: return
         // Reserved symbols, which libdeflate takes for others.
@@ -159,8 +160,12 @@ package struct CodecInvariants {
         case (.refused, .refused(let error)):
             try require(!CodecInvariants.isFault(error), recipe, "\(error)")
         case (.taken, .refused(.unsupported))
-        where recipe.encoding == .jpeg && header.format != .jpeg:
-            // An animation, or more pixels a side than a JPEG has.
+        where recipe.encoding == .jpeg && header.format != .jpeg || header.format == .avif:
+            // Or colours of an AVIF that are not converted.
+            // More pixels a side than a JPEG has.
+            return
+        case (.taken, .refused(.unsupported))
+        where recipe.animation == .refuse && header.isAnimated:
             return
         case (_, .refused(.limitExceeded)), (_, .refused(.outOfMemory)),
             (.refused(.limitExceeded), _), (.refused(.outOfMemory), _):
@@ -233,7 +238,13 @@ package struct CodecInvariants {
     private func format(by recipe: Recipe) -> ImageFormat {
         switch recipe.encoding {
         case .original: header.format
-        case .same: header.format == .jpeg ? .jpeg : .png
+        case _ where header.isAnimated && recipe.animation == .keep: header.format
+        case .same:
+            switch header.format {
+            case .jpeg: .jpeg
+            case .webp, .gif, .avif: header.isAnimated ? .png : header.format
+            default: .png
+            }
         case .jpeg: .jpeg
         case .png: .png
         }

@@ -16,18 +16,22 @@ extension Recipe {
         make(.png, .none, effort: .small, keepsLarger: true),
         make(.png, .all, effort: .fast),
         Recipe(encoding: .original),
+        make(.same, .safe, animation: .first),
+        make(.png, .none, animation: .first),
+        make(.jpeg, .safe, animation: .refuse),
     ]
 
     private static func make(
         _ encoding: Encoding, quality: Int = Recipe.defaultQuality, _ stripping: Stripping,
         effort: PNGEffort = .balanced, maximumStoredBytes: Int? = nil,
-        background: RGBColor = .white, keepsLarger: Bool = false
+        background: RGBColor = .white, animation: Animation = .keep, keepsLarger: Bool = false
     ) -> Recipe {
         var recipe = Recipe(encoding: encoding, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = stripping
         recipe.pngEffort = effort
         recipe.maximumStoredBytes = maximumStoredBytes
         recipe.background = background
+        recipe.animation = animation
         return recipe
     }
 
@@ -54,5 +58,6 @@ extension Recipe {
         maximumStoredBytes = chosen([nil, nil, nil, 400, 4000])
         background = chosen([.white, RGBColor(red: 51, green: 102, blue: 204)])
         keepsLarger = chosen([false, false, true])
+        animation = chosen([.keep, .keep, .first, .refuse])
     }
 }

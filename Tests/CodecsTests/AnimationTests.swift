@@ -136,8 +136,28 @@ import Testing
         #expect(try imageHeader(result.bytes).orientation == 6)
     }
 
-    @Test func doNotBecomeAJPEG() {
-        guard case .unsupported = refusal(Animation().file, Recipe(encoding: .jpeg)) else {
+    /// By `--animated`: they stay what they are, become the picture that their static image is, or fail.
+    @Test(arguments: Recipe.Encoding.allCases)
+    func areKeptOrStoppedOrRefused(encoding: Recipe.Encoding) throws {
+        let source = Animation().file
+        var recipe = Recipe(encoding: encoding)
+        #expect(try stored(source, recipe).bytes == (try stored(source)).bytes)
+        #expect(try imageHeader(stored(source, recipe).bytes).isAnimated)
+        guard encoding != .original else { return }
+        for stripping in Recipe.Stripping.allCases {
+            recipe.stripping = stripping
+            recipe.animation = .first
+            let first = try stored(source, recipe)
+            #expect(first.image.format == (encoding == .jpeg ? .jpeg : .png))
+            let header = try imageHeader(first.bytes)
+            #expect(!header.isAnimated)
+            #expect(header.pixels == (try imageHeader(source)).pixels)
+            for chunk in ["acTL", "fcTL", "fdAT"] {
+                #expect(first.bytes.firstRange(of: Array(chunk.utf8)) == nil)
+            }
+        }
+        recipe.animation = .refuse
+        guard case .unsupported = refusal(source, recipe) else {
             Issue.record("accepted")
             return
         }
@@ -324,7 +344,7 @@ import Testing
                 places: Array(repeating: (0, 0, 12, 11), count: frames)
             ).file
         }
-        let most = limits.maximumPixels * PNGAnimation.maximumBytesPerPixel / frame
+        let most = limits.maximumPixels * CodecLimits.frameBytesPerPixel / frame
         #expect(refusal(animation(most), limits: limits) == nil)
         for recipe in [Recipe(), Recipe(encoding: .original)] {
             guard case .tooManyPixels = refusal(animation(most + 1), recipe, limits: limits)

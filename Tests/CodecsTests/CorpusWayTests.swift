@@ -90,12 +90,6 @@ struct CorpusWayTests {
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    /// A JPEG would keep one picture of it.
-    private static func isAnimation(_ outcome: Result<Stored, CodecError>) -> Bool {
-        guard case .failure(.unsupported(let text)) = outcome else { return false }
-        return text.hasPrefix("an animated PNG")
-    }
-
     @Test(arguments: ways)
     func verdictsAreThoseThatWereDecidedAndTakeNoFiveSeconds(way: Way) throws {
         var count = 0
@@ -107,12 +101,7 @@ struct CorpusWayTests {
             #expect(time < .seconds(5) || TestData.hasSanitizer, "\(expectation.path)")
             let verdict = CorpusWayTests.verdict(outcome)
             if let expected = expectation.verdict {
-                let isOneOfMany =
-                    way.recipe.encoding == .jpeg && expectation.isTakenByBoth
-                    && CorpusWayTests.isAnimation(outcome)
-                #expect(
-                    verdict == expected || isOneOfMany,
-                    "\(expectation.path): \(outcome)")
+                #expect(verdict == expected, "\(expectation.path): \(outcome)")
             } else {
                 #expect(
                     CorpusWayTests.refusals.contains(verdict), "\(expectation.path): \(outcome)")

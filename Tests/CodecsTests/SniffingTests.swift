@@ -46,11 +46,22 @@ import Testing
         let decoders = CodecLibraries.decoders.split(separator: ",").map {
             String($0.prefix { $0 != "/" })
         }
-        #expect(decoders == ["jpeg", "png", "bmp"])
+        let known = ImageFormat.allCases.filter { CodecLibraries.decodes($0) }
+        #expect(decoders == known.map(\.rawValue))
+        #expect(Set(known).isSuperset(of: [.jpeg, .png, .bmp, .icon]))
+        #if WebP
+            #expect(known.contains(.webp))
+        #endif
+        #if AVIF
+            #expect(known.contains(.avif))
+        #endif
+        #if GIF
+            #expect(known.contains(.gif))
+        #endif
     }
 
     @Test func namesFormatsThatAreNotDecoded() {
-        for (format, signature) in Self.signatures where ![.jpeg, .png, .bmp].contains(format) {
+        for (format, signature) in Self.signatures where !CodecLibraries.decodes(format) {
             #expect(refusal(signature) == .unsupported("\(format.rawValue) is not decoded"))
         }
     }

@@ -30,8 +30,8 @@ struct BlockConditionTests {
             path: "/a.png", options: ["--max-pixels", "1000"], reason: "too-many-pixels",
             stricter: ["--max-pixels", "500"]),
         Change(
-            path: "/animated.png", options: ["--encode", "jpeg"], reason: "unsupported-image",
-            stricter: ["--encode", "jpeg", "--quality", "30"]),
+            path: "/animated.png", options: ["--animated", "refuse"], reason: "unsupported-image",
+            stricter: ["--animated", "refuse", "--quality", "30"]),
         Change(
             path: "/redirect.png", options: ["--max-redirects", "0"], reason: "redirect",
             stricter: ["--max-redirects", "0", "--max-filesize", "1GiB"]),
@@ -171,7 +171,7 @@ struct BlockConditionTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
-                "/a.png", .image(try Fixtures.file("still.webp")), .image(Fixtures.png(seed: 1)))
+                "/a.png", .image(Fixtures.tiff), .image(Fixtures.png(seed: 1)))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
                 #expect(

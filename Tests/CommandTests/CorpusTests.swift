@@ -47,10 +47,6 @@ struct CorpusTests {
                         }
                     } else {
                         let decision = decisions.first { $0.path == file.path }
-                        if way == "jpeg", CorpusTests.isAnimation(entry) {
-                            taken += 1
-                            continue
-                        }
                         #expect(
                             entry.verdict == decision?.verdict,
                             "\(file): \(entry.message ?? "")")
@@ -60,12 +56,6 @@ struct CorpusTests {
                 try await workspace.judge(sources: sources)
             }
         }
-    }
-
-    /// A JPEG would keep one picture of it.
-    private static func isAnimation(_ entry: Report.Entry) -> Bool {
-        entry.verdict == "failed/unsupported-image"
-            && entry.message?.hasPrefix("an animated PNG") == true
     }
 
     /// Of four inks every reader makes its own colours, a mean says nothing of a few pixels, and

@@ -11,6 +11,9 @@ import Testing
         ("effort=small", "same;q=85;strip=safe;effort=small"),
         ("png,effort=fast", "png;strip=safe;effort=fast"),
         ("png,effort=balanced", "png;strip=safe"),
+        ("animated=first,keep-larger", "same;q=85;strip=safe;animated=first;larger"),
+        ("jpeg,animated=refuse", "jpeg;q=85;strip=safe;animated=refuse"),
+        ("png,animated=keep", "png;strip=safe"),
         ("max-bytes=200KiB", "same;q=85;strip=safe;max=204800"),
         ("jpeg,max-bytes=1.5kB", "jpeg;q=85;strip=safe;max=1500"),
         ("jpeg,background=#fff", "jpeg;q=85;strip=safe"),
@@ -27,7 +30,7 @@ import Testing
 
     static let known =
         "known are same, jpeg, png, original, q=, strip=, background=, max-bytes=, effort=, "
-        + "keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, round="
+        + "animated=, keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, round="
 
     @Test(arguments: [
         ("", "an item is empty; \(known)"), ("jpeg,", "an item is empty; \(known)"),

@@ -48,6 +48,35 @@ import Testing
         #expect(recipe.canonicalText == "original")
     }
 
+    @Test func animationsArePartOfWhatIsMade() {
+        for animation in [Recipe.Animation.first, .refuse] {
+            for encoding in [Recipe.Encoding.same, .jpeg, .png] {
+                var recipe = Recipe(encoding: encoding, keepsLarger: true)
+                let usual = Recipe(encoding: encoding).canonicalText
+                recipe.animation = animation
+                #expect(recipe.canonicalText == usual + ";animated=\(animation);larger")
+            }
+        }
+        var recipe = Recipe(encoding: .original)
+        recipe.animation = .first
+        #expect(recipe.canonicalText == "original")
+    }
+
+    /// What is not encoded has no quality; but an animation's first frame becomes a PNG.
+    @Test(arguments: [ImageFormat.webp, .gif, .avif])
+    func containersKeepTheirData(format: ImageFormat) {
+        func effective(_ text: String) -> String {
+            Recipe.effectiveText(of: text, forSource: format.rawValue)
+        }
+        #expect(effective("same;q=85;strip=safe;max=9;effort=small;larger") == "same;strip=safe")
+        #expect(effective("same;q=85;strip=all") == "same;strip=all")
+        for text in [
+            "same;q=85;strip=safe;animated=first", "jpeg;q=85;strip=safe", "png;strip=all",
+        ] {
+            #expect(effective(text) == text)
+        }
+    }
+
     @Test func theEffortIsPartOfWhatMayBecomePNG() {
         for effort in [PNGEffort.fast, .small] {
             var recipe = Recipe(encoding: .png, keepsLarger: true)

@@ -248,7 +248,7 @@ extension FaultCase {
         },
         typed("png-as-page", .arrives, "text/html", "a picture called a page"),
         typed("png-as-jpeg", .arrives, "image/jpeg", "a picture called another"),
-        typed("gif", file: "x.gif", .permanent("unsupported-image"), "image/gif", "a GIF"),
+        typed("tiff", file: "x.tiff", .permanent("unsupported-image"), "image/tiff", "a TIFF"),
         typed(
             "damaged", .permanent("corrupt-image"), "image/png", "a bit flipped",
             { Fixtures.damaged($0) }),

@@ -117,11 +117,11 @@ package struct FaultCase: Sendable {
     /// A host of its own, so that what one fault does to its host is no other's matter.
     package var host: String { "\(name)-\(parameter).localhost" }
 
-    /// The files that the rows name: a PNG of about 5 kB, a JPEG, a GIF and a page.
+    /// The files that the rows name: a PNG of about 5 kB, a JPEG, a TIFF and a page.
     package static let files: [String: [UInt8]] = [
         "x.png": Fixtures.png(width: 40, height: 40, isNoise: true),
         "x.jpg": (try? Fixtures.file("baseline.jpg")) ?? [],
-        "x.gif": (try? Fixtures.file("still.gif")) ?? [],
+        "x.tiff": Fixtures.tiff,
         "page.html": Array("<!doctype html><title>Sign in</title>".utf8),
     ]
 

@@ -10,6 +10,18 @@ package enum Fixtures {
         return Array(try Data(contentsOf: folder.appending(path: name)))
     }
 
+    /// One grey pixel as a TIFF, an image that is known and not decoded.
+    package static let tiff: [UInt8] = {
+        let entries: [(UInt8, UInt8)] = [
+            (0x00, 1), (0x01, 1), (0x02, 8), (0x03, 1), (0x06, 1), (0x11, 8), (0x16, 1), (0x17, 1),
+        ]
+        var bytes: [UInt8] = Array("II*\0".utf8) + [12, 0, 0, 0, 128, 0, 0, 0]
+        bytes += [UInt8(entries.count), 0]
+        for (tag, value) in entries { bytes += [tag, 1, 3, 0, 1, 0, 0, 0, value, 0, 0, 0] }
+        // One that a body's length may pass that is looked at for a signature.
+        return bytes + [UInt8](repeating: 0, count: 4 + 256)
+    }()
+
     /// A valid PNG by hand. Each `seed` gives another picture; noise does not compress, for bodies
     /// of a certain size, where a gradient does.
     package static func png(

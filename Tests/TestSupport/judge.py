@@ -21,6 +21,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import urllib.parse
 
 from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
@@ -28,7 +29,8 @@ from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
 
-EXTENSIONS = {"jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp"}
+EXTENSIONS = {
+    "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp", "avif": "avif", "ico": "ico"}
 TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }
@@ -44,6 +46,8 @@ def problem(text):
 def decoded(data, name):
     """The picture in `data`, decoded to its last pixel, or None."""
     try:
+        if data[4:8] == b"ftyp":
+            return decoded_avif(data)
         picture = Image.open(io.BytesIO(data))
         picture.load()
         # No browser looks for an orientation in XMP, where Pillow does.
@@ -52,6 +56,20 @@ def decoded(data, name):
     except Exception as error:  # whatever a decoder says, the file is not whole
         problem(f"{name}: does not decode: {error}")
         return None
+
+
+def decoded_avif(data):
+    """By avifdec, since Debian's Pillow does not read AVIF."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = os.path.join(folder, "in.avif"), os.path.join(folder, "out.png")
+        with open(source, "wb") as file:
+            file.write(data)
+        subprocess.run(
+            ["avifdec", "--jobs", "1", source, target], stdin=subprocess.DEVNULL, check=True, capture_output=True)
+        picture = Image.open(target)
+        picture.load()
+        picture.format = "AVIF"
+        return picture
 
 
 def check_jpeg(path, name):

@@ -7,12 +7,12 @@ import PrefetchModel
 /// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
 /// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
 ///
-/// Four targets look at each input with one recipe, which follows from its bytes, and three of them with several at
+/// Each target looks at an input with one recipe, which follows from its bytes, and all but the last with several at
 /// once:
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
-/// - `bmp`: BMP bytes to stored bytes;
+/// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
 /// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too.
 ///
 /// `corpus` looks at each with the sample recipes, under the limits of the program and with the
@@ -33,6 +33,10 @@ private enum Target: String {
     case jpeg
     case png
     case bmp
+    case webp
+    case gif
+    case avif
+    case ico
     case differential
     case corpus
 
@@ -54,6 +58,10 @@ private enum Target: String {
             case .jpeg: format == .jpeg
             case .png: format == .png
             case .bmp: format == .bmp
+            case .webp: format == .webp
+            case .gif: format == .gif
+            case .avif: format == .avif
+            case .ico: format == .icon
             case .differential: format == .jpeg || format == .png
             case .corpus: format == .jpeg || format == .png || format == .bmp
             }
@@ -64,7 +72,7 @@ private enum Target: String {
                     bytes, limits: self == .corpus ? CodecLimits() : Target.fuzzingLimits)
             else { return true }
             switch self {
-            case .jpeg, .png, .bmp:
+            case .jpeg, .png, .bmp, .webp, .gif, .avif, .ico:
                 let recipe = Recipe(hashing: bytes, encodings: [.same, .jpeg, .png])
                 try invariants.check(recipe)
                 var other = recipe
@@ -95,7 +103,8 @@ private let target: Target = {
     for argument in CommandLine.arguments where argument.hasPrefix("--target=") {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
-    let text = "codec-fuzz: --target=NAME: it is jpeg, png, bmp, differential or corpus\n"
+    let text =
+        "codec-fuzz: --target=NAME: it is jpeg, png, bmp, webp, gif, avif, ico, differential or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

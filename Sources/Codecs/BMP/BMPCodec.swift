@@ -22,16 +22,7 @@ enum BMPCodec: ImageCodec {
     }
 
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-        let basis = EstimateBasis(header, recipe)
-        switch recipe.encoding {
-        case .original: return MemoryEstimate(peak: basis.margin, result: 0, raster: 0)
-        case .jpeg: return basis.encodingJPEG
-        case .same, .png:
-            // The rows and the output; with more effort a copy of the rows and two outputs.
-            return MemoryEstimate(
-                peak: basis.margin + basis.rows + (basis.isSmall ? 3 : 1) * basis.rows,
-                result: basis.rows, raster: basis.rows)
-        }
+        EstimateBasis(header, recipe).ofDecoded
     }
 
     /// Nothing is kept, whether there are runs to follow or not.
@@ -53,7 +44,7 @@ private struct BMPSource: ImageSource {
 
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         switch format {
-        case .png: return .raster(.native)
+        case .png, .container: return .raster(.native)
         case .jpeg:
             try JPEGEncoding.checkSides(of: header)
             return .raster(.opaque(recipe.background))

@@ -198,6 +198,10 @@ struct BMPMask {
 extension UnsafeRawBufferPointer {
     func littleEndian16(at offset: Int) -> Int { Int(self[offset]) | Int(self[offset + 1]) << 8 }
 
+    func littleEndian24(at offset: Int) -> Int {
+        littleEndian16(at: offset) | Int(self[offset + 2]) << 16
+    }
+
     func littleEndian32(at offset: Int) -> Int {
         littleEndian16(at: offset) | littleEndian16(at: offset + 2) << 16
     }

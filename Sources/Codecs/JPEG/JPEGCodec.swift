@@ -74,7 +74,7 @@ struct JPEGSource: ImageSource {
 
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         switch format {
-        case .jpeg: .shortcut
+        case .jpeg, .container: .shortcut
         case .png: .raster(.native)
         }
     }

@@ -21,14 +21,6 @@ struct PNGAnimation {
 
     private(set) var frames: [Frame] = []
 
-    /// How many bytes all frames together may have, unpacked, for each of
-    /// ``CodecLimits/maximumPixels``.
-    ///
-    /// Frames of one colour are decoded at 490 MB/s, whatever a pixel has, so 1.2 GB take 2.5 s;
-    /// the largest static image takes 1.6 s. That is 400 million pixels of three bytes: a film of
-    /// 192 pictures of 1920×1080.
-    static let maximumBytesPerPixel = 12
-
     /// Nil without an animation of valid form.
     init?(in file: PNGFile, source: UnsafeRawBufferPointer) {
         guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source) else {
@@ -146,20 +138,11 @@ extension PNGFile {
     ///
     /// - Throws: `tooManyPixels`.
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
-        let (product, overflows) = limits.maximumPixels.multipliedReportingOverflow(
-            by: PNGAnimation.maximumBytesPerPixel)
-        let most = overflows ? Int.max : product
-        var rest = most
+        var budget = FrameBudget(limits)
         for frame in animation?.frames ?? [] {
             // A frame is no larger than the canvas, whose sides have 31 bits; a pixel has 64.
             let stride = (frame.width * channels * bitDepth + 7) / 8 + 1
-            let (bytes, overflows) = stride.multipliedReportingOverflow(by: frame.height)
-            guard !overflows, bytes <= rest else {
-                throw .tooManyPixels(
-                    "an animation whose frames unpack to more than \(most) bytes, "
-                        + "\(PNGAnimation.maximumBytesPerPixel) for each of --max-pixels")
-            }
-            rest -= bytes
+            try budget.take(ByteEstimate(stride) * ByteEstimate(frame.height))
         }
     }
 

@@ -30,21 +30,20 @@ enum PNGCodec: ImageCodec {
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let source = basis.source
-        switch recipe.encoding {
-        case .original:
-            // An animation's frames are each put together to be decoded.
-            return MemoryEstimate(
-                peak: basis.margin + (header.isAnimated ? source : 0), result: 0, raster: 0)
-        case .same where header.isAnimated, .png where header.isAnimated:
+        // An animation's frames are each put together to be decoded.
+        let frame = header.isAnimated ? source : 0
+        switch EncodedFormat(recipe, of: header, by: self) {
+        case nil: return MemoryEstimate(peak: basis.margin + frame, result: 0, raster: 0)
+        case _ where header.isAnimated && recipe.animation != .first:
             return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
-        case .jpeg: return basis.encodingJPEG
-        case .same, .png:
+        case .jpeg: return basis.encodingJPEG.adding(frame)
+        case .png, .container:
             let written = max(basis.rows, basis.turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : source
             // With more effort two files, one in work, from a copy of the rows.
             let again = basis.isSmall ? written + 2 * max(written, file) : file
             return MemoryEstimate(
-                peak: basis.margin + basis.rows + basis.turnedRows + again, result: file,
+                peak: basis.margin + basis.rows + basis.turnedRows + again + frame, result: file,
                 raster: basis.rows)
         }
     }
@@ -83,7 +82,7 @@ struct PNGSource: ImageSource {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
-    let file: PNGFile
+    private(set) var file: PNGFile
 
     /// - Throws: `limitExceeded` for too many chunks.
     init(
@@ -96,17 +95,14 @@ struct PNGSource: ImageSource {
         try file.checkPieces()
     }
 
-    /// - Throws: `unsupported` for a JPEG of an animation, which would become one picture in silence.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         switch format {
-        case .png:
+        case .png, .container:
             let end = file.chunks.last?.range.upperBound ?? 0
             let isKept = recipe.stripping == .none && end < source.count
-            return file.animation != nil || isKept ? .shortcut : .rewriting
+            guard file.animation != nil else { return isKept ? .shortcut : .rewriting }
+            return recipe.animation == .first ? .rewriting : .shortcut
         case .jpeg:
-            guard file.animation == nil else {
-                throw .unsupported("an animated PNG, of which a JPEG would keep one picture only")
-            }
             try JPEGEncoding.checkSides(of: header)
             return .raster(.opaque(recipe.background))
         }
@@ -173,9 +169,11 @@ struct PNGSource: ImageSource {
         return duration
     }
 
+    /// The static image; of an animation's other frames it is made sure that they decode.
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
+        let others = try verifyFrames(interruption)
         var samples = cpng_colours()
         let rows: cpng_image
         switch request.form {
@@ -194,7 +192,7 @@ struct PNGSource: ImageSource {
         if request.takesProfile { colour.profile = file.profile(source, limits: limits) }
         return Raster(
             owning: rows, colour: colour, orientation: file.orientation,
-            decodeDuration: rows.duration)
+            decodeDuration: rows.duration + others)
     }
 
     func shortcut(
@@ -206,7 +204,9 @@ struct PNGSource: ImageSource {
     func rewritten(
         _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        try PNGRewriting(of: self, by: recipe, interruption).rewritten(raster)
+        var still = self
+        still.file = file.withoutAnimation
+        return try PNGRewriting(of: still, by: recipe, interruption).rewritten(raster)
     }
 
     var exif: [UInt8]? { file.exif(in: source) }

@@ -28,6 +28,8 @@ struct PNGFile {
     private var exif: Chunk?
     /// Nil for a still image, and where the form of an animation is invalid.
     private(set) var animation: PNGAnimation?
+    /// Whether an animation was left out on purpose, so that the whole file is not what is wanted.
+    private var isWithoutAnimation = false
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a good header chunk.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
@@ -70,6 +72,14 @@ struct PNGFile {
             if type == .IEND { break }
         }
         animation = PNGAnimation(in: self, source: source)
+    }
+
+    /// The file as its static image alone.
+    var withoutAnimation: PNGFile {
+        var file = self
+        file.animation = nil
+        file.isWithoutAnimation = animation != nil
+        return file
     }
 
     /// Comes after the limits that the header chunk decides, since a body is judged by those before
@@ -318,7 +328,7 @@ extension PNGFile {
     func stripped(
         _ source: UnsafeRawBufferPointer, _ metadata: Metadata, stripping: Recipe.Stripping
     ) -> [ImagePiece] {
-        if stripping == .none { return [.source(0..<source.count)] }
+        if stripping == .none, !isWithoutAnimation { return [.source(0..<source.count)] }
         var pieces = [.source(0..<33)] + metadata.leading
         for chunk in chunks.drop(while: { $0.type != .IDAT }) {
             let isKept =
@@ -327,6 +337,7 @@ extension PNGFile {
                 case .fcTL, .fdAT: animation != nil
                 default: false
                 }
+            if chunk.type == .IEND, isWithoutAnimation { pieces += metadata.trailing }
             if isKept { pieces.append(.source(chunk.range)) }
         }
         return pieces.joined

@@ -1,0 +1,253 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "cavif.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <avif/avif.h>
+
+static cavif_status status_of(avifResult result, const avifDecoder *decoder, char *message) {
+    const char *text = avifResultToString(result);
+    if (decoder != NULL && decoder->diag.error[0] != 0) text = decoder->diag.error;
+    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", text);
+    switch (result) {
+    case AVIF_RESULT_OK: return CAVIF_OK;
+    case AVIF_RESULT_TRUNCATED_DATA:
+    case AVIF_RESULT_IO_ERROR:
+    case AVIF_RESULT_WAITING_ON_IO: return CAVIF_TRUNCATED;
+    case AVIF_RESULT_UNSUPPORTED_DEPTH:
+    case AVIF_RESULT_NO_CODEC_AVAILABLE:
+    case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_UNSUPPORTED;
+    case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_OUT_OF_MEMORY;
+    default:
+        // The library has no code for it.
+        return strstr(text, "too large") != NULL ? CAVIF_LIMIT : CAVIF_CORRUPT;
+    }
+}
+
+static cavif_status open_source(
+    const uint8_t *bytes, size_t length, uint64_t maximum_pixels, uint32_t maximum_frames,
+    avifDecoder **result, char *message) {
+    message[0] = 0;
+    avifDecoder *decoder = avifDecoderCreate();
+    *result = decoder;
+    if (decoder == NULL) return CAVIF_OUT_OF_MEMORY;
+    decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
+    decoder->maxThreads = 1;
+    decoder->ignoreExif = AVIF_TRUE;
+    decoder->ignoreXMP = AVIF_TRUE;
+    decoder->imageSizeLimit = maximum_pixels < AVIF_DEFAULT_IMAGE_SIZE_LIMIT
+        ? (uint32_t)maximum_pixels : AVIF_DEFAULT_IMAGE_SIZE_LIMIT;
+    decoder->imageDimensionLimit = 0;
+    decoder->imageCountLimit = maximum_frames;
+    // Files of libheif up to 1.11 lack the one, and some have a clean aperture that makes no sense; browsers take both.
+    decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
+    avifResult status = avifDecoderSetIOMemory(decoder, bytes, length);
+    if (status == AVIF_RESULT_OK) status = avifDecoderParse(decoder);
+    return status_of(status, decoder, message);
+}
+
+/// First the angle, anticlockwise, then the mirror.
+static int orientation_of(const avifImage *image) {
+    static const int turned[] = {1, 8, 3, 6};
+    // Top and bottom exchanged, left and right exchanged.
+    static const int mirrored[][2] = {{4, 2}, {5, 7}, {2, 4}, {7, 5}};
+    int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
+    if ((image->transformFlags & AVIF_TRANSFORM_IMIR) == 0) return turned[angle];
+    return mirrored[angle][image->imir.mode & 1];
+}
+
+static bool clean_aperture(const avifImage *image, avifCropRect *rectangle) {
+    avifDiagnostics ignored;
+    avifDiagnosticsClearError(&ignored);
+    return (image->transformFlags & AVIF_TRANSFORM_CLAP) != 0
+        && avifCropRectConvertCleanApertureBox(
+            rectangle, &image->clap, image->width, image->height, image->yuvFormat, &ignored);
+}
+
+static void note_header(const avifDecoder *decoder, cavif_header *header) {
+    const avifImage *image = decoder->image;
+    avifCropRect rectangle = {0, 0, image->width, image->height};
+    if (!clean_aperture(image, &rectangle)) {
+        rectangle.width = image->width;
+        rectangle.height = image->height;
+    }
+    header->width = rectangle.width;
+    header->height = rectangle.height;
+    header->coded_width = image->width;
+    header->coded_height = image->height;
+    header->depth = (int)image->depth;
+    header->has_alpha = decoder->alphaPresent;
+    static const uint32_t samples[] = {
+        [AVIF_PIXEL_FORMAT_NONE] = 6, [AVIF_PIXEL_FORMAT_YUV444] = 6,
+        [AVIF_PIXEL_FORMAT_YUV422] = 4, [AVIF_PIXEL_FORMAT_YUV420] = 3,
+        [AVIF_PIXEL_FORMAT_YUV400] = 2,
+    };
+    unsigned format = (unsigned)image->yuvFormat;
+    header->samples_of_two_pixels = (format < sizeof samples / sizeof *samples ? samples[format] : 6)
+        + (decoder->alphaPresent ? 2 : 0);
+    header->frames = decoder->imageCount > 0 ? (uint32_t)decoder->imageCount : 1;
+    header->orientation = orientation_of(image);
+    header->primaries = image->colorPrimaries;
+    header->transfer = image->transferCharacteristics;
+}
+
+cavif_status cavif_read_header(
+    const uint8_t *bytes, size_t length, uint32_t maximum_frames, cavif_header *header,
+    char message[CAVIF_MESSAGE_BYTES]) {
+    memset(header, 0, sizeof *header);
+    avifDecoder *decoder;
+    cavif_status status =
+        open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
+    if (status == CAVIF_OK) note_header(decoder, header);
+    if (decoder != NULL) avifDecoderDestroy(decoder);
+    if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
+    return status;
+}
+
+/// The library writes samples of 16 bits to places that are even: to the end of the memory, from where the rows move to
+/// theirs.
+static cavif_status convert(
+    const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
+    size_t sample_bytes = header->depth > 8 ? 2 : 1;
+    size_t row_bytes = (size_t)header->width * (header->has_alpha ? 4 : 3) * sample_bytes;
+    size_t total, height = header->height;
+    if (__builtin_mul_overflow(row_bytes + 1, height, &total) || total > SIZE_MAX - 2
+        || row_bytes + 1 > UINT32_MAX) {
+        return CAVIF_LIMIT;
+    }
+    uint8_t *memory = malloc(total + 1);
+    if (memory == NULL) return CAVIF_OUT_OF_MEMORY;
+    size_t begin = (height + 1) / 2 * 2;
+    avifRGBImage target;
+    avifRGBImageSetDefaults(&target, image);
+    target.depth = sample_bytes == 2 ? 16 : 8;
+    target.format = header->has_alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+    target.pixels = sample_bytes == 2 ? memory + begin : memory + 1;
+    target.rowBytes = (uint32_t)(sample_bytes == 2 ? row_bytes : row_bytes + 1);
+    avifResult result = avifImageYUVToRGB(image, &target);
+    if (result != AVIF_RESULT_OK) {
+        free(memory);
+        cavif_status status = status_of(result, NULL, message);
+        return status == CAVIF_OUT_OF_MEMORY ? status : CAVIF_UNSUPPORTED;
+    }
+    for (size_t y = 0; sample_bytes == 2 && y < height; y++) {
+        const uint8_t *from = memory + begin + y * row_bytes;
+        uint8_t *to = memory + y * (row_bytes + 1) + 1;
+        for (size_t index = 0; index < row_bytes; index += 2) {
+            uint16_t sample;
+            memcpy(&sample, from + index, 2);
+            to[index] = (uint8_t)(sample >> 8);
+            to[index + 1] = (uint8_t)sample;
+        }
+    }
+    *rows = memory;
+    return CAVIF_OK;
+}
+
+static cavif_status keep_frame(
+    const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
+    avifCropRect rectangle;
+    if (!clean_aperture(image, &rectangle)) return convert(image, header, rows, message);
+    avifImage *view = avifImageCreateEmpty();
+    if (view == NULL) return CAVIF_OUT_OF_MEMORY;
+    avifResult result = avifImageSetViewRect(view, image, &rectangle);
+    cavif_status status = result == AVIF_RESULT_OK
+        ? convert(view, header, rows, message) : status_of(result, NULL, message);
+    avifImageDestroy(view);
+    return status;
+}
+
+static cavif_status decode_frames(
+    avifDecoder *decoder, const cavif_limits *limits, const cavif_header *header, uint8_t **rows,
+    char *message) {
+    cavif_header found;
+    note_header(decoder, &found);
+    if (found.coded_width != header->coded_width || found.coded_height != header->coded_height) {
+        return CAVIF_CORRUPT;
+    }
+    for (int index = 0; index < decoder->imageCount; index++) {
+        if (limits->interruption != NULL && cinterruption_look(limits->interruption)) {
+            return CAVIF_INTERRUPTED;
+        }
+        cavif_status status = status_of(avifDecoderNextImage(decoder), decoder, message);
+        if (status != CAVIF_OK) return status;
+        const avifImage *image = decoder->image;
+        if (image->width != header->coded_width || image->height != header->coded_height
+            || (image->depth > 8) != (header->depth > 8)) {
+            snprintf(message, CAVIF_MESSAGE_BYTES, "a picture that its container denies");
+            return CAVIF_CORRUPT;
+        }
+        if (index == 0 && rows != NULL) {
+            status = keep_frame(image, header, rows, message);
+            if (status != CAVIF_OK) return status;
+        }
+    }
+    if (limits->interruption != NULL && cinterruption_look(limits->interruption)) {
+        return CAVIF_INTERRUPTED;
+    }
+    return CAVIF_OK;
+}
+
+cavif_status cavif_decode(
+    const uint8_t *bytes, size_t length, const cavif_limits *limits, const cavif_header *header,
+    uint8_t **rows, char message[CAVIF_MESSAGE_BYTES]) {
+    avifDecoder *decoder;
+    if (rows != NULL) *rows = NULL;
+    cavif_status status = open_source(
+        bytes, length, limits->maximum_pixels, limits->maximum_frames, &decoder, message);
+    if (status == CAVIF_OK) status = decode_frames(decoder, limits, header, rows, message);
+    if (decoder != NULL) avifDecoderDestroy(decoder);
+    if (status != CAVIF_OK && rows != NULL) {
+        free(*rows);
+        *rows = NULL;
+    }
+    return status;
+}
+
+uint8_t *cavif_copy_metadata(
+    const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count) {
+    uint8_t *copy = NULL;
+    *count = 0;
+    avifDecoder *decoder = avifDecoderCreate();
+    if (decoder == NULL) return NULL;
+    decoder->ignoreExif = kind != CAVIF_EXIF;
+    decoder->ignoreXMP = kind != CAVIF_XMP;
+    decoder->imageDimensionLimit = 0;
+    decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
+    if (avifDecoderSetIOMemory(decoder, bytes, length) == AVIF_RESULT_OK
+        && avifDecoderParse(decoder) == AVIF_RESULT_OK) {
+        const avifRWData *data = kind == CAVIF_ICC ? &decoder->image->icc
+            : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
+        if (data->size > 0) copy = malloc(data->size);
+        if (copy != NULL) {
+            memcpy(copy, data->data, data->size);
+            *count = data->size;
+        }
+    }
+    avifDecoderDestroy(decoder);
+    return copy;
+}
+
+size_t cavif_only_place(
+    const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length) {
+    if (part_length == 0) return length;
+    const uint8_t *first = memmem(bytes, length, part, part_length);
+    if (first == NULL) return length;
+    size_t rest = length - (size_t)(first - bytes) - 1;
+    if (memmem(first + 1, rest, part, part_length) != NULL) return length;
+    return (size_t)(first - bytes);
+}
+
+void cavif_library_versions(char text[64]) {
+    char codecs[256] = "";
+    avifCodecVersions(codecs);
+    // As `dav1d [dec]:1.0.0-0-g…, aom […`.
+    const char *name = strstr(codecs, "dav1d");
+    const char *colon = name == NULL ? NULL : strchr(name, ':');
+    int count = colon == NULL ? 0 : (int)strcspn(colon + 1, ",-");
+    snprintf(text, 64, "%s %.*s", avifVersion(), count, colon == NULL ? "" : colon + 1);
+}

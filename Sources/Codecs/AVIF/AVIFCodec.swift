@@ -1,0 +1,288 @@
+#if AVIF
+    internal import CAVIF
+    internal import CPNG
+    internal import PrefetchModel
+
+    /// AVIF by libavif and dav1d: decoded, and not encoded. `same` keeps its data.
+    enum AVIFCodec: ImageCodec {
+        static let decoder = "avif/\(versions.joined(separator: "+"))"
+        static let same = EncodedFormat.container
+
+        /// Of libavif, and of dav1d behind it.
+        static var versions: [Substring] {
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+                text.initialize(repeating: 0)
+                guard let start = text.baseAddress else { return [] }
+                cavif_library_versions(start)
+                return String(cString: start).split(separator: " ")
+            }
+        }
+
+        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+            isoBaseMediaFormat(bytes) == .avif
+        }
+
+        /// Samples of 10 and 12 bits become 16: a PNG loses nothing that way, and a JPEG is made of 8 in the end.
+        static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+            let container = try container(of: source)
+            var header = ImageHeader(
+                format: .avif, widthInPixels: Int(container.width),
+                heightInPixels: Int(container.height), bitDepth: container.depth > 8 ? 16 : 8,
+                isProgressiveOrInterlaced: false, orientation: Int(container.orientation),
+                channels: container.has_alpha ? 4 : 3, coefficientBytes: 0,
+                sourceBytes: source.count)
+            header.isAnimated = container.frames > 1
+            header.libraryBytes = libraryBytes(container)
+            return header
+        }
+
+        /// What libavif and dav1d take, measured as the growth of the process: 1.3 to 1.5 times the bytes of all samples,
+        /// 2.3 times for a grid, which the header does not tell, and 4.7 times for a sequence, whose frames refer to others.
+        private static func libraryBytes(_ container: cavif_header) -> Int {
+            let pixels =
+                ByteEstimate(Int(container.coded_width)) * ByteEstimate(Int(container.coded_height))
+            let sampleBytes: ByteEstimate = container.depth > 8 ? 2 : 1
+            let samples =
+                pixels * sampleBytes * ByteEstimate(Int(container.samples_of_two_pixels)) / 2
+            return (samples * (container.frames > 1 ? 12 : 5) / 2 + ByteEstimate(16 << 20)).count
+        }
+
+        static func container(
+            of source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> cavif_header {
+            var header = cavif_header()
+            try check { message in
+                guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                    return CAVIF_TRUNCATED
+                }
+                return cavif_read_header(
+                    start, source.count, UInt32(CodecLimits.maximumPieces), &header, message)
+            }
+            return header
+        }
+
+        /// - Throws: what the call answers.
+        static func check(
+            _ interruption: Interruption? = nil,
+            _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
+        ) throws(CodecError) {
+            let (status, text) = withUnsafeTemporaryAllocation(
+                of: CChar.self, capacity: Int(CAVIF_MESSAGE_BYTES)
+            ) { message in
+                message.initialize(repeating: 0)
+                guard let start = message.baseAddress else { return (CAVIF_OUT_OF_MEMORY, "") }
+                let status = body(start)
+                return (status, String(cString: start))
+            }
+            switch status {
+            case CAVIF_OK: return
+            case CAVIF_TRUNCATED:
+                throw .corrupt("the data ends before the image does", isTruncated: true)
+            case CAVIF_UNSUPPORTED: throw .unsupported("an AVIF of a rare kind: \(text)")
+            case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
+            case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
+            case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
+            default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)
+            }
+        }
+
+        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+            EstimateBasis(header, recipe).ofDecoded
+        }
+
+        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
+
+        static func source(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) -> any ImageSource {
+            AVIFSource(
+                source: source, header: header, limits: limits,
+                container: try container(of: source))
+        }
+    }
+
+    /// An AVIF of which the container was read.
+    private struct AVIFSource: ImageSource {
+        let source: UnsafeRawBufferPointer
+        let header: ImageHeader
+        let limits: CodecLimits
+        let container: cavif_header
+
+        /// - Throws: `unsupported` for a picture of colours that no profile says: pixels for sRGB would be others.
+        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+            switch format {
+            case .container: return .shortcut
+            case .png:
+                try checkColours()
+                return .raster(.native)
+            case .jpeg:
+                try JPEGEncoding.checkSides(of: header)
+                try checkColours()
+                return .raster(.opaque(recipe.background))
+            }
+        }
+
+        /// By ITU-T H.273: primaries of sRGB (1) or not said (2); of the transfer characteristics those of video (1, 6, 14,
+        /// 15), of sRGB (13) or not said (2), which browsers show alike. Others are told by the container alone, unless an
+        /// ICC profile goes before them.
+        private func checkColours() throws(CodecError) {
+            let isUsual =
+                [1, 2].contains(container.primaries)
+                && [1, 2, 6, 13, 14, 15].contains(container.transfer)
+            guard isUsual || profile != nil else {
+                throw .unsupported(
+                    "an AVIF of a wide or high range of colours (CICP \(container.primaries)/"
+                        + "\(container.transfer)), which is not converted")
+            }
+        }
+
+        /// The container is whole as far as it says; damage of pictures is not looked for.
+        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+            try checkSilentDamage()
+        }
+
+        /// - Throws: `tooManyPixels` for a sequence beyond its limit.
+        func checkSilentDamage() throws(CodecError) {
+            guard container.frames > 1 else { return }
+            var budget = FrameBudget(limits)
+            let frame = header.stride(ByteEstimate(Int(container.coded_width)))
+            try budget.take(
+                frame * ByteEstimate(Int(container.coded_height))
+                    * ByteEstimate(Int(container.frames)))
+        }
+
+        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
+            let begin = ThreadClock.now
+            try decode(into: nil, interruption)
+            return ThreadClock.now - begin
+        }
+
+        func raster(
+            _ request: RasterRequest, _ interruption: Interruption
+        ) throws(CodecError) -> Raster {
+            let begin = ThreadClock.now
+            var rows: UnsafeMutablePointer<UInt8>?
+            try decode(into: &rows, interruption)
+            guard let rows else { throw .outOfMemory("no pixels") }
+            var image = cpng_image_of(
+                rows, container.width, container.height, Int32(header.channels),
+                interruption.pointer)
+            if header.bitDepth == 16 {
+                image.bit_depth = 16
+                image.row_bytes *= 2
+                image.filter_distance *= 2
+            }
+            let raster = Raster(
+                owning: image,
+                colour: ColourDescription(profile: request.takesProfile ? profile : nil),
+                orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
+            guard case .opaque(let background) = request.form,
+                container.has_alpha || header.bitDepth == 16
+            else { return raster }
+            return try raster.opaque(over: background, interruption)
+        }
+
+        private func decode(
+            into rows: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?,
+            _ interruption: Interruption
+        ) throws(CodecError) {
+            // No picture is larger than what was counted; the decoder's blocks have 128 pixels a side.
+            let (width, height) = (Int(container.coded_width), Int(container.coded_height))
+            let most = (width + 127) / 128 * 128 * ((height + 127) / 128 * 128)
+            var libraryLimits = cavif_limits(
+                maximum_pixels: UInt64(most), maximum_frames: UInt32(CodecLimits.maximumPieces),
+                interruption: interruption.pointer)
+            var container = container
+            try AVIFCodec.check(interruption) { message in
+                guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                    return CAVIF_TRUNCATED
+                }
+                return cavif_decode(
+                    start, source.count, &libraryLimits, &container, rows, message)
+            }
+        }
+
+        func shortcut(
+            by recipe: Recipe, _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage {
+            let duration = try verify(interruption)
+            return try keepingContainer(
+                stripped(recipe.stripping), of: source, header, decodeDuration: duration)
+        }
+
+        /// The file with its EXIF and XMP overwritten where they are, since the tables of the container say where each of
+        /// its parts begins: EXIF with an empty directory, XMP with spaces. What lies in several pieces stays. The profile
+        /// is part of the picture's description and stays, too.
+        private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
+            var pieces: [ImagePiece] = [.source(0..<source.count)]
+            guard stripping != .none else { return pieces }
+            var replaced: [(range: Range<Int>, bytes: [UInt8])] = []
+            for kind in [CAVIF_EXIF, CAVIF_XMP] {
+                guard let data = metadata(kind), let start = place(of: data) else { continue }
+                let made =
+                    kind == CAVIF_XMP ? [UInt8](repeating: 0x20, count: data.count) : empty(data)
+                replaced.append((start..<start + data.count, made))
+            }
+            replaced.sort { $0.range.lowerBound < $1.range.lowerBound }
+            guard replaced.count < 2 || replaced[0].range.upperBound <= replaced[1].range.lowerBound
+            else { return pieces }
+            var offset = 0
+            pieces = []
+            for part in replaced {
+                pieces.append(source: offset..<part.range.lowerBound)
+                pieces.append(.made(part.bytes))
+                offset = part.range.upperBound
+            }
+            pieces.append(source: offset..<source.count)
+            return pieces
+        }
+
+        /// EXIF of so many bytes that says nothing: a header, and a directory of no entries behind it.
+        private func empty(_ exif: [UInt8]) -> [UInt8] {
+            var result = [UInt8](repeating: 0, count: exif.count)
+            let marked = exif.starts(with: Array("Exif\0\0".utf8)) ? 6 : 0
+            for index in 0..<marked { result[index] = exif[index] }
+            let header = Array("MM\0*\0\0\0\u{08}".utf8)
+            for (index, byte) in header.enumerated() where marked + index < result.count {
+                result[marked + index] = byte
+            }
+            return result
+        }
+
+        /// Of pieces so short that they may be found by chance it is not asked.
+        private func place(of data: [UInt8]) -> Int? {
+            guard data.count >= 16,
+                let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            else { return nil }
+            let place = cavif_only_place(start, source.count, data, data.count)
+            return place < source.count ? place : nil
+        }
+
+        private func metadata(_ kind: cavif_metadata) -> [UInt8]? {
+            var count = 0
+            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                let copy = cavif_copy_metadata(start, source.count, kind, &count)
+            else { return nil }
+            return ImageBytes(owning: copy, count: count).withUnsafeBytes { [UInt8]($0) }
+        }
+
+        /// The ICC profile; nil without a whole one for RGB.
+        private var profile: [UInt8]? {
+            guard let profile = metadata(CAVIF_ICC), profile.count <= limits.maximumMetadataBytes,
+                ICCProfile.fits(profile, channels: 3)
+            else { return nil }
+            return profile
+        }
+
+        /// The file's own where it says of the orientation what the container says, which is what holds; else that alone.
+        var exif: [UInt8]? {
+            if var exif = metadata(CAVIF_EXIF) {
+                if exif.starts(with: Array("Exif\0\0".utf8)) { exif.removeFirst(6) }
+                let own = exif.withUnsafeBytes { ExifOrientation.value(inTIFF: $0) }
+                if own == header.orientation { return exif }
+            }
+            guard header.orientation != ExifOrientation.upright else { return nil }
+            return ExifOrientation.minimalTIFF(header.orientation)
+        }
+    }
+#endif

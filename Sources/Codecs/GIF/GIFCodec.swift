@@ -1,0 +1,167 @@
+#if GIF
+    internal import CGIF
+    internal import CPNG
+    internal import Glibc
+    internal import PrefetchModel
+
+    /// GIF by giflib: decoded, and not encoded. `same` keeps its data.
+    enum GIFCodec: ImageCodec {
+        static let decoder = "gif/\(version)"
+        static let same = EncodedFormat.container
+
+        static var version: String { String(cString: cgif_library_version()) }
+
+        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isGIF(bytes) }
+
+        /// Indices are expanded as they are decoded, so the samples are those of RGB, or RGB and alpha.
+        static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+            let file = try GIFFile(source)
+            var header = ImageHeader(
+                format: .gif, widthInPixels: file.width, heightInPixels: file.height, bitDepth: 8,
+                isProgressiveOrInterlaced: file.isInterlaced, orientation: ExifOrientation.upright,
+                channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
+            header.isAnimated = file.frames > 1
+            // A row of at most 65 535 indices, and the library's tables of codes.
+            header.libraryBytes = 128 << 10
+            return header
+        }
+
+        /// Whether it is an animation is known when the second frame has come, or the end.
+        static func outlook(
+            on header: ImageHeader, of beginning: UnsafeRawBufferPointer
+        ) throws(CodecError) -> HeaderOutlook {
+            let file = try GIFFile(beginning)
+            if file.end != nil || header.isAnimated {
+                return HeaderOutlook(headers: [header], isFinal: true)
+            }
+            var animated = header
+            animated.isAnimated = true
+            return HeaderOutlook(headers: [header, animated], isFinal: false)
+        }
+
+        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+            EstimateBasis(header, recipe).ofDecoded
+        }
+
+        /// Nothing is kept: the codes are followed either way.
+        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
+            header.libraryBytes
+        }
+
+        static func source(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) -> any ImageSource {
+            let file = try GIFFile(source)
+            try file.checkPieces()
+            return GIFSource(source: source, header: header, limits: limits, file: file)
+        }
+    }
+
+    /// A GIF of which the blocks are known.
+    private struct GIFSource: ImageSource {
+        let source: UnsafeRawBufferPointer
+        let header: ImageHeader
+        let limits: CodecLimits
+        let file: GIFFile
+
+        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+            switch format {
+            case .container: return .shortcut
+            case .png: return .raster(.native)
+            case .jpeg:
+                try JPEGEncoding.checkSides(of: header)
+                return .raster(.opaque(recipe.background))
+            }
+        }
+
+        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+            try checkSilentDamage()
+            try decode(into: nil, interruption)
+        }
+
+        /// - Throws: `tooManyPixels` for an animation beyond its limit.
+        func checkSilentDamage() throws(CodecError) {
+            var budget = FrameBudget(limits)
+            for case .frame(let width, let height) in file.blocks.map(\.kind) {
+                try budget.take(ByteEstimate(width) * ByteEstimate(height))
+            }
+        }
+
+        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
+            let begin = ThreadClock.now
+            try decode(into: nil, interruption)
+            return ThreadClock.now - begin
+        }
+
+        /// The first frame on its transparent canvas; of the others it is made sure that they decode.
+        func raster(
+            _ request: RasterRequest, _ interruption: Interruption
+        ) throws(CodecError) -> Raster {
+            let begin = ThreadClock.now
+            let (width, height) = (header.widthInPixels, header.heightInPixels)
+            // Sides have 17 bits.
+            let stride = width * header.channels + 1
+            guard let start = calloc(height, stride) else {
+                throw .outOfMemory("no memory for the pixels")
+            }
+            let rows = start.assumingMemoryBound(to: UInt8.self)
+            do throws(CodecError) {
+                try decode(
+                    into: cgif_canvas(
+                        first: rows + 1, stride: stride, width: UInt32(width),
+                        height: UInt32(height), channels: Int32(header.channels)),
+                    interruption)
+            } catch {
+                free(start)
+                throw error
+            }
+            let raster = Raster(
+                owning: cpng_image_of(
+                    rows, UInt32(width), UInt32(height), Int32(header.channels),
+                    interruption.pointer), decodeDuration: ThreadClock.now - begin)
+            guard case .opaque(let background) = request.form, file.hasAlpha else { return raster }
+            return try raster.opaque(over: background, interruption)
+        }
+
+        private func decode(
+            into canvas: cgif_canvas?, _ interruption: Interruption
+        ) throws(CodecError) {
+            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                throw .notAnImage("no bytes")
+            }
+            // The frames were counted before, by what they say of themselves.
+            var libraryLimits = cgif_limits(
+                maximum_pixels: .max, maximum_frames: UInt32(CodecLimits.maximumPieces),
+                interruption: interruption.pointer)
+            let (status, text) = withUnsafeTemporaryAllocation(
+                of: CChar.self, capacity: Int(CGIF_MESSAGE_BYTES)
+            ) { message in
+                message.initialize(repeating: 0)
+                guard let text = message.baseAddress else { return (CGIF_OUT_OF_MEMORY, "") }
+                func run(_ canvas: UnsafePointer<cgif_canvas>?) -> cgif_status {
+                    cgif_decode(start, source.count, &libraryLimits, canvas, text)
+                }
+                let status =
+                    if let canvas { withUnsafePointer(to: canvas) { run($0) } } else { run(nil) }
+                return (status, String(cString: text))
+            }
+            switch status {
+            case CGIF_OK: return
+            case CGIF_TRUNCATED: throw .corrupt(text, isTruncated: true)
+            case CGIF_LIMIT: throw .limitExceeded(text)
+            case CGIF_OUT_OF_MEMORY: throw .outOfMemory(text)
+            case CGIF_INTERRUPTED: throw interruption.error
+            default: throw .corrupt(text, isTruncated: false)
+            }
+        }
+
+        func shortcut(
+            by recipe: Recipe, _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage {
+            let duration = try verify(interruption)
+            return try keepingContainer(
+                file.stripped(source, recipe.stripping), of: source, header,
+                decodeDuration: duration)
+        }
+    }
+#endif

@@ -1,0 +1,168 @@
+#if GIF
+    internal import PrefetchModel
+
+    /// The blocks of a GIF (GIF87a, GIF89a), found without decoding, little-endian:
+    ///
+    /// - 13 bytes: signature, the size of the screen, flags, background, aspect, and the palette where the flags say so;
+    /// - blocks in any number: extensions (0x21, a label, then parts), and frames (0x2C, place and size, flags, palette,
+    ///   bits of the first code, then parts). A part is a length of 1 to 255 and so many bytes; a 0 ends them;
+    /// - 0x3B, the end.
+    ///
+    /// A screen that is smaller than its first frame is as large as that, as browsers have it.
+    struct GIFFile {
+        enum Kind {
+            case frame(width: Int, height: Int)
+            /// What is said of the frame that follows: duration, transparency, how it gives way to the next.
+            case control
+            /// How often an animation is played.
+            case loop
+            /// Comments, text, and all that programs note for themselves.
+            case other
+        }
+
+        struct Block {
+            let kind: Kind
+            let range: Range<Int>
+        }
+
+        private static let headerBytes = 13
+        private static let descriptionBytes = 10
+
+        let width: Int
+        let height: Int
+        /// Whether pixels of the first frame may be transparent, or of the canvas outside of it.
+        let hasAlpha: Bool
+        let isInterlaced: Bool
+        /// In file order; shorter where the data ends before.
+        private(set) var blocks: [Block] = []
+        private(set) var frames = 0
+        /// Behind the signature, screen and palette.
+        private let start: Int
+        /// Behind the byte that ends the file; nil without one.
+        private(set) var end: Int?
+        private var hasTooManyBlocks = false
+
+        /// Reads what is there.
+        ///
+        /// - Throws: `corrupt` where the data ends before the first frame is described, or no frame comes.
+        init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+            let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
+            guard source.count >= GIFFile.headerBytes else { throw cut }
+            let palette = GIFFile.paletteBytes(source[10])
+            start = GIFFile.headerBytes + palette
+            var screen = (width: source.littleEndian16(at: 6), height: source.littleEndian16(at: 8))
+            var (offset, isTransparent) = (start, false)
+            var first: (isCovering: Bool, isInterlaced: Bool)?
+            while offset < source.count, blocks.count < CodecLimits.maximumPieces {
+                switch source[offset] {
+                case 0x3B: end = offset + 1
+                case 0x21 where source.count - offset >= 3:
+                    let kind = GIFFile.kind(ofExtension: source, at: offset)
+                    if case .control = kind, first == nil, source.count - offset >= 8,
+                        source[offset + 2] == 4
+                    {
+                        isTransparent = source[offset + 3] & 1 != 0
+                    }
+                    guard let next = GIFFile.end(ofParts: source, from: offset + 2) else { break }
+                    blocks.append(Block(kind: kind, range: offset..<next))
+                    offset = next
+                    continue
+                case 0x2C where source.count - offset >= GIFFile.descriptionBytes:
+                    let (x, y) = (
+                        source.littleEndian16(at: offset + 1), source.littleEndian16(at: offset + 3)
+                    )
+                    let width = source.littleEndian16(at: offset + 5)
+                    let height = source.littleEndian16(at: offset + 7)
+                    let flags = source[offset + 9]
+                    if first == nil {
+                        screen.width = max(screen.width, x + width)
+                        screen.height = max(screen.height, y + height)
+                        first = (
+                            x == 0 && y == 0 && width == screen.width && height == screen.height,
+                            flags & 0x40 != 0
+                        )
+                    }
+                    // Behind the palette come the bits of the first code.
+                    let data =
+                        offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
+                    guard let next = GIFFile.end(ofParts: source, from: data) else { break }
+                    blocks.append(
+                        Block(kind: .frame(width: width, height: height), range: offset..<next))
+                    frames += 1
+                    offset = next
+                    continue
+                case 0x21, 0x2C: break
+                default:
+                    guard first != nil else {
+                        throw .corrupt("a block of an unknown kind", isTruncated: false)
+                    }
+                }
+                break
+            }
+            hasTooManyBlocks = blocks.count >= CodecLimits.maximumPieces
+            guard let first else {
+                if end != nil { throw .corrupt("no frames", isTruncated: false) }
+                if hasTooManyBlocks { throw .limitExceeded(GIFFile.tooMany) }
+                throw cut
+            }
+            guard screen.width > 0, screen.height > 0 else {
+                throw .corrupt("an image without pixels", isTruncated: false)
+            }
+            (width, height) = screen
+            hasAlpha = isTransparent || !first.isCovering
+            isInterlaced = first.isInterlaced
+        }
+
+        private static let tooMany = "more than \(CodecLimits.maximumPieces) blocks"
+
+        /// - Throws: `limitExceeded` for more blocks than are noted.
+        func checkPieces() throws(CodecError) {
+            guard !hasTooManyBlocks else { throw .limitExceeded(GIFFile.tooMany) }
+        }
+
+        private static func paletteBytes(_ flags: UInt8) -> Int {
+            flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
+        }
+
+        /// Nil where the data ends before the parts do.
+        private static func end(ofParts source: UnsafeRawBufferPointer, from begin: Int) -> Int? {
+            var offset = begin
+            while offset < source.count {
+                let length = Int(source[offset])
+                offset += 1 + length
+                if length == 0 { return offset }
+            }
+            return nil
+        }
+
+        private static func kind(
+            ofExtension source: UnsafeRawBufferPointer, at offset: Int
+        ) -> Kind {
+            switch source[offset + 1] {
+            case 0xF9: .control
+            case 0xFF
+            where source.holds("\u{0B}NETSCAPE2.0", at: offset + 2)
+                || source.holds("\u{0B}ANIMEXTS1.0", at: offset + 2):
+                .loop
+            default: .other
+            }
+        }
+
+        /// The file's own frames without what says nothing of them, and without what follows its end.
+        func stripped(_ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping)
+            -> [ImagePiece]
+        {
+            guard stripping != .none, let end else { return [.source(0..<source.count)] }
+            var pieces: [ImagePiece] = []
+            pieces.append(source: 0..<start)
+            for block in blocks {
+                switch block.kind {
+                case .frame, .control, .loop: pieces.append(source: block.range)
+                case .other: break
+                }
+            }
+            pieces.append(source: end - 1..<end)
+            return pieces
+        }
+    }
+#endif

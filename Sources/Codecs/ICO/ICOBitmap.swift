@@ -1,0 +1,112 @@
+internal import CPNG
+internal import Glibc
+
+/// A bitmap of an icon: without a file header, of twice the height, since behind the colours comes a mask of one bit a
+/// pixel, 1 for transparent, its rows from the bottom and filled up to whole words of 32 bits.
+///
+/// One of 32 bits has its alpha in the fourth byte, and perhaps no mask; where all of that is 0, as older programs have
+/// it, the mask holds.
+struct ICOBitmap {
+    /// The same bitmap as a file of its own.
+    private let bytes: ImageBytes
+    private let file: BMPFile
+    private let mask: [UInt8]?
+
+    /// - Throws: `unsupported`, `corrupt`.
+    init(_ source: UnsafeRawBufferPointer, height: Int) throws(CodecError) {
+        let headerBytes = source.littleEndian32(at: 0)
+        guard source.count >= headerBytes else {
+            throw .corrupt("the data ends inside the header", isTruncated: true)
+        }
+        let method = source.littleEndian32(at: 16)
+        guard method == 0 || method == 3, height > 0 else {
+            throw .unsupported("an icon of a compressed bitmap")
+        }
+        let hasFourBytes = source.littleEndian16(at: 14) == 32
+        func number(_ value: Int) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        var head = Array("BM".utf8) + [UInt8](repeating: 0, count: 12)
+        if hasFourBytes, method == 0, headerBytes == 40 {
+            // The header that has masks, of which the last is alpha's.
+            head += number(56) + source[4..<8] + number(height) + source[12..<16] + number(3)
+            head += source[20..<40] + number(0xFF_0000) + number(0xFF00) + number(0xFF)
+            head += number(0xFF00_0000)
+        } else {
+            head += source[0..<8] + number(height) + source[12..<headerBytes]
+        }
+        let pieces: [ImagePiece] = [.made(head), .source(headerBytes..<source.count)]
+        guard let bytes = ImageBytes(joining: pieces, of: source) else {
+            throw .outOfMemory("no memory for a picture")
+        }
+        let file = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in try BMPFile(bytes) }
+        let stride = (file.width + 31) / 32 * 4
+        let start = file.pixelOffset + (file.width * file.bitsPerPixel + 31) / 32 * 4 * file.height
+        if bytes.count - start >= stride * file.height {
+            mask = bytes.withUnsafeBytes { Array($0[start..<start + stride * file.height]) }
+        } else {
+            guard hasFourBytes, bytes.count <= start else {
+                throw .corrupt("the data ends inside the mask", isTruncated: true)
+            }
+            mask = nil
+        }
+        self.bytes = bytes
+        self.file = file
+    }
+
+    /// - Throws: `corrupt`, or that it was interrupted.
+    func verify(_ interruption: Interruption) throws(CodecError) {
+        try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
+            try BMPDecoding(bytes, file).verify(interruption)
+        }
+    }
+
+    /// Rows of RGB and alpha.
+    ///
+    /// - Throws: `corrupt`, `outOfMemory`, or that it was interrupted.
+    func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
+        var colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
+            try BMPDecoding(bytes, file).rows(interruption)
+        }
+        defer { cpng_image_free(&colours) }
+        let channels = colours.color_type == 0 ? 1 : colours.color_type == 2 ? 3 : 4
+        let (total, overflows) = (4 * file.width + 1).multipliedReportingOverflow(by: file.height)
+        guard let source = colours.rows, !overflows, let start = malloc(total) else {
+            throw .outOfMemory("no memory for the pixels")
+        }
+        let rows = start.assumingMemoryBound(to: UInt8.self)
+        var isShown = false
+        for y in 0..<file.height {
+            let from = source + y * (file.width * channels + 1) + 1
+            let to = rows + y * (4 * file.width + 1) + 1
+            for x in 0..<file.width {
+                for channel in 0..<3 {
+                    to[4 * x + channel] = from[x * channels + (channels == 1 ? 0 : channel)]
+                }
+                to[4 * x + 3] = channels == 4 ? from[x * channels + 3] : 255
+                isShown = isShown || channels == 4 && to[4 * x + 3] != 0
+            }
+        }
+        if channels < 4 || !isShown { apply(mask, to: rows) }
+        do throws(CodecError) {
+            try interruption.check(after: total)
+        } catch {
+            free(start)
+            throw error
+        }
+        return cpng_image_of(
+            rows, UInt32(file.width), UInt32(file.height), 4, interruption.pointer)
+    }
+
+    private func apply(_ mask: [UInt8]?, to rows: UnsafeMutablePointer<UInt8>) {
+        let stride = (file.width + 31) / 32 * 4
+        for y in 0..<file.height {
+            let from = (file.isTopDown ? y : file.height - 1 - y) * stride
+            let to = rows + y * (4 * file.width + 1) + 1
+            for x in 0..<file.width {
+                let isTransparent = mask.map { $0[from + x / 8] >> (7 - x % 8) & 1 == 1 } ?? false
+                to[4 * x + 3] = isTransparent ? 0 : 255
+            }
+        }
+    }
+}

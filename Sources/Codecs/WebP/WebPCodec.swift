@@ -1,0 +1,242 @@
+#if WebP
+    internal import CPNG
+    internal import CWebP
+    internal import Glibc
+    internal import PrefetchModel
+
+    /// WebP (RFC 9649) by libwebp: decoded, and not encoded. `same` keeps its data.
+    enum WebPCodec: ImageCodec {
+        static let decoder = "webp/\(version)"
+        static let same = EncodedFormat.container
+
+        static var version: String {
+            withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16) { text in
+                text.initialize(repeating: 0)
+                guard let start = text.baseAddress else { return "" }
+                cwebp_library_version(start)
+                return String(cString: start)
+            }
+        }
+
+        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isWebP(bytes) }
+
+        static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+            let features = try features(of: source)
+            let file = try WebPFile(source)
+            let (width, height) = (Int(features.width), Int(features.height))
+            var header = ImageHeader(
+                format: .webp, widthInPixels: width, heightInPixels: height, bitDepth: 8,
+                isProgressiveOrInterlaced: false, orientation: file.orientation,
+                channels: features.has_alpha || features.is_animated ? 4 : 3, coefficientBytes: 0,
+                sourceBytes: source.count)
+            header.isAnimated = file.frames.count > 1
+            header.libraryBytes = libraryBytes(features)
+            return header
+        }
+
+        /// What libwebp 1.2.4 allocates to decode, as its sources have it.
+        ///
+        /// A lossless picture is held with four bytes a pixel, the images of its transforms are at most a 16th as
+        /// large, and each of its groups of prefix codes has some 12 KB of tables. libwebp's encoder makes at most
+        /// 2 600 groups; a file may have 65 536, which is not known before. Of a lossy one a few rows are held, and
+        /// its alpha channel, once as it is and once as it is decoded.
+        private static func libraryBytes(_ features: cwebp_features) -> Int {
+            let pixels = ByteEstimate(Int(features.width)) * ByteEstimate(Int(features.height))
+            let groups = min(pixels / 16 + 1, 2600) * ByteEstimate(12 << 10)
+            let rows = ByteEstimate(Int(features.width)) * 128 + ByteEstimate(1 << 20)
+            // To keep nothing it is scaled down.
+            let scaled = pixels / 16
+            if !features.is_lossy { return (5 * pixels + groups + rows + scaled).count }
+            return (features.has_alpha ? 3 * pixels + groups + rows + scaled : rows + scaled).count
+        }
+
+        private static func features(
+            of source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> cwebp_features {
+            var features = cwebp_features()
+            let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            guard let start else { throw .notAnImage("no bytes") }
+            switch cwebp_read_header(start, source.count, &features) {
+            case CWEBP_OK: return features
+            case CWEBP_TRUNCATED:
+                throw .corrupt("the data ends inside the header", isTruncated: true)
+            default: throw .corrupt("a damaged header", isTruncated: false)
+            }
+        }
+
+        /// Frames and metadata come behind the header of an extended file.
+        static func outlook(
+            on header: ImageHeader, of beginning: UnsafeRawBufferPointer
+        ) throws(CodecError) -> HeaderOutlook {
+            let file = try WebPFile(beginning)
+            guard file.isExtended, file.isCut else {
+                return HeaderOutlook(headers: [header], isFinal: true)
+            }
+            var (still, animated) = (header, header)
+            still.isAnimated = false
+            animated.isAnimated = true
+            return HeaderOutlook(headers: [still, animated], isFinal: false)
+        }
+
+        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+            EstimateBasis(header, recipe).ofDecoded
+        }
+
+        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
+
+        static func source(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) -> any ImageSource {
+            let file = try WebPFile(source)
+            try file.check()
+            return WebPSource(
+                source: source, header: header, limits: limits, file: file,
+                isAnimation: try features(of: source).is_animated)
+        }
+    }
+
+    /// A WebP of which all chunks are there.
+    private struct WebPSource: ImageSource {
+        let source: UnsafeRawBufferPointer
+        let header: ImageHeader
+        let limits: CodecLimits
+        let file: WebPFile
+        /// Whether its pictures are frames, be it one alone.
+        let isAnimation: Bool
+
+        private var still: UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: source[..<file.pictureEnd])
+        }
+
+        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
+            switch format {
+            case .container: return .shortcut
+            case .png: return .raster(.native)
+            case .jpeg:
+                try JPEGEncoding.checkSides(of: header)
+                return .raster(.opaque(recipe.background))
+            }
+        }
+
+        /// The chunks are all there; damage inside of pictures is not looked for.
+        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+            try checkSilentDamage()
+        }
+
+        /// - Throws: `corrupt` for an animation without frames; `tooManyPixels` for one beyond its limit.
+        func checkSilentDamage() throws(CodecError) {
+            guard isAnimation else { return }
+            guard !file.frames.isEmpty else {
+                throw .corrupt("an animation without frames", isTruncated: false)
+            }
+            var budget = FrameBudget(limits)
+            for frame in file.frames {
+                try budget.take(4 * ByteEstimate(frame.width) * ByteEstimate(frame.height))
+            }
+        }
+
+        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
+            let begin = ThreadClock.now
+            if isAnimation {
+                try verifyFrames(file.frames[...], interruption)
+            } else {
+                try decode(
+                    still, header.widthInPixels, header.heightInPixels, into: nil, interruption)
+            }
+            return ThreadClock.now - begin
+        }
+
+        private func verifyFrames(
+            _ frames: ArraySlice<WebPFile.Frame>, _ interruption: Interruption
+        ) throws(CodecError) {
+            for (index, frame) in zip(frames.indices, frames) {
+                do throws(CodecError) {
+                    try decode(
+                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.width,
+                        frame.height, into: nil, interruption)
+                } catch .corrupt(let text, _) {
+                    // Its end is not where the file's data ends.
+                    throw .corrupt(
+                        "frame \(index + 1) of \(file.frames.count): \(text)", isTruncated: false)
+                }
+            }
+        }
+
+        /// The picture; of an animation the first frame on its transparent canvas, with the others made sure of.
+        func raster(
+            _ request: RasterRequest, _ interruption: Interruption
+        ) throws(CodecError) -> Raster {
+            let begin = ThreadClock.now
+            if isAnimation { try verifyFrames(file.frames[...], interruption) }
+            let (width, channels) = (header.widthInPixels, header.channels)
+            let stride = width * channels + 1
+            let (total, overflows) = stride.multipliedReportingOverflow(by: header.heightInPixels)
+            guard !overflows, let start = isAnimation ? calloc(total, 1) : malloc(total) else {
+                throw .outOfMemory("no memory for the pixels")
+            }
+            let rows = start.assumingMemoryBound(to: UInt8.self)
+            do throws(CodecError) {
+                if let frame = file.frames.first, isAnimation {
+                    let place = frame.y * stride + frame.x * channels + 1
+                    try decode(
+                        UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.width,
+                        frame.height,
+                        into: cwebp_rows(
+                            first: rows + place, stride: stride, channels: Int32(channels)),
+                        interruption)
+                } else {
+                    try decode(
+                        still, width, header.heightInPixels,
+                        into: cwebp_rows(
+                            first: rows + 1, stride: stride, channels: Int32(channels)),
+                        interruption)
+                }
+            } catch {
+                free(start)
+                throw error
+            }
+            let profile = request.takesProfile ? file.profile(in: source, limits: limits) : nil
+            let raster = Raster(
+                owning: cpng_image_of(
+                    rows, UInt32(width), UInt32(header.heightInPixels), Int32(channels),
+                    interruption.pointer),
+                colour: ColourDescription(profile: profile), orientation: header.orientation,
+                decodeDuration: ThreadClock.now - begin)
+            guard case .opaque(let background) = request.form, channels == 4 else { return raster }
+            return try raster.opaque(over: background, interruption)
+        }
+
+        private func decode(
+            _ data: UnsafeRawBufferPointer, _ width: Int, _ height: Int, into rows: cwebp_rows?,
+            _ interruption: Interruption
+        ) throws(CodecError) {
+            guard let start = data.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                throw .corrupt("a frame without data", isTruncated: false)
+            }
+            func run(_ rows: UnsafePointer<cwebp_rows>?) -> cwebp_status {
+                cwebp_decode(
+                    start, data.count, UInt32(width), UInt32(height), rows, interruption.pointer)
+            }
+            let status = if let rows { withUnsafePointer(to: rows) { run($0) } } else { run(nil) }
+            switch status {
+            case CWEBP_OK: return
+            case CWEBP_TRUNCATED:
+                throw .corrupt("the data ends before the image does", isTruncated: true)
+            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
+            case CWEBP_INTERRUPTED: throw interruption.error
+            default: throw .corrupt("damaged data", isTruncated: false)
+            }
+        }
+
+        func shortcut(
+            by recipe: Recipe, _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage {
+            let duration = try verify(interruption)
+            return try keepingContainer(
+                file.stripped(source, recipe.stripping, limits: limits), of: source, header,
+                decodeDuration: duration)
+        }
+
+        var exif: [UInt8]? { file.exif(in: source) }
+    }
+#endif

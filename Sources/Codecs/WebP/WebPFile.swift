@@ -1,0 +1,211 @@
+#if WebP
+    internal import PrefetchModel
+
+    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding: `RIFF`, its length, `WEBP`, then chunks of
+    /// a type, a length, little-endian, and data, filled up to whole words of 16 bits.
+    ///
+    /// - A simple file has one chunk, `VP8 ` (lossy) or `VP8L` (lossless).
+    /// - An extended one begins with `VP8X` (flags, and the size of the canvas), and has more: `ICCP`, `ALPH`, `EXIF`,
+    ///   `XMP `, and of an animation `ANIM` and an `ANMF` a frame.
+    ///
+    /// What lies behind the length that `RIFF` says is no part of the file.
+    struct WebPFile {
+        struct Chunk {
+            /// Four letters, the first in the most significant byte.
+            let type: UInt32
+            /// With its type, its length, and what fills it up.
+            let range: Range<Int>
+            let data: Range<Int>
+        }
+
+        /// A picture of an animation, and its place on the canvas, in pixels.
+        struct Frame {
+            let x: Int
+            let y: Int
+            let width: Int
+            let height: Int
+            /// `ALPH`, `VP8 ` or `VP8L`, and chunks that say nothing here.
+            let data: Range<Int>
+        }
+
+        /// Flags of `VP8X`.
+        private static let profileFlag: UInt8 = 0x20
+        private static let exifFlag: UInt8 = 0x08
+        private static let xmpFlag: UInt8 = 0x04
+        private static let riffBytes = 12
+
+        /// In file order, shorter where the data ends before.
+        private(set) var chunks: [Chunk] = []
+        private(set) var frames: [Frame] = []
+        private(set) var orientation = ExifOrientation.upright
+        /// Where the file ends by what it says of itself.
+        let end: Int
+        private var exifData: Range<Int>?
+        /// The first error in how an animation is put together.
+        private var frameError: CodecError?
+        private var hasTooManyChunks = false
+        /// Whether data is missing.
+        private(set) var isCut = false
+
+        /// Where the data of a still picture ends. libwebp reads on behind it, as far as it is given bytes: what metadata
+        /// follows would pass for pixels that are missing.
+        var pictureEnd: Int {
+            chunks.first { $0.type == .VP8 || $0.type == .VP8L }?.data.upperBound ?? 0
+        }
+
+        var isExtended: Bool { chunks.first?.type == .VP8X }
+
+        /// Reads what is there.
+        ///
+        /// - Throws: `corrupt` where the data ends before its first chunk.
+        init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
+            guard source.count >= WebPFile.riffBytes + 8 else {
+                throw .corrupt("the data ends inside the header", isTruncated: true)
+            }
+            end = 8 + source.littleEndian32(at: 4)
+            let most = min(end, source.count)
+            isCut = end > source.count
+            var offset = WebPFile.riffBytes
+            while most - offset >= 8 {
+                let length = source.littleEndian32(at: offset + 4)
+                guard length <= most - offset - 8 else {
+                    isCut = true
+                    break
+                }
+                guard chunks.count < CodecLimits.maximumPieces else {
+                    hasTooManyChunks = true
+                    break
+                }
+                let data = offset + 8..<offset + 8 + length
+                // What fills up the last one may be missing.
+                let chunk = Chunk(
+                    type: UInt32(source.bigEndian32(at: offset)),
+                    range: offset..<min(data.upperBound + length % 2, most), data: data)
+                chunks.append(chunk)
+                offset = chunk.range.upperBound
+                note(chunk, in: source)
+            }
+        }
+
+        private mutating func note(_ chunk: Chunk, in source: UnsafeRawBufferPointer) {
+            switch chunk.type {
+            case .EXIF where isExtended && exifData == nil:
+                // Some write the marker of a JPEG's segment in front.
+                let skipped = source.holds("Exif\0\0", at: chunk.data.lowerBound) ? 6 : 0
+                guard chunk.data.count >= skipped else { return }
+                let data = chunk.data.lowerBound + skipped..<chunk.data.upperBound
+                exifData = data
+                orientation = ExifOrientation.value(inTIFF: .init(rebasing: source[data]))
+            case .ANMF where isExtended:
+                do throws(CodecError) {
+                    frames.append(try frame(chunk, in: source))
+                } catch {
+                    frameError = frameError ?? error
+                }
+            default: break
+            }
+        }
+
+        /// `ANMF`: place, halved, and size less one, of 24 bits each, duration, flags, then the frame's own chunks.
+        private func frame(
+            _ chunk: Chunk, in source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> Frame {
+            let start = chunk.data.lowerBound
+            guard chunks.contains(where: { $0.type == .ANIM }), chunk.data.count >= 16,
+                let canvas = chunks.first?.data, canvas.count >= 10
+            else { throw .corrupt("a frame without its description", isTruncated: false) }
+            let frame = Frame(
+                x: 2 * source.littleEndian24(at: start),
+                y: 2 * source.littleEndian24(at: start + 3),
+                width: 1 + source.littleEndian24(at: start + 6),
+                height: 1 + source.littleEndian24(at: start + 9),
+                data: start + 16..<chunk.data.upperBound)
+            guard frame.x + frame.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
+                frame.y + frame.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
+            else { throw .corrupt("a frame beyond the canvas", isTruncated: false) }
+            return frame
+        }
+
+        /// What makes the file one that is not decoded, as far as its chunks tell.
+        ///
+        /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
+        func check() throws(CodecError) {
+            guard !isCut else {
+                throw .corrupt("the data ends before the image does", isTruncated: true)
+            }
+            guard !hasTooManyChunks else {
+                throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
+            }
+            if let frameError { throw frameError }
+        }
+
+        /// The TIFF structure of the file's EXIF; nil without one.
+        func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
+            exifData.map { [UInt8](source[$0]) }
+        }
+
+        /// The ICC profile; nil without a whole one for RGB.
+        func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
+            guard isExtended, let chunk = chunks.first(where: { $0.type == .ICCP }),
+                chunk.data.count <= limits.maximumMetadataBytes
+            else { return nil }
+            let profile = [UInt8](source[chunk.data])
+            return ICCProfile.fits(profile, channels: 3) ? profile : nil
+        }
+
+        /// The file's own pictures without the metadata that goes. An orientation stays, as the one entry of its
+        /// EXIF, and of several profiles the first; chunks of unknown types go, too.
+        func stripped(
+            _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
+        ) -> [ImagePiece] {
+            if stripping == .none { return [.source(0..<source.count)] }
+            let profile = stripping == .safe ? profile(in: source, limits: limits) : nil
+            var keepsProfile = profile.map { !ICCProfile.isSRGB($0) } ?? false
+            var keepsOrientation = orientation != ExifOrientation.upright
+            var flags: UInt8 = keepsOrientation ? WebPFile.exifFlag : 0
+            if keepsProfile { flags |= WebPFile.profileFlag }
+            var pieces: [ImagePiece] = []
+            for chunk in chunks {
+                switch chunk.type {
+                case .VP8X:
+                    let start = chunk.data.lowerBound
+                    let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
+                    pieces.append(source: chunk.range.lowerBound..<start)
+                    pieces.append(.made([source[start] & ~metadata | flags]))
+                    pieces.append(source: start + 1..<chunk.range.upperBound)
+                case .ICCP where keepsProfile:
+                    pieces.append(source: chunk.range)
+                    keepsProfile = false
+                case .VP8, .VP8L, .ALPH, .ANIM, .ANMF: pieces.append(source: chunk.range)
+                case .EXIF where keepsOrientation:
+                    keepsOrientation = false
+                    let tiff = ExifOrientation.minimalTIFF(orientation)
+                    if chunk.data.count <= tiff.count {
+                        pieces.append(source: chunk.range)
+                    } else {
+                        pieces.append(
+                            .made(Array("EXIF".utf8) + WebPFile.littleEndian(tiff.count) + tiff))
+                    }
+                default: break
+                }
+            }
+            let length = WebPFile.littleEndian(4 + pieces.byteCount)
+            return [.made(Array("RIFF".utf8) + length + Array("WEBP".utf8))] + pieces
+        }
+
+        private static func littleEndian(_ value: Int) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+    }
+
+    extension UInt32 {
+        fileprivate static let VP8: UInt32 = 0x5650_3820
+        fileprivate static let VP8L: UInt32 = 0x5650_384C
+        fileprivate static let VP8X: UInt32 = 0x5650_3858
+        fileprivate static let ALPH: UInt32 = 0x414C_5048
+        fileprivate static let ANIM: UInt32 = 0x414E_494D
+        fileprivate static let ANMF: UInt32 = 0x414E_4D46
+        fileprivate static let ICCP: UInt32 = 0x4943_4350
+        fileprivate static let EXIF: UInt32 = 0x4558_4946
+    }
+#endif

@@ -1,0 +1,228 @@
+import CodecFuzzing
+import Foundation
+import PrefetchModel
+import SeededRandom
+import Testing
+
+@testable import Codecs
+
+/// What holds of every format that is decoded and not encoded: what is taken, what is refused, and what is stored.
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: !FormatSample.formats.isEmpty))
+struct FormatTests {
+    private static func verdict(_ error: CodecError?) -> String {
+        switch error {
+        case nil: "ok"
+        case .corrupt: "corrupt"
+        case .unsupported: "unsupported"
+        case .tooManyPixels, .limitExceeded: "too-many-pixels"
+        case .notAnImage: "not-an-image"
+        case let error?: "\(error)"
+        }
+    }
+
+    private static func rgba(png bytes: [UInt8]) throws -> [UInt8] {
+        try ShownPixels(png: bytes).pixels.flatMap { pixel in
+            (0..<4).map { UInt8(truncatingIfNeeded: pixel[$0] >> 8) }
+        }
+    }
+
+    /// The pixels as they are stored, of an animation those of its first frame.
+    private static let exact: Recipe = {
+        var recipe = Recipe(encoding: .png)
+        recipe.stripping = .none
+        recipe.animation = .first
+        recipe.pngEffort = .fast
+        return recipe
+    }()
+
+    @Test(arguments: FormatSample.formats)
+    func theSamplesAreWhole(format: ImageFormat) throws {
+        let samples = FormatSample.all.filter { $0.format == format }
+        let folder = FormatSample.folder.appending(path: format.rawValue)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(names.count { $0.hasSuffix("." + format.fileExtension) } == samples.count)
+        #expect(samples.count(where: \.isTaken) > 12 && samples.count { !$0.isTaken } > 6)
+        for sample in samples where Set(sample.verdicts).count > 1 {
+            #expect(sample.decision != nil, "\(sample.name)")
+        }
+        for line in FormatSample.lines(format, "differing.tsv") {
+            let sample = try #require(samples.first { $0.name == line[0] })
+            #expect(!line[2].isEmpty)
+            let both = sample.verdicts.map { $0 == "error" ? "corrupt" : "ok" }
+            #expect(Set(both + [line[1]]).count > 1 || sample.isDrawn, "\(sample.name)")
+        }
+    }
+
+    @Test(arguments: FormatSample.all)
+    func agreesWithOtherDecodersButWhereTheTableSays(sample: FormatSample) throws {
+        let source = try sample.bytes
+        for encoding in Recipe.Encoding.allCases {
+            let error = refusal(source, Recipe(encoding: encoding))
+            #expect(
+                FormatTests.verdict(error) == sample.verdict,
+                "\(encoding): \(String(describing: error))")
+        }
+        guard sample.isTaken else { return }
+        #expect(structureRefusal(source) == nil)
+        let png = try stored(source, FormatTests.exact)
+        #expect(png.image.format == .png)
+        // A large one is of one colour, and slow to compare.
+        if let digest = sample.digest, try imageHeader(source).pixels < 1 << 17 {
+            #expect(shortDigest(try FormatTests.rgba(png: png.bytes)) == digest)
+        }
+        if let size = sample.size, !sample.isDrawn {
+            #expect([png.image.widthInPixels, png.image.heightInPixels] == size)
+        }
+    }
+
+    @Test(arguments: FormatSample.taken)
+    func becomesWhatIsAskedFor(sample: FormatSample) throws {
+        let source = try sample.bytes
+        let header = try imageHeader(source)
+        let original = try stored(source, Recipe(encoding: .original))
+        #expect(original.isSource && original.image.format == sample.format)
+        let own: ImageFormat = sample.format == .icon ? .png : sample.format
+        let same = try stored(source)
+        #expect(same.image.format == own)
+        // An animation stays one, whatever is asked for.
+        let jpeg = try stored(source, Recipe(encoding: .jpeg))
+        #expect(jpeg.image.format == (header.isAnimated ? own : .jpeg))
+        if header.isAnimated { #expect(jpeg.bytes == same.bytes) }
+        var first = Recipe(encoding: .jpeg)
+        first.animation = .first
+        #expect(try stored(source, first).image.format == .jpeg)
+        first.encoding = .same
+        #expect(try stored(source, first).image.format == (header.isAnimated ? .png : own))
+        first.animation = .refuse
+        #expect((refusal(source, first) != nil) == header.isAnimated)
+    }
+
+    @Test(arguments: FormatSample.all.filter { ($0.size ?? [0, 0])[0] <= 300 })
+    func holdsTheInvariantsOfAllFormats(sample: FormatSample) throws {
+        try sample.bytes.withUnsafeBytes { source in
+            let limits = CodecLimits(maximumPixels: 1 << 20)
+            guard let invariants = try CodecInvariants(source, limits: limits) else { return }
+            for recipe in Recipe.samples { try invariants.check(recipe) }
+            try invariants.checkTogether(Recipe.samples)
+        }
+    }
+
+    // MARK: - Damage
+
+    @Test(arguments: FormatSample.small)
+    func refusesEveryTruncation(sample: FormatSample) throws {
+        let source = try sample.bytes
+        let whole = try FormatTests.rgba(png: stored(source, FormatTests.exact).bytes)
+        var accepted = 0
+        for count in 0..<source.count {
+            let cut = Array(source.prefix(count))
+            switch refusal(cut, Recipe(encoding: .original)) {
+            case .notAnImage: #expect(count < 32)
+            case .corrupt: break
+            case nil:
+                accepted += 1
+                let pixels = try FormatTests.rgba(png: stored(cut, FormatTests.exact).bytes)
+                #expect(pixels == whole, "\(count) of \(source.count) bytes")
+            case let error?: Issue.record("\(count) of \(source.count) bytes: \(error)")
+            }
+        }
+        // What follows the picture, and the bytes that end the file.
+        if sample.name != "trailing-bytes" { #expect(accepted <= 2, "\(accepted)") }
+    }
+
+    /// Any answer is right, as long as whoever stores the bytes gets the same one as whoever converts them.
+    @Test(arguments: FormatSample.small)
+    func flippedBitsAreJudgedInOneWay(sample: FormatSample) throws {
+        let source = try sample.bytes
+        var random = SplitMix(seed: 3)
+        var places = Array(0..<8 * min(source.count, 24))
+        places += (0..<120).map { _ in Int(random.next() % UInt64(8 * source.count)) }
+        let limits = CodecLimits(maximumPixels: 1 << 14)
+        for place in places {
+            var changed = source
+            changed[place / 8] ^= 1 << UInt8(place % 8)
+            let error = refusal(changed, Recipe(encoding: .original), limits: limits)
+            if error == nil { #expect(structureRefusal(changed, limits: limits) == nil) }
+            if place % 3 == 0 {
+                var recipe = FormatTests.exact
+                recipe.stripping = .safe
+                let made = refusal(changed, recipe, limits: limits)
+                // Colours that are kept, and not converted.
+                if case .unsupported = made, sample.format == .avif { continue }
+                #expect(made == error, "bit \(place)")
+            }
+        }
+    }
+
+    // MARK: - Limits
+
+    @Test(arguments: FormatSample.taken)
+    func refusesMorePixelsThanAllowed(sample: FormatSample) throws {
+        let source = try sample.bytes
+        let pixels = try imageHeader(source).pixels
+        guard pixels > 1 else { return }
+        guard case .tooManyPixels = refusal(source, limits: CodecLimits(maximumPixels: pixels - 1))
+        else {
+            Issue.record("taken")
+            return
+        }
+    }
+
+    @Test(arguments: FormatSample.formats)
+    func endsAtItsTime(format: ImageFormat) throws {
+        let sample = try #require(
+            FormatSample.taken.filter { $0.format == format }.max {
+                ($0.size ?? [0, 0])[0] < ($1.size ?? [0, 0])[0]
+            })
+        var limits = CodecLimits()
+        limits.maximumTime = .zero
+        let late = CodecError.limitExceeded("more processor time than --max-decode-time allows")
+        for encoding in Recipe.Encoding.allCases {
+            #expect(
+                refusal(try sample.bytes, Recipe(encoding: encoding), limits: limits) == late,
+                "\(sample.name): \(encoding)")
+        }
+    }
+
+    /// No beginning of a file that is taken is refused, and none that is refused for its size is asked for to its
+    /// end.
+    @Test(arguments: FormatSample.all)
+    func isJudgedByItsBeginning(sample: FormatSample) throws {
+        let source = try sample.bytes
+        let rules = HeaderRules(recipes: [Recipe(encoding: .original)], memory: .mebibytes(192))
+        let counts = stride(from: 0, through: source.count, by: max(1, source.count / 300))
+        for count in counts {
+            let verdict = Array(source.prefix(count)).withUnsafeBytes {
+                HeaderVerdict(onBeginning: $0, totalBytes: source.count, under: rules)
+            }
+            if case .refused(let error) = verdict {
+                #expect(!sample.isTaken, "\(count) of \(source.count) bytes: \(error)")
+            }
+        }
+    }
+
+    @Test(arguments: FormatSample.formats)
+    func memoryIsKnownFromTheHeader(format: ImageFormat) throws {
+        let sample = try #require(FormatSample.taken.first { $0.format == format })
+        let header = try imageHeader(try sample.bytes)
+        for encoding in Recipe.Encoding.allCases where encoding != .original {
+            let need = header.decodeMemoryBytes(for: Recipe(encoding: encoding))
+            #expect(need >= header.decodeMemoryBytes(for: Recipe(encoding: .original)))
+        }
+    }
+
+    @Test(.enabled(if: TestData.isAvailable))
+    func takesTheFilesOfOthers() throws {
+        var count = 0
+        for path in try TestData.paths(in: "unsupported") {
+            let source = try TestData.bytes(path)
+            let format = source.withUnsafeBytes { sniffed($0) }
+            guard let format, FormatSample.formats.contains(format) else { continue }
+            count += 1
+            for encoding in Recipe.Encoding.allCases {
+                #expect(refusal(source, Recipe(encoding: encoding)) == nil, "\(path)")
+            }
+        }
+        #expect(count > 0)
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Formats that are decoded and not encoded, from the list to the disk.
+@Suite(.timeLimit(.minutes(5)))
+struct FormatTests {
+    private static let names = [
+        "lossless-alpha.webp", "animation.webp", "interlaced.gif", "animation.gif", "lossy.avif",
+        "sequence.avif", "png-and-bitmaps.ico",
+    ]
+
+    private static func file(_ name: String) throws -> [UInt8] {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "FormatSamples")
+        let format = name.split(separator: ".").last.map(String.init) ?? ""
+        return [UInt8](try Data(contentsOf: folder.appending(path: "\(format)/\(name)")))
+    }
+
+    private static func isAnimation(_ name: String) -> Bool {
+        name.hasPrefix("animation") || name.hasPrefix("sequence")
+    }
+
+    /// Serves them all, and of each one that is cut.
+    private static func serve(_ origin: Origin) throws {
+        for name in names {
+            let body = try file(name)
+            origin.serve("/\(name)", .image(body))
+            origin.serve("/cut/\(name)", .image(body.dropLast(body.count / 3)))
+        }
+    }
+
+    struct Way: Sendable {
+        let options: [String]
+        /// Of what is stored of each name.
+        let suffixes: [String]
+    }
+
+    private static let ways = [
+        Way(options: [], suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "png"]),
+        Way(
+            options: ["--encode", "png"],
+            suffixes: ["png", "webp", "png", "gif", "png", "avif", "png"]),
+        Way(
+            options: ["--encode", "jpeg", "--animated", "first"],
+            suffixes: [String](repeating: "jpg", count: 7)),
+        Way(
+            options: ["--animated", "first"],
+            suffixes: ["webp", "png", "gif", "png", "avif", "png", "png"]),
+        Way(
+            options: ["--encode", "original"],
+            suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "ico"]),
+    ]
+
+    @Test(arguments: ways)
+    func becomeWhatIsAskedFor(way: Way) async throws {
+        try await withOrigin { origin in
+            try FormatTests.serve(origin)
+            let names = FormatTests.names
+            let lines = names.map { origin.url("/\($0)") } + names.map { origin.url("/cut/\($0)") }
+            try await withWorkspace { workspace in
+                let run = try await workspace.finish(
+                    workspace.prefetchCommand(lines, way.options).run(), entries: lines.count)
+                let entries = run.report.entries.sorted { $0.line < $1.line }
+                #expect(
+                    entries.map(\.verdict)
+                        == names.map { _ in "downloaded" }
+                        + names.map { _ in "failed/corrupt-image" },
+                    "\(run.result)")
+                var sources: [String: [UInt8]] = [:]
+                for ((name, suffix), entry) in zip(zip(names, way.suffixes), entries) {
+                    let path = try #require(entry.path)
+                    #expect(path.hasSuffix("." + suffix), "\(name)")
+                    let body = try FormatTests.file(name)
+                    sources[entry.key] = body
+                    if way.options.contains("original") {
+                        #expect(try workspace.bytes(of: path) == body)
+                    }
+                }
+                #expect(try await workspace.judge(sources: sources) == names.count)
+                let again = try await workspace.finish(
+                    workspace.prefetchCommand(lines, way.options).run(), entries: lines.count)
+                #expect(
+                    again.report.verdicts.count { $0 == "fresh" } == names.count,
+                    "\(again.result)")
+            }
+        }
+    }
+
+    @Test func haveVariants() async throws {
+        try await withOrigin { origin in
+            try FormatTests.serve(origin)
+            let lines = FormatTests.names.map { origin.url("/\($0)") }
+            let options = [
+                "--variant", "web=jpeg,q=60,animated=first", "--variant", "exact=png",
+                "--store-original",
+            ]
+            try await withWorkspace { workspace in
+                let run = try await workspace.finish(
+                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                #expect(run.report.verdicts.allSatisfy { $0 == "downloaded" }, "\(run.result)")
+                for (name, line) in zip(FormatTests.names, lines) {
+                    let format = name.split(separator: ".").last.map(String.init) ?? ""
+                    let exact = FormatTests.isAnimation(name) ? format : "png"
+                    for (variant, suffix) in [
+                        ("web", "jpg"), ("exact", exact), ("original", format),
+                    ] {
+                        let path = try await workspace.run("get", line, "--variant", variant)
+                        #expect(
+                            path.status == 0 && path.output.hasSuffix(".\(suffix)\n"), "\(path)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func animationsAreRefusedOnDemand() async throws {
+        try await withOrigin { origin in
+            try FormatTests.serve(origin)
+            let lines = FormatTests.names.map { origin.url("/\($0)") }
+            try await withWorkspace { workspace in
+                let run = try await workspace.finish(
+                    workspace.prefetchCommand(lines, ["--animated", "refuse"]).run(),
+                    entries: lines.count)
+                let entries = run.report.entries.sorted { $0.line < $1.line }
+                for (name, entry) in zip(FormatTests.names, entries) {
+                    let isRefused = FormatTests.isAnimation(name)
+                    #expect(
+                        entry.verdict == (isRefused ? "failed/unsupported-image" : "downloaded"),
+                        "\(name): \(entry.message ?? "")")
+                }
+            }
+        }
+    }
+
+    /// A row of an earlier version, which asked for less.
+    @Test func whatWasSelectedByAnotherAcceptStaysFresh() async throws {
+        try await withOrigin { origin in
+            let headers = [("Vary", "Accept"), ("Cache-Control", "max-age=600")]
+            origin.serve("/a.png", Response(headers: headers, body: Fixtures.png(seed: 1)))
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([origin.url("/a.png")])
+                #expect(first.report.verdicts == ["downloaded"], "\(first.result)")
+                let accept = origin.requests.first?.header("Accept") ?? ""
+                for type in ["image/jpeg", "image/png", "image/webp", "image/avif", "image/gif"] {
+                    #expect(accept.contains(type), "\(accept)")
+                }
+                let noted = try await workspace.query("SELECT vary FROM resource")
+                #expect(
+                    noted.first?.first == "accept: image/jpeg,image/png,image/*;q=0.5,*/*;q=0.1")
+                let second = try await workspace.prefetch([origin.url("/a.png")])
+                #expect(second.report.verdicts == ["fresh"], "\(second.result)")
+            }
+        }
+    }
+}
