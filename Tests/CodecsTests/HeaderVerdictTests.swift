@@ -59,9 +59,14 @@ struct HeaderVerdictTests {
     @Test func aFormatIsNamedWhenNoOtherCanFollow() {
         var brands = [0, 0, 1, 0] + Array("ftypmif1".utf8) + [0, 0, 0, 0]
         while brands.count < 252 { brands += Array("miaf".utf8) }
-        let body = brands + Array("avif".utf8) + [UInt8](repeating: 0, count: 1000)
+        let body = brands + Array("heic".utf8) + [UInt8](repeating: 0, count: 1000)
         #expect(verdict(body.prefix(255)) == .undecided)
-        #expect(verdict(body.prefix(256)) == .refused(.unsupported("avif is not decoded")))
+        #expect(verdict(body.prefix(256)) == .refused(.unsupported("heif is not decoded")))
+        let other = brands + Array("avif".utf8)
+        #expect(
+            verdict(other[...])
+                == (CodecLibraries.decodes(.avif)
+                    ? .undecided : .refused(.unsupported("avif is not decoded"))))
     }
 
     @Test func aPNGIsRefusedForItsPixelsByItsFirstChunk() throws {

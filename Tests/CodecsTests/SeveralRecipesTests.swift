@@ -116,9 +116,10 @@ import Testing
     @Test func oneThatCannotBeMadeLeavesTheOthers() throws {
         let animation = AnimationTests.Animation()
         let source = AnimationTests.Animation.file(animation.chunks)
+        var refusing = Recipe(encoding: .jpeg)
+        refusing.animation = .refuse
         let results = try entry(
-            source,
-            [Recipe(encoding: .jpeg), Recipe(encoding: .original), Recipe(encoding: .png)]
+            source, [refusing, Recipe(encoding: .original), Recipe(encoding: .png)]
         ).results
         guard case .failure(.unsupported) = results[0] else {
             Issue.record("\(results[0])")
