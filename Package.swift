@@ -82,7 +82,9 @@ let package = Package(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Codecs",
-            dependencies: ["CInterruption", "CJPEG", "CPNG", "CResample", "PrefetchModel"],
+            dependencies: [
+                "CInterruption", "CJPEG", "CPNG", "CResample", "CXML", "PrefetchModel",
+            ],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -121,8 +123,8 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CResample", "CodecFuzzing", "Codecs",
-                "PrefetchModel", "SeededRandom", "Threading",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CResample", "CXML", "CodecFuzzing",
+                "Codecs", "PrefetchModel", "SeededRandom", "Threading",
             ],
             swiftSettings: strict),
         .testTarget(
@@ -229,6 +231,9 @@ let package = Package(
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
         .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
+        .target(
+            name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("expat")]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -241,7 +246,7 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CResample", "Codecs"]
+    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CResample", "CXML", "Codecs"]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

@@ -1,6 +1,7 @@
 internal import CJPEG
 internal import CPNG
-internal import PrefetchModel
+internal import CXML
+package import PrefetchModel
 
 /// The libraries behind the codecs.
 package enum CodecLibraries {
@@ -11,6 +12,14 @@ package enum CodecLibraries {
     /// The formats that are decoded, and the versions of what decodes them: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
+    /// As it is loaded, without its name: `2.5.0`.
+    package static var expat: String {
+        String(String(cString: cxml_library_version()).drop { $0 != "_" }.dropFirst())
+    }
+
+    /// Whether images of the format are decoded, and not stored as they came.
+    package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }
+
     /// As the program was built with it: the loaded one does not say.
     package static var libdeflate: String { String(cString: cpng_deflate_version()) }
 }

@@ -39,24 +39,34 @@ package struct ImageHeader: Hashable, Sendable {
     /// a whole where the budget has room for it, else row by row; one that is not made in the usual way is
     /// left to the decoder.
     package func structureMemoryBytes(within budget: Int) -> Int {
-        format.codec?.structureMemoryBytes(of: self, within: budget) ?? .max
+        format.codec?.structureMemoryBytes(of: self, within: budget) ?? containerMemoryBytes
     }
 
     func estimate(for recipe: Recipe) -> MemoryEstimate {
-        // A header without a codec is none that was read.
         format.codec?.memory(of: self, for: recipe)
-            ?? MemoryEstimate(peak: ByteEstimate(.max), result: 0, raster: 0)
+            ?? MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
+    }
+
+    /// Of a format that is not decoded.
+    private var containerMemoryBytes: Int {
+        format.container?.memoryBytes(ofSource: sourceBytes) ?? .max
     }
 }
 
 /// Reads the header, without decoding.
 ///
-/// - Throws: `notAnImage` without a known signature, `unsupported` for kinds that are not decoded,
-///   `tooManyPixels`, and `corrupt` where the header itself is damaged or cut.
+/// - Throws: `notAnImage` without a known signature; for formats that are not decoded what ``OtherFormats`` says of them;
+///   `unsupported` for other kinds that are not, `tooManyPixels`, and `corrupt` where the header itself is damaged or
+///   cut.
 package func header(
-    of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits()
+    of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
+    others: OtherFormats = .fail
 ) throws(CodecError) -> ImageHeader {
-    let result = try codec(of: source).header(of: source)
+    let result =
+        switch try way(of: source, others) {
+        case .decoded(let codec): try codec.header(of: source)
+        case .asItCame(let format): ImageHeader(undecoded: format, source)
+        }
     // Neither factor has more than 31 bits.
     if result.pixels > limits.maximumPixels {
         throw .tooManyPixels(
@@ -64,4 +74,21 @@ package func header(
                 + "(\(limits.maximumPixels))")
     }
     return result
+}
+
+extension ImageHeader {
+    /// Of a format that is not decoded; width and height are 0 where the bytes do not say them.
+    fileprivate init(undecoded format: ImageFormat, _ source: UnsafeRawBufferPointer) {
+        var (width, height) = (0, 0)
+        if case .known(let declaredWidth, let declaredHeight)? = format.container?.size(in: source)
+        {
+            // Products of more bits would not fit; no picture that anything shows is larger.
+            width = min(declaredWidth, Int(Int32.max))
+            height = min(declaredHeight, Int(Int32.max))
+        }
+        self.init(
+            format: format, widthInPixels: width, heightInPixels: height, bitDepth: 0,
+            isProgressiveOrInterlaced: false, orientation: 1, channels: 0, coefficientBytes: 0,
+            sourceBytes: source.count)
+    }
 }

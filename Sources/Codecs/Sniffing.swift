@@ -2,8 +2,8 @@ package import PrefetchModel
 
 /// The format that the first bytes announce, whatever a header or a name says; nil for none known.
 ///
-/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file). A signature that is cut
-/// short is none.
+/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file, and for what stands before
+/// an SVG's first element at ``SVGContainer/prologBytes``). A signature that is cut short is none.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
 }
@@ -12,35 +12,22 @@ extension ImageFormat {
     /// Whether a file begins as those of this format do, and of no other.
     fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         if let codec { return codec.isAnnounced(by: bytes) }
-        func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
-        return switch self {
-        // These have a codec.
-        case .jpeg, .png, .bmp: false
-        case .webp: bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
-        case .gif: bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
-        case .tiff:
-            starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
-                || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0])
-                || starts([0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
-        case .avif, .heif: isoBaseMediaFormat(bytes) == self
-        case .jpegXL: starts([0xFF, 0x0A]) || starts(boxed("JXL "))
-        case .jpeg2000: starts(boxed("jP  ")) || starts([0xFF, 0x4F, 0xFF, 0x51])
-        case .icon: isIcon(bytes)
-        }
+        return container?.isAnnounced(by: bytes) ?? false
     }
 }
 
-/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing.
+/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing, but for XML, see
+/// ``SVGContainer/beginning(of:)``.
 let signatureBytes = 256
 
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
-private func boxed(_ type: StaticString) -> [UInt8] {
+func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
 }
 
 /// The `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the compatible ones, since many files
 /// have the general `mif1` first.
-private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
+func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
     let end = min(bytes.bigEndian32(at: 0), bytes.count, signatureBytes)
     var isImage = false
@@ -53,11 +40,4 @@ private func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat?
         }
     }
     return isImage ? .heif : nil
-}
-
-/// Type 1 (icon) or 2 (cursor), at least one picture, and its reserved byte 0.
-private func isIcon(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count >= 22 else { return false }
-    return bytes[0] == 0 && bytes[1] == 0 && (bytes[2] == 1 || bytes[2] == 2) && bytes[3] == 0
-        && (bytes[4] != 0 || bytes[5] != 0) && bytes[9] == 0
 }

@@ -94,7 +94,8 @@ extension Recipe {
         case .png: (same, irrelevant) = (.png, ["q=", "max="])
         // Across formats the result is always made.
         case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger"])
-        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return text
+        case .webp, .gif, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon, .svg, .pdf:
+            return text
         }
         guard encoding == .same || encoding == same else { return text }
         parts[0] = Substring(same.rawValue)

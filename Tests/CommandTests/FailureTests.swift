@@ -76,8 +76,10 @@ extension FailureCase {
         FailureCase(
             "empty, close-delimited", .image([], framing: .closeDelimited), [],
             "not-an-image", "interrupted"),
-        FailureCase("GIF", .image(file("still.gif")), [], "unsupported-image"),
-        FailureCase("WebP", .image(file("still.webp")), [], "unsupported-image"),
+        FailureCase(
+            "GIF", .image(file("still.gif")), ["--other-formats", "fail"], "unsupported-image"),
+        FailureCase(
+            "WebP", .image(file("still.webp")), ["--other-formats", "fail"], "unsupported-image"),
         FailureCase("damaged PNG", .image(Fixtures.damaged(picture)), [], "corrupt-image"),
         FailureCase("PNG without its end", .image(picture.dropLast(12)), [], "corrupt-image"),
         FailureCase("JPEG without its end", .image(jpeg.dropLast(2)), [], "corrupt-image"),
