@@ -90,7 +90,8 @@ let package = Package(
         .target(
             name: "Codecs",
             dependencies: [
-                "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "PrefetchModel",
+                "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CXML",
+                "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
@@ -133,8 +134,8 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CodecFuzzing",
-                "Codecs",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CXML",
+                "CodecFuzzing", "Codecs",
                 "PrefetchModel", "SeededRandom", "Threading",
             ],
             swiftSettings: strict),
@@ -254,6 +255,9 @@ let package = Package(
         .target(
             name: "CWebP", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("webp", .when(traits: ["WebP"]))]),
+        .target(
+            name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("expat")]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -268,7 +272,7 @@ let package = Package(
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
         "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CWebP",
-        "Codecs",
+        "CXML", "Codecs",
     ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []

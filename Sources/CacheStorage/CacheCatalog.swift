@@ -81,7 +81,8 @@ package struct CacheCatalog: Sendable {
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
         expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
         redirects, superseded,
-        (SELECT named.name FROM variant_name AS named WHERE named.id = variant.name)
+        (SELECT named.name FROM variant_name AS named WHERE named.id = variant.name),
+        decoded
         """
 
     /// The variants of one key, the newest first.
@@ -183,9 +184,9 @@ package struct CacheCatalog: Sendable {
                     }
                 }
                 if current == nil { current = try Item(rows) }
-                if let name = try rows.optionalText(21) {
+                if let name = try rows.optionalText(22) {
                     current?.attributes.append(
-                        EntryAttribute(storedName: name, value: try rows.blob(22)))
+                        EntryAttribute(storedName: name, value: try rows.blob(23)))
                 }
                 if let finished { return finished }
             }
@@ -330,7 +331,7 @@ package struct CacheCatalog: Sendable {
 extension CacheCatalog.Item {
     /// Reads the columns of ``CacheCatalog``'s queries.
     fileprivate init?(_ row: borrowing Statement) throws {
-        guard let image = try row.storedImage(from: 0) else { return nil }
+        guard let image = try row.storedImage(from: 0, decoded: 21) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(
                 id: try row.integer(5), key: try row.text(6), url: try row.text(7),

@@ -117,13 +117,15 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes FROM variant
+                    SELECT sha256, format, width, height, bytes, decoded FROM variant
                     WHERE resource_id = ?1 AND recipe = ?2
                     """)
             try statement.bind(.text(recipe.canonicalText), at: 2)
             for index in order {
                 try statement.bind(.integer(resources[index]), at: 1)
-                if try statement.step() { images[index] = try statement.storedImage(from: 0) }
+                if try statement.step() {
+                    images[index] = try statement.storedImage(from: 0, decoded: 5)
+                }
                 statement.reset()
             }
             return images
@@ -139,7 +141,7 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes, resource_id FROM variant
+                    SELECT sha256, format, width, height, bytes, resource_id, decoded FROM variant
                     WHERE resource_id >= ?1 AND resource_id < ?2 AND recipe = ?3
                     ORDER BY resource_id
                     """)
@@ -147,7 +149,7 @@ package final class CacheReader {
             try statement.bind(.integer(resources.upperBound), at: 2)
             try statement.bind(.text(recipe.canonicalText), at: 3)
             while try statement.step() {
-                guard let image = try statement.storedImage(from: 0) else { continue }
+                guard let image = try statement.storedImage(from: 0, decoded: 6) else { continue }
                 table.append(image, of: try statement.integer(5))
             }
             return table
@@ -163,11 +165,11 @@ package final class CacheReader {
             let statement = try Statement(
                 database,
                 sql: """
-                    SELECT sha256, format, width, height, bytes, expires_at
+                    SELECT sha256, format, width, height, bytes, expires_at, decoded
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?1 AND recipe = ?2
                     """)
             return try statement.first(.text(key), .text(recipe.canonicalText)) { row in
-                try row.storedImage(from: 0).map { ($0, try row.time(5)) }
+                try row.storedImage(from: 0, decoded: 6).map { ($0, try row.time(5)) }
             } ?? nil
         }
     }
@@ -183,7 +185,7 @@ package final class CacheReader {
                 database,
                 sql: """
                     SELECT id, validated_at, expires_at, resource.vary, superseded, source_format,
-                        recipe
+                        recipe, decoded
                     FROM resource JOIN variant ON id = resource_id WHERE key = ?
                     """)
             let original = Recipe(encoding: .original).canonicalText
@@ -196,14 +198,15 @@ package final class CacheReader {
                             vary: try row.optionalText(3).map {
                                 VaryFingerprint($0, hasher: hasher)
                             }, isSuperseded: try row.integer(4) != 0),
-                        format: try row.text(5), recipe: try row.text(6)
+                        format: try row.text(5), recipe: try row.text(6),
+                        isDecoded: try row.integer(7) != 0
                     )
                 }
                 guard let first = stored.first else { return nil }
                 func effect(_ text: String) -> String {
                     Recipe.effectiveText(of: text, forSource: first.format)
                 }
-                if let source = stored.first(where: { $0.recipe == original }) {
+                if let source = stored.first(where: { $0.recipe == original || !$0.isDecoded }) {
                     return source.record
                 }
                 let effects = Set(stored.map { effect($0.recipe) })
@@ -311,7 +314,7 @@ private struct CopyStatements: ~Copyable {
         let variants = try Statement(
             database,
             sql: """
-                SELECT sha256, format, width, height, bytes, recipe FROM variant
+                SELECT sha256, format, width, height, bytes, recipe, decoded FROM variant
                 WHERE resource_id = ?
                 """)
         let resource = try Statement(
@@ -329,7 +332,7 @@ private struct CopyStatements: ~Copyable {
     func copy(of identifier: Int64) throws -> CachedCopy? {
         let images = try variants.all(.integer(identifier)) { row in
             let recipe = try row.text(5)
-            return try row.storedImage(from: 0).map { (recipe: recipe, image: $0) }
+            return try row.storedImage(from: 0, decoded: 6).map { (recipe: recipe, image: $0) }
         }.compactMap(\.self)
         return try resource.first(.integer(identifier)) { row in
             CachedCopy(
@@ -356,12 +359,14 @@ extension Statement {
             mark: try integer(column + 4))
     }
 
-    /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`; nil
-    /// when the format is not one that we write.
-    func storedImage(from column: Int32) throws -> StoredImage? {
+    /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and where it matters
+    /// `decoded`; nil when the format is not one that we write.
+    func storedImage(from column: Int32, decoded: Int32? = nil) throws -> StoredImage? {
         guard let format = ImageFormat(rawValue: try text(column + 1)) else { return nil }
         return StoredImage(
-            digest: try digest(column), format: format, widthInPixels: try count(column + 2),
-            heightInPixels: try count(column + 3), size: ByteCount(try count(column + 4)))
+            digest: try digest(column), format: format,
+            isDecoded: try decoded.map { try integer($0) != 0 } ?? true,
+            widthInPixels: try count(column + 2), heightInPixels: try count(column + 3),
+            size: ByteCount(try count(column + 4)))
     }
 }

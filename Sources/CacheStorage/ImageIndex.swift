@@ -92,6 +92,7 @@ struct ImageTable: Sendable {
         var heightInPixels: UInt32
         /// Zero for no image, else an index into ``formats`` plus one.
         var format: UInt8
+        var isDecoded: Bool
     }
 
     private var rows: [Row] = []
@@ -117,7 +118,7 @@ struct ImageTable: Sendable {
         else { return }
         let row = Row(
             digest: image.digest, sizeInBytes: size, widthInPixels: width, heightInPixels: height,
-            format: UInt8(format + 1))
+            format: UInt8(format + 1), isDecoded: image.isDecoded)
         // Out of order in a damaged table only.
         guard rows.count <= resource - first else { return }
         // Those of resources without an image are never looked at.
@@ -133,7 +134,8 @@ struct ImageTable: Sendable {
         let row = rows[index]
         return StoredImage(
             digest: row.digest, format: ImageTable.formats[Int(row.format) - 1],
-            widthInPixels: Int(row.widthInPixels), heightInPixels: Int(row.heightInPixels),
+            isDecoded: row.isDecoded, widthInPixels: Int(row.widthInPixels),
+            heightInPixels: Int(row.heightInPixels),
             size: ByteCount(Int(row.sizeInBytes)))
     }
 }

@@ -25,7 +25,7 @@ internal import SQLite
 //   expires_at     INTEGER  fresh until then; 0 when it has to be validated at every use
 //   source_bytes, source_format, source_sha256, source_width, source_height
 //                           the image as fetched; width and height in pixels as it is stored, before
-//                           any orientation
+//                           any orientation; 0 like those of a variant
 //   content_type   TEXT     the response's field as it came; NULL without it, and in rows of older
 //                           versions
 //   redirects      INTEGER  redirects that were followed to the response; NULL in rows of older
@@ -34,14 +34,16 @@ internal import SQLite
 //   resource_id    INTEGER  resource.id; removed with it
 //   recipe         TEXT     canonical text of what was asked for, see `Recipe`
 //   sha256         BLOB     names the content file content/ab/<sha256>.<extension of format>
-//   format         TEXT     jpeg, png
-//   width, height  INTEGER  in pixels
+//   format         TEXT     jpeg, png; of what is stored as it came, that of the source
+//   width, height  INTEGER  in pixels; 0 where that is not known, which takes a format that is not decoded
 //   bytes          INTEGER  size of the content file
 //   created_at, last_access_at  INTEGER
 //   name           INTEGER  variant_name.id: the name that it is in use by, or was last; of several
 //                           names with its recipe main, else the first
 //   superseded     INTEGER  1 when a later run used another variant of the resource by that name; at
 //                           most one of each name has 0 and is in use
+//   decoded        INTEGER  0 for bytes that were stored as they came since their format is not decoded:
+//                           whatever the recipe says, they are the source's
 // variant_name  what runs call the variants that they keep
 //   id             INTEGER  primary key; 0 is main, which is always there
 //   name           TEXT     unique; see `VariantName`
@@ -142,6 +144,7 @@ enum Schema {
             Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
             Migrator.Migration("3", makeVersion3), Migrator.Migration("4", makeVersion4),
             Migrator.Migration("5", makeVersion5), Migrator.Migration("6", makeVersion6),
+            Migrator.Migration("7", makeVersion7),
         ])
 
     private static func makeVersion1(_ database: Connection) throws {
@@ -384,20 +387,9 @@ enum Schema {
             """)
     }
 
-    /// The names of the table `property`.
-    enum Property: String {
-        case orphansKeptBefore = "orphans_kept_before"
-
-        func set(to time: Timestamp, in database: Connection) throws {
-            try Statement(
-                database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
-            ).execute(.text(rawValue), .init(time))
-        }
-
-        /// Nil when it is not set.
-        func time(in database: Connection) throws -> Timestamp? {
-            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
-                .first(.text(rawValue)) { try $0.time(0) }
-        }
+    /// Adds whether variants are of a format that is decoded: all that there were are.
+    private static func makeVersion7(_ database: Connection) throws {
+        try database.execute(
+            "ALTER TABLE variant ADD COLUMN decoded INTEGER NOT NULL DEFAULT 1")
     }
 }

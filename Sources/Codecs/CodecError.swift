@@ -6,6 +6,8 @@ package enum CodecError: Error, Hashable, Sendable {
     case notAnImage(String)
     /// An image of a kind that is not decoded.
     case unsupported(String)
+    /// A good image, for all that is known, that a rule of the user leaves out; the reason is of an exclusion.
+    case leftOut(FailureReason, String)
     /// Over ``CodecLimits/maximumPixels``.
     case tooManyPixels(String)
     /// Over another of ``CodecLimits``.
@@ -36,7 +38,7 @@ extension CodecError: CustomStringConvertible {
         switch self {
         case .notAnImage(let text), .unsupported(let text), .tooManyPixels(let text),
             .limitExceeded(let text), .corrupt(let text, _), .outOfMemory(let text),
-            .encodingFailed(let text):
+            .encodingFailed(let text), .leftOut(_, let text):
             text
         case .cancelled: "cancelled"
         }

@@ -1,5 +1,6 @@
 internal import CJPEG
 internal import CPNG
+internal import CXML
 package import PrefetchModel
 
 /// The libraries behind the codecs.
@@ -31,6 +32,11 @@ package enum CodecLibraries {
         #endif
         return lines
     }
+    /// As it is loaded, without its name: `2.5.0`.
+    package static var expat: String {
+        String(String(cString: cxml_library_version()).drop { $0 != "_" }.dropFirst())
+    }
+
     /// As the program was built with it: the loaded one does not say.
     package static var libdeflate: String { String(cString: cpng_deflate_version()) }
 }

@@ -5,16 +5,19 @@ package struct HeaderRules: Hashable, Sendable {
     package var limits: CodecLimits
     package var recipes: [Recipe]
     package var check: SourceCheck
+    /// What becomes of formats that are not decoded.
+    package var others: OtherFormats
     /// What the work on one image may take.
     package var memory: ByteCount
 
     package init(
         limits: CodecLimits = CodecLimits(), recipes: [Recipe] = [Recipe()],
-        check: SourceCheck = .decode, memory: ByteCount
+        check: SourceCheck = .decode, others: OtherFormats = .fail, memory: ByteCount
     ) {
         self.limits = limits
         self.recipes = recipes
         self.check = check
+        self.others = others
         self.memory = memory
     }
 
@@ -53,14 +56,13 @@ package enum HeaderVerdict: Hashable, Sendable {
         onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
         under rules: HeaderRules
     ) {
-        // Of fewer bytes another format may come.
-        guard beginning.count >= signatureBytes else {
+        guard !HeaderVerdict.mayBecomeAnother(beginning) else {
             self = .undecided
             return
         }
         do throws(CodecError) {
             var image = try header(
-                of: beginning, limits: rules.limits, recipes: rules.recipes)
+                of: beginning, limits: rules.limits, recipes: rules.recipes, others: rules.others)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
             self = try HeaderVerdict.onMemory(
                 image, of: beginning, isLengthKnown: totalBytes != nil, under: rules)
@@ -71,22 +73,28 @@ package enum HeaderVerdict: Hashable, Sendable {
 
     /// The same by the format alone: for a body that may be one that was taken before, whatever the
     /// rules say of it now.
-    package init(onFormatOf beginning: UnsafeRawBufferPointer) {
-        guard beginning.count >= signatureBytes else {
+    package init(onFormatOf beginning: UnsafeRawBufferPointer, _ others: OtherFormats = .fail) {
+        guard !HeaderVerdict.mayBecomeAnother(beginning) else {
             self = .undecided
             return
         }
         do throws(CodecError) {
-            _ = try codec(of: beginning)
+            _ = try way(of: beginning, others)
             self = .passed
         } catch {
             self.init(error)
         }
     }
 
+    /// Whether the format may be one that does not show yet.
+    private static func mayBecomeAnother(_ beginning: UnsafeRawBufferPointer) -> Bool {
+        beginning.count < signatureBytes || SVGContainer.beginning(of: beginning) == .undecided
+    }
+
     private init(_ error: CodecError) {
         switch error {
-        case .notAnImage, .unsupported, .tooManyPixels, .limitExceeded: self = .refused(error)
+        case .notAnImage, .unsupported, .leftOut, .tooManyPixels, .limitExceeded:
+            self = .refused(error)
         case .corrupt(_, isTruncated: true): self = .undecided
         // Whether a damaged image is one that broke off is known at its end.
         case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
@@ -97,7 +105,11 @@ package enum HeaderVerdict: Hashable, Sendable {
         _ header: ImageHeader, of beginning: UnsafeRawBufferPointer, isLengthKnown: Bool,
         under rules: HeaderRules
     ) throws(CodecError) -> HeaderVerdict {
-        let outlook = try codec(of: beginning).outlook(on: header, of: beginning)
+        guard let codec = header.format.codec else {
+            // The size may be said by what follows.
+            return header.format.container?.size(in: beginning) == .later ? .undecided : .passed
+        }
+        let outlook = try codec.outlook(on: header, of: beginning)
         let need = outlook.headers.map(rules.memoryBytes).min() ?? 0
         guard need <= rules.memory.bytes else {
             throw .tooMuchMemory(need, of: rules.memory, isExact: outlook.isFinal && isLengthKnown)

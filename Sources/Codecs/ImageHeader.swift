@@ -41,19 +41,23 @@ package struct ImageHeader: Hashable, Sendable {
     /// a whole where the budget has room for it, else row by row; one that is not made in the usual way is
     /// left to the decoder.
     package func structureMemoryBytes(within budget: Int) -> Int {
-        format.codec?.structureMemoryBytes(of: self, within: budget) ?? .max
+        format.codec?.structureMemoryBytes(of: self, within: budget) ?? containerMemoryBytes
     }
 
     func estimate(for recipe: Recipe) -> MemoryEstimate {
-        // A header without a codec is none that was read.
         guard let codec = format.codec else {
-            return MemoryEstimate(peak: ByteEstimate(.max), result: 0, raster: 0)
+            return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
         // Steps that cannot be carried out say so before anything is decoded.
         guard recipe.encoding != .original, let plan = try? TransformationPlan(recipe, of: self),
             !plan.isEmpty
         else { return codec.memory(of: self, for: recipe.untransformed) }
         return plan.estimate(from: self, by: codec, for: recipe)
+    }
+
+    /// Of a format that is not decoded.
+    private var containerMemoryBytes: Int {
+        format.container?.memoryBytes(ofSource: sourceBytes) ?? .max
     }
 
     /// As a decoder makes it at a scale.
@@ -73,7 +77,8 @@ package struct ImageHeader: Hashable, Sendable {
     /// - Throws: `tooManyPixels`.
     func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
         // What cannot be planned is refused with its own error, if it is decoded at all.
-        let plan = recipe.encoding == .original ? nil : try? TransformationPlan(recipe, of: self)
+        let isDecoded = recipe.encoding != .original && format.codec != nil
+        let plan = isDecoded ? try? TransformationPlan(recipe, of: self) : nil
         if decoded(at: plan?.scale ?? .full).pixels > limits.maximumPixels {
             throw .tooManyPixels(
                 "\(widthInPixels)×\(heightInPixels) pixels, more than --max-pixels "
@@ -89,13 +94,18 @@ package struct ImageHeader: Hashable, Sendable {
 
 /// Reads the header, without decoding. Pixels are too many where that is so for each of the recipes.
 ///
-/// - Throws: `notAnImage` without a known signature, `unsupported` for kinds that are not decoded,
-///   `tooManyPixels`, and `corrupt` where the header itself is damaged or cut.
+/// - Throws: `notAnImage` without a known signature; for formats that are not decoded what ``OtherFormats`` says of them;
+///   `unsupported` for other kinds that are not, `tooManyPixels`, and `corrupt` where the header itself is damaged or
+///   cut.
 package func header(
     of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
-    recipes: [Recipe] = [Recipe()]
+    recipes: [Recipe] = [Recipe()], others: OtherFormats = .fail
 ) throws(CodecError) -> ImageHeader {
-    let result = try codec(of: source).header(of: source)
+    let result =
+        switch try way(of: source, others) {
+        case .decoded(let codec): try codec.header(of: source)
+        case .asItCame(let format): ImageHeader(undecoded: format, source)
+        }
     var refusal: CodecError?
     for recipe in recipes {
         do throws(CodecError) {
@@ -107,4 +117,21 @@ package func header(
     }
     if let refusal { throw refusal }
     return result
+}
+
+extension ImageHeader {
+    /// Of a format that is not decoded; width and height are 0 where the bytes do not say them.
+    fileprivate init(undecoded format: ImageFormat, _ source: UnsafeRawBufferPointer) {
+        var (width, height) = (0, 0)
+        if case .known(let declaredWidth, let declaredHeight)? = format.container?.size(in: source)
+        {
+            // Products of more bits would not fit; no picture that anything shows is larger.
+            width = min(declaredWidth, Int(Int32.max))
+            height = min(declaredHeight, Int(Int32.max))
+        }
+        self.init(
+            format: format, widthInPixels: width, heightInPixels: height, bitDepth: 0,
+            isProgressiveOrInterlaced: false, orientation: 1, channels: 0, coefficientBytes: 0,
+            sourceBytes: source.count)
+    }
 }

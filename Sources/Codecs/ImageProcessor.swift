@@ -62,7 +62,9 @@ package enum ImageProcessor {
         memoryBytes: Int = .max, cancellation: Cancellation? = nil
     ) throws(CodecError) -> ProcessedEntry {
         guard let codec = header.format.codec else {
-            throw .unsupported("\(header.format.rawValue) is not decoded")
+            return try storedAsItCame(
+                source, header, recipes.count, memoryBytes,
+                Interruption(limits, cancellation))
         }
         let distinct = DistinctRecipes(recipes, of: header)
         var work = EntryWork(
@@ -90,12 +92,33 @@ package enum ImageProcessor {
             results: distinct.places.compactMap { results[$0] })
     }
 
+    /// What is made of a format that is not decoded, by any recipe: the source's bytes, if its container is whole.
+    private static func storedAsItCame(
+        _ source: UnsafeRawBufferPointer, _ header: ImageHeader, _ count: Int, _ memoryBytes: Int,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedEntry {
+        guard let container = header.format.container else {
+            throw .unsupported("\(header.format.rawValue) is not decoded")
+        }
+        try container.check(
+            source, memoryBytes: min(memoryBytes, container.memoryBytes(ofSource: source.count)),
+            interruption)
+        let image = ProcessedImage(
+            output: .source, format: header.format, isDecoded: false,
+            widthInPixels: header.widthInPixels, heightInPixels: header.heightInPixels,
+            decodeDuration: .zero, encodeDuration: .zero)
+        return ProcessedEntry(
+            header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
+            results: Array(repeating: .success(image), count: count))
+    }
+
     /// An upper estimate, in bytes, of what ``process(_:header:recipes:limits:check:memoryBytes:cancellation:)``
     /// allocates out of a budget of so many bytes, the source not counted; `Int.max` for what cannot be counted.
     package static func memoryNeed(
         of header: ImageHeader, for recipes: [Recipe], check: SourceCheck = .decode,
         within budget: Int
     ) -> Int {
+        guard header.format.codec != nil else { return header.structureMemoryBytes(within: budget) }
         let recipes = DistinctRecipes(recipes, of: header).recipes
         var (peak, results, raster) = (ByteEstimate(0), ByteEstimate(0), ByteEstimate(0))
         for recipe in recipes {

@@ -10,10 +10,26 @@ package struct ProcessedImage: Sendable {
 
     package let output: Output
     package let format: ImageFormat
-    /// Of what is stored, so after the orientation where that was applied.
+    /// False for the bytes of a format that is not decoded.
+    package let isDecoded: Bool
+    /// Of what is stored, so after the orientation where that was applied; 0 where that is not known, which takes a
+    /// format that is not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
     /// Processor time, as the encoding's; zero where it was decoded for another result already.
     package internal(set) var decodeDuration: Duration
     package internal(set) var encodeDuration: Duration
+
+    init(
+        output: Output, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
+        heightInPixels: Int, decodeDuration: Duration, encodeDuration: Duration
+    ) {
+        self.output = output
+        self.format = format
+        self.isDecoded = isDecoded
+        self.widthInPixels = widthInPixels
+        self.heightInPixels = heightInPixels
+        self.decodeDuration = decodeDuration
+        self.encodeDuration = encodeDuration
+    }
 }

@@ -2,8 +2,8 @@ package import PrefetchModel
 
 /// The format that the first bytes announce, whatever a header or a name says; nil for none known.
 ///
-/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file). A signature that is cut
-/// short is none.
+/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file, and for what stands before
+/// an SVG's first element at ``SVGContainer/prologBytes``). A signature that is cut short is none.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
 }
@@ -12,25 +12,12 @@ extension ImageFormat {
     /// Whether a file begins as those of this format do, and of no other.
     fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         if let codec { return codec.isAnnounced(by: bytes) }
-        func starts(_ signature: [UInt8]) -> Bool { bytes.starts(with: signature) }
-        return switch self {
-        // These have a codec.
-        case .jpeg, .png, .bmp: false
-        case .webp: isWebP(bytes)
-        case .gif: isGIF(bytes)
-        case .tiff:
-            starts([0x49, 0x49, 0x2A, 0]) || starts([0x4D, 0x4D, 0, 0x2A])
-                || starts([0x49, 0x49, 0x2B, 0, 8, 0, 0, 0])
-                || starts([0x4D, 0x4D, 0, 0x2B, 0, 8, 0, 0])
-        case .avif, .heif: isoBaseMediaFormat(bytes) == self
-        case .jpegXL: starts([0xFF, 0x0A]) || starts(boxed("JXL "))
-        case .jpeg2000: starts(boxed("jP  ")) || starts([0xFF, 0x4F, 0xFF, 0x51])
-        case .icon: isIcon(bytes)
-        }
+        return container?.isAnnounced(by: bytes) ?? false
     }
 }
 
-/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing.
+/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing, but for XML, see
+/// ``SVGContainer/beginning(of:)``.
 let signatureBytes = 256
 
 func isWebP(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -42,7 +29,7 @@ func isGIF(_ bytes: UnsafeRawBufferPointer) -> Bool {
 }
 
 /// The signature box of JPEG XL (ISO/IEC 18181-2) and JPEG 2000 (ISO/IEC 15444-1, I.5.1).
-private func boxed(_ type: StaticString) -> [UInt8] {
+func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
 }
 

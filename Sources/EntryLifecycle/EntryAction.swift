@@ -66,8 +66,8 @@ package enum EntryEnd: Sendable {
     /// It is warm.
     case stored(Outcome, Stored)
     case failed(Failed)
-    /// A rule of the user left it out.
-    case excluded(message: String)
+    /// A rule of the user left it out; the reason is of what the image is, nil for what was not asked for.
+    case excluded(message: String, reason: FailureReason? = nil)
     case cancelled
 
     package struct Stored: Sendable {

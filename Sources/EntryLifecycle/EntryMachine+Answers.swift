@@ -315,7 +315,7 @@ extension FailureReason {
         case .interrupted, .timeout, .stalled, .tls: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .redirect,
             .httpStatus, .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-            .uncacheable, .disk, .internal:
+            .otherFormat, .uncacheable, .disk, .internal:
             false
         }
     }

@@ -42,6 +42,9 @@ extension EntryMachine {
             return fail(failure, history, journey, context)
         case .underivable(let failure):
             state = .processing(history, journey, processing)
+            if failure.reason.isExclusion {
+                return finish(.excluded(message: failure.message, reason: failure.reason))
+            }
             return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ours)))
         case .fatal(let failure):
             state = .processing(history, journey, processing)
@@ -181,7 +184,7 @@ extension FailureReason {
         case .corruptImage, .notAnImage, .interrupted: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
-            .uncacheable, .disk, .internal:
+            .otherFormat, .uncacheable, .disk, .internal:
             false
         }
     }

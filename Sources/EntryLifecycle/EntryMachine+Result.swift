@@ -21,8 +21,11 @@ extension EntryMachine {
             result.reason = failed.failure.reason
             result.message = failed.failure.message
             describeWhatStays(failed, &result)
-        case .excluded(let message):
+        case .excluded(let message, let reason):
             result.message = message
+            result.reason = reason
+            // It may have been stored when the rule was another.
+            describeKeptCopy(&result)
         case .cancelled:
             break
         }
@@ -54,8 +57,12 @@ extension EntryMachine {
             result.expiresAt = failed.stored.expiresAt
             return
         }
+        describeKeptCopy(&result)
+    }
+
+    private func describeKeptCopy(_ result: inout EntryResult) {
         guard let copy = findings.copy, let kept = copy.kept.first ?? nil else { return }
-        result.message = "\(failed.failure.message); the copy of \(copy.fetchedAt) stays"
+        result.message = "\(result.message ?? ""); the copy of \(copy.fetchedAt) stays"
         result.stored = kept.image
         result.expiresAt = copy.expiresAt
     }
@@ -71,8 +78,12 @@ extension EntryEnd {
         }
     }
 
-    /// Why it failed; nil when it did not.
+    /// Why it failed, or what of the image left it out; nil when it was neither.
     package var reason: FailureReason? {
-        if case .failed(let failed) = self { failed.failure.reason } else { nil }
+        switch self {
+        case .failed(let failed): failed.failure.reason
+        case .excluded(_, let reason): reason
+        case .stored, .cancelled: nil
+        }
     }
 }

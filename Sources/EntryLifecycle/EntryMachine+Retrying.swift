@@ -7,7 +7,7 @@ extension EntryMachine {
     mutating func fail(
         _ failure: AttemptFailure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
-        guard !context.phase.isStopping, history.wasAsked else {
+        guard !context.phase.isStopping, history.wasAsked, !failure.reason.isExclusion else {
             return end(failure, history, journey)
         }
         if journey.route.followsMemory {
@@ -39,6 +39,9 @@ extension EntryMachine {
         _ failure: AttemptFailure, _ history: History, _ journey: Journey
     ) -> EntryAction {
         state = .queued(history, journey)
+        if failure.reason.isExclusion {
+            return finish(.excluded(message: failure.message, reason: failure.reason))
+        }
         return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
     }
 

@@ -17,7 +17,7 @@ struct BodyJudges {
                 HeaderVerdict(onBeginning: beginning, totalBytes: totalBytes, under: rules))
         }
         byFormat = BodyJudge { beginning, _ in
-            BodyJudge.Verdict(HeaderVerdict(onFormatOf: beginning))
+            BodyJudge.Verdict(HeaderVerdict(onFormatOf: beginning, rules.others))
         }
     }
 }
@@ -42,6 +42,7 @@ extension ImageRules {
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
-            recipes: variants.map(\.recipe), check: check, memory: pixelBudget)
+            recipes: variants.map(\.recipe), check: check, others: otherFormats,
+            memory: pixelBudget)
     }
 }

@@ -131,7 +131,8 @@ extension CodecStage {
     private func decoded(
         _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe]
     ) throws(CodecError) -> ProcessedEntry {
-        let header = try Codecs.header(of: bytes, limits: limits, recipes: recipes)
+        let header = try Codecs.header(
+            of: bytes, limits: limits, recipes: recipes, others: rules.others)
         if let processed = try decoded(bytes, header, recipes) { return processed }
         guard recipes.count > 1 else {
             throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
@@ -174,8 +175,9 @@ extension CodecStage {
             _ bytes: UnsafeRawBufferPointer, _ digest: ContentDigest
         ) throws(StorageError) -> StoredImage {
             let stored = StoredImage(
-                digest: digest, format: image.format, widthInPixels: image.widthInPixels,
-                heightInPixels: image.heightInPixels, size: ByteCount(bytes.count))
+                digest: digest, format: image.format, isDecoded: image.isDecoded,
+                widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
+                size: ByteCount(bytes.count))
             try content.store(bytes, as: stored, originURL: originURL)
             return stored
         }
@@ -213,6 +215,7 @@ extension CodecError {
         case .tooManyPixels(let message): (.tooManyPixels, message)
         case .corrupt(let message, let isTruncated):
             (isTruncated && !hasFramedBody ? .interrupted : .corruptImage, message)
+        case .leftOut(let reason, let message): (reason, message)
         case .limitExceeded(let message): (.unsupportedImage, message)
         case .outOfMemory(let message), .encodingFailed(let message): (.internal, message)
         // Told apart before.

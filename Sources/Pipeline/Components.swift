@@ -17,6 +17,7 @@ package enum Components {
             "libjpeg-turbo \(CodecLibraries.libjpegTurbo) (built with)",
             "libdeflate \(CodecLibraries.libdeflate) (built with)",
             "zlib \(String(cString: zlibVersion()))",
+            "expat \(CodecLibraries.expat)",
         ] + CodecLibraries.optional
     }
 

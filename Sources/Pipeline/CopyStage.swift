@@ -1,4 +1,5 @@
 import CacheStorage
+import Codecs
 import EntryLifecycle
 import PrefetchModel
 import Scheduling
@@ -150,7 +151,9 @@ extension StoredCopy {
     private static let originalText = Recipe(encoding: .original).canonicalText
 
     fileprivate init(_ copy: CachedCopy, _ variants: VariantSet, in directory: CacheDirectory) {
-        let original = copy[StoredCopy.originalText]
+        // What is not decoded is stored as it came, by whatever recipe.
+        let original =
+            copy[StoredCopy.originalText] ?? copy.images.first { !$0.image.isDecoded }?.image
         self.init(
             resource: copy.resourceID, url: copy.url, responseURL: copy.responseURL,
             permanentTarget: copy.permanentURL.flatMap(RequestURL.init(remembered:)),
@@ -158,6 +161,8 @@ extension StoredCopy {
             sourceDigest: copy.sourceDigest,
             kept: variants.map { variant in
                 guard let image = copy.image(asBy: variant.recipeText),
+                    // The bytes of a format that is decoded by now say nothing of what can be made of them.
+                    image.isDecoded || !CodecLibraries.decodes(image.format),
                     directory.hasWholeFile(image)
                 else { return nil }
                 return Kept(image: image, isNamed: copy[variant.recipeText] == image)

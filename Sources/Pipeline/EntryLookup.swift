@@ -359,8 +359,7 @@ private struct Worker {
     private func conditions(
         of failure: FailureRecord, holdFor url: RequestURL, _ extras: EntryExtras?
     ) -> Bool {
-        guard let text = failure.conditions else { return true }
-        return FailureConditions(text: text).hold {
+        FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
             facts.value(of: $0, url: url, extras: extras)
         }
     }

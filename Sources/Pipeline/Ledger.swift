@@ -76,7 +76,10 @@ struct Ledger {
     private mutating func note(_ stored: EntryEnd.Stored) {
         // Several names may have the same bytes, which are one file.
         var files: Set<ContentDigest> = []
+        var isDecoded = true
+        defer { if !isDecoded { counters.notDecoded += 1 } }
         for case .made(let image) in stored.variants {
+            isDecoded = isDecoded && image.isDecoded
             counters.variantsMade += 1
             if files.insert(image.digest).inserted { counters.bytesStored += image.size.bytes }
         }
@@ -102,6 +105,9 @@ struct Ledger {
                     host: host, reason: reason, httpStatus: reason == .httpStatus ? 503 : nil)
             case .origin, .ours: break
             }
+        case .excluded(_, reason: .some) where machine.wasAsked:
+            // It has given an image.
+            outageRule.succeeded(host: host)
         case .stored, .excluded, .cancelled: break
         }
     }

@@ -212,8 +212,12 @@ extension RunCoordinator {
         if machine.entry.plan.isAnnotation { fates.annotationEnded() }
         let result = settings.result(of: machine, end)
         var isKnown = false
-        if case .failed(let failed) = end {
+        switch end {
+        case .failed(let failed):
             isKnown = remember(machine, failed, message: result.message)
+        case .excluded(let message, let reason?) where machine.wasAsked:
+            remember(machine, reason, message: message)
+        case .stored, .excluded, .cancelled: break
         }
         attempt { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
@@ -250,6 +254,15 @@ extension RunCoordinator {
         } catch {
             throw FatalError(spilling: error)
         }
+    }
+
+    /// Has noted what the image of an entry is, so that the next runs need not ask what they would leave out.
+    private func remember(_ machine: EntryMachine, _ reason: FailureReason, message: String) {
+        guard ending.fatal == nil,
+            let record = FailureRecord(
+                machine, reason, message: message, settings.facts, at: clock.wall())
+        else { return }
+        attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
     }
 
     /// Has a failure noted that the next runs should know of.

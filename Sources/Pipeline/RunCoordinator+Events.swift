@@ -180,7 +180,7 @@ extension HostPacing.Signal {
                 self = .unreachable(failure.reason)
             case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
                 .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-                .uncacheable, .disk, .internal:
+                .otherFormat, .uncacheable, .disk, .internal:
                 self = .nothing
             }
         }

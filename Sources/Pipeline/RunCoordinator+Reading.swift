@@ -105,7 +105,8 @@ extension RunCoordinator {
         if case .blocked(let block, _) = state {
             let failure = looked.blocks[block]
             return try leaveOut(
-                entry, .blacklisted, message: failure.blockMessage, block: failure)
+                entry, failure.reason.isExclusion ? .excluded : .blacklisted,
+                message: failure.blockMessage, block: failure)
         }
         if settings.rules.isOffline, let cause = offlineCause(state) {
             return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
@@ -152,8 +153,9 @@ extension RunCoordinator {
     private func leaveOut(
         _ entry: RawEntry, _ outcome: Outcome, message: String, block: FailureRecord? = nil
     ) throws(FatalError) {
-        store.noteEnd(intake.identifier(for: entry), reason: nil)
-        try ledger.finish(outcome) {
+        let exclusion = block.flatMap { $0.reason.isExclusion ? $0.reason : nil }
+        store.noteEnd(intake.identifier(for: entry), reason: exclusion)
+        try ledger.finish(outcome, reason: exclusion) {
             var result = settings.result(
                 of: entry, outcome, reason: block?.reason, message: message)
             result.blockedUntil = block?.blockedUntil
@@ -238,6 +240,9 @@ struct PendingFates {
 extension FailureRecord {
     /// Why an entry is not asked for, and when it is again, in one line.
     fileprivate var blockMessage: String {
+        if reason.isExclusion {
+            return message + (blockedUntil.map { "; next look after \($0)" } ?? "")
+        }
         let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
         let until = blockedUntil.map { "; next try after \($0)" } ?? ""
         return "failed with \(cause)\(runs)\(until)"

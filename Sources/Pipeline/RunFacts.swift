@@ -63,6 +63,7 @@ struct RunFacts: Sendable {
                         $0.recipe.encoding == .original
                     })
         case .codecs: CodecLibraries.decoders
+        case .otherFormats: configuration.images.otherFormats.rawValue
         }
     }
 

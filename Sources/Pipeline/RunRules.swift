@@ -55,6 +55,8 @@ package struct ImageRules: Sendable {
     package var variants = VariantSet(main: Recipe())
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
+    /// What becomes of formats that are not decoded.
+    package var otherFormats = OtherFormats.store
     /// Width × height, from the header.
     package var maximumPixels = 100_000_000
     /// Processor time for decoding and encoding one image.
@@ -110,8 +112,8 @@ package struct ExitRule: Sendable {
     package var counted = CountedFailures.any
 
     func isSuccess(_ counters: RunCounters) -> Bool {
-        // What is left out is not warm either.
-        var failures = counters[.failed] + counters[.excluded]
+        // What was not asked for is not warm either; what the image left out was not wanted.
+        var failures = counters[.failed] + counters[.excluded] - counters.excludedImages
         switch counted {
         case .any: failures += counters[.blacklisted]
         case .new: failures -= counters.knownFailures

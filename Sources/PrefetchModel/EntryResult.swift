@@ -8,14 +8,15 @@ package struct EntryResult: Sendable {
     package var url: String
     package var key: String
     package var outcome: Outcome
-    /// Set exactly when the outcome is `failed`, a `duplicate` of an entry that failed, or
-    /// `blacklisted`: then why it failed before.
+    /// Set exactly when the outcome is `failed`, `excluded` by a rule that looks at the image, a `duplicate` of such an
+    /// entry, or `blacklisted`: then why it failed before.
     package var reason: FailureReason?
     /// Whether it failed in an earlier run, too, for the same reason and with the same status.
     package var isKnown = false
     /// Details for people, one line; nil where there is nothing to add.
     package var message: String?
-    /// Until when a `blacklisted` entry is not asked for; nil for every other.
+    /// Until when an entry is not asked for that is `blacklisted`, or `excluded` by what an earlier run has seen; nil for
+    /// every other.
     package var blockedUntil: Timestamp?
     /// The last response's status; nil when none arrived.
     package var httpStatus: Int?
@@ -103,20 +104,28 @@ package struct StageDurations: Sendable {
 package struct StoredImage: Hashable, Sendable {
     package let digest: ContentDigest
     package let format: ImageFormat
+    /// False for bytes that are stored as they came since their format is not decoded.
+    package let isDecoded: Bool
+    /// 0 where neither width nor height is known.
     package let widthInPixels: Int
     package let heightInPixels: Int
     package let size: ByteCount
 
     package init(
-        digest: ContentDigest, format: ImageFormat, widthInPixels: Int, heightInPixels: Int,
-        size: ByteCount
+        digest: ContentDigest, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
+        heightInPixels: Int, size: ByteCount
     ) {
         self.digest = digest
         self.format = format
+        self.isDecoded = isDecoded
         self.widthInPixels = widthInPixels
         self.heightInPixels = heightInPixels
         self.size = size
     }
+
+    /// Nil where it is not known.
+    package var knownWidth: Int? { widthInPixels > 0 ? widthInPixels : nil }
+    package var knownHeight: Int? { heightInPixels > 0 ? heightInPixels : nil }
 
     /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
     package var relativePath: String {

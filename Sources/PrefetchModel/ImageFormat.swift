@@ -1,4 +1,4 @@
-/// A container format that can be told by its signature.
+/// A format that can be told by its first bytes.
 package enum ImageFormat: String, CaseIterable, Sendable {
     case jpeg
     case png
@@ -11,13 +11,15 @@ package enum ImageFormat: String, CaseIterable, Sendable {
     case jpegXL = "jxl"
     case jpeg2000 = "jp2"
     case icon = "ico"
+    case svg
+    case pdf
 
     /// The extension of content files, without the dot.
     package var fileExtension: String {
         switch self {
         case .jpeg: "jpg"
         case .heif: "heic"
-        case .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000, .icon: rawValue
+        case .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000, .icon, .svg, .pdf: rawValue
         }
     }
 
@@ -26,6 +28,8 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         switch self {
         case .heif: "image/heic"
         case .icon: "image/vnd.microsoft.icon"
+        case .svg: "image/svg+xml"
+        case .pdf: "application/pdf"
         case .jpeg, .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000: "image/\(rawValue)"
         }
     }

@@ -36,7 +36,7 @@ package enum Outcome: String, CaseIterable, Sendable {
     }
 }
 
-/// Why an entry failed: a bounded set, for counting. Details go into the message.
+/// Why an entry failed, or was left out: a bounded set, for counting. Details go into the message.
 package enum FailureReason: String, CaseIterable, Sendable {
     case invalidEntry = "invalid-entry"
     case unsupportedScheme = "unsupported-scheme"
@@ -56,8 +56,22 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case tooManyPixels = "too-many-pixels"
     case unsupportedImage = "unsupported-image"
     case uncacheable
+    /// Left out by ``OtherFormats/skip``.
+    case otherFormat = "other-format"
     case disk
     case `internal`
+
+    /// Whether the entry is not failed but ``Outcome/excluded``: nothing is wrong with the image, and a rule of the user
+    /// leaves it out.
+    package var isExclusion: Bool {
+        switch self {
+        case .otherFormat: true
+        case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
+            .stalled, .interrupted, .redirect, .httpStatus, .tooLarge, .notAnImage, .corruptImage,
+            .tooManyPixels, .unsupportedImage, .uncacheable, .disk, .internal:
+            false
+        }
+    }
 
     /// The position in `allCases`.
     package var index: Int { FailureReason.indices[self] ?? 0 }

@@ -160,7 +160,7 @@ extension Recipe {
         case .webp, .gif, .avif:
             guard !parts.contains("animated=first") else { return text }
             (same, irrelevant) = (.same, ["q=", "max=", "effort=", "larger"])
-        case .tiff, .heif, .jpegXL, .jpeg2000: return text
+        case .tiff, .heif, .jpegXL, .jpeg2000, .svg, .pdf: return text
         }
         guard encoding == .same || encoding == same else { return text }
         // Rounded corners show the background, and what is transformed is made at any size: as written.

@@ -12,6 +12,8 @@ package struct RunCounters: Hashable, Sendable {
     package var bytesStored = 0
     /// How many these are.
     package var variantsMade = 0
+    /// Entries of which something was stored as it came, since its format is not decoded.
+    package var notDecoded = 0
     /// Requests put on the wire, redirects included.
     package var requests = 0
 
@@ -19,15 +21,21 @@ package struct RunCounters: Hashable, Sendable {
 
     package subscript(outcome: Outcome) -> Int { outcomes[outcome.index] }
     package subscript(reason: FailureReason) -> Int { reasons[reason, default: 0] }
+    /// Of those that are `excluded`, how many by a rule that looks at the image: they are neither warm nor missed.
+    package var excludedImages: Int {
+        FailureReason.allCases.reduce(0) { $0 + ($1.isExclusion ? self[$1] : 0) }
+    }
 
     /// Entries that have their outcome.
     package var entriesDone: Int { outcomes.reduce(0, +) }
 
-    /// A reason is counted only for the outcome `failed`, so that a failure and its duplicates
+    /// A reason is counted only for the outcomes `failed` and `excluded`, so that a failure and its duplicates
     /// count once.
     package mutating func count(_ outcome: Outcome, reason: FailureReason? = nil, times: Int = 1) {
         outcomes[outcome.index] += times
-        if outcome == .failed, let reason { reasons[reason, default: 0] += times }
+        if outcome == .failed || outcome == .excluded, let reason {
+            reasons[reason, default: 0] += times
+        }
     }
 }
 

@@ -102,7 +102,8 @@ struct JSONObjectWriter: Sendable {
         appendInteger(value)
     }
 
-    mutating func boolean(_ name: Name, _ value: Bool) {
+    mutating func boolean(_ name: Name, _ value: Bool?) {
+        guard let value else { return null(name) }
         appendName(name)
         bytes.append(contentsOf: value ? Constant.true : Constant.false)
     }

@@ -133,8 +133,9 @@ extension JSONObjectWriter {
         integer("bytes_received", result.bytesReceived)
         integer("bytes_stored", result.stored?.size.bytes)
         string("format", result.stored?.format.rawValue)
-        integer("width", result.stored?.widthInPixels)
-        integer("height", result.stored?.heightInPixels)
+        boolean("decoded", result.stored?.isDecoded)
+        integer("width", result.stored?.knownWidth)
+        integer("height", result.stored?.knownHeight)
         string("sha256", result.stored?.digest.description)
         string("path", result.stored.map { pathPrefix + $0.relativePath })
         // 0 is what the cache keeps for images to be validated at every use, not a day in 1970.
@@ -163,8 +164,9 @@ extension JSONObjectWriter {
             string("outcome", result.outcome.rawValue)
             string("reason", result.reason?.rawValue)
             string("format", result.stored?.format.rawValue)
-            integer("width", result.stored?.widthInPixels)
-            integer("height", result.stored?.heightInPixels)
+            boolean("decoded", result.stored?.isDecoded)
+            integer("width", result.stored?.knownWidth)
+            integer("height", result.stored?.knownHeight)
             integer("bytes", result.stored?.size.bytes)
             string("sha256", result.stored?.digest.description)
             string("path", result.stored.map { pathPrefix + $0.relativePath })
@@ -177,19 +179,27 @@ extension JSONObjectWriter {
     mutating func appendMembers(of summary: RunSummary) {
         let counters = summary.counters
         string("type", "summary")
-        integer("schema_version", 2)
+        integer("schema_version", 3)
         integer("entries", counters.entriesRead)
         beginObject(named: "outcomes")
         for outcome in Outcome.allCases { integer(.text(outcome.rawValue), counters[outcome]) }
         endObject()
         beginObject(named: "reasons")
-        for reason in FailureReason.allCases { integer(.text(reason.rawValue), counters[reason]) }
+        for reason in FailureReason.allCases where !reason.isExclusion {
+            integer(.text(reason.rawValue), counters[reason])
+        }
+        endObject()
+        beginObject(named: "exclusions")
+        for reason in FailureReason.allCases where reason.isExclusion {
+            integer(.text(reason.rawValue), counters[reason])
+        }
         endObject()
         integer("known_failures", counters.knownFailures)
         integer("requests", counters.requests)
         integer("bytes_received", counters.bytesReceived)
         integer("bytes_stored", counters.bytesStored)
         integer("variants_made", counters.variantsMade)
+        integer("not_decoded", counters.notDecoded)
         string("started_at", summary.startedAt.description)
         milliseconds("elapsed_ms", summary.elapsed)
         decimal("entries_per_second", summary.perSecond(counters.entriesDone))
@@ -212,17 +222,20 @@ extension JSONObjectWriter {
 extension JSONObject {
     /// The last line of a report, and what `--summary json` prints.
     ///
-    /// - `type`: `"summary"`; `schema_version`: 2, of the whole report. Version 1
-    ///   had neither `variants` nor `variants_made`; all that it had is as it was.
+    /// - `type`: `"summary"`; `schema_version`: 3, of the whole report. Version 1
+    ///   had neither `variants` nor `variants_made`, version 2 neither `decoded` nor `exclusions` nor `not_decoded`; all
+    ///   that they had is as it was, but for `width` and `height`, which may be null now.
     /// - `entries`: entries read.
     /// - `outcomes`: an object with the count of every ``Outcome``, zeros included; they add up to
     ///   `entries`.
-    /// - `reasons`: an object with the count of every ``FailureReason``, zeros included, so that a
+    /// - `reasons`: an object with the count of every ``FailureReason`` of failures, zeros included, so that a
     ///   reader never has to tell a missing member from a zero; they add up to `outcomes.failed`.
+    /// - `exclusions`: the same of exclusions by what the image is, which are part of `outcomes.excluded`.
     /// - `known_failures`: entries that failed in an earlier run for the same reason, part of
     ///   `outcomes.failed`.
     /// - `requests`, `bytes_received`, `bytes_stored`: numbers; `variants_made`: variants that the run
-    ///   stored, as many as have their bytes in `bytes_stored`.
+    ///   stored, as many as have their bytes in `bytes_stored`; `not_decoded`: entries of which something was stored as
+    ///   it came, since its format is not decoded.
     /// - `started_at`: RFC 3339, UTC; `elapsed_ms`: milliseconds with three decimals.
     /// - `entries_per_second`, `bytes_per_second` (received): three decimals, null when no time
     ///   passed.

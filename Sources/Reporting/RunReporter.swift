@@ -228,8 +228,11 @@ package final class RunReporter: RunObserving, Sendable {
     private static func line(_ result: EntryResult) -> String {
         var details: [String] = []
         if let stored = result.stored {
-            details.append(
-                "\(stored.format.rawValue) \(stored.widthInPixels)x\(stored.heightInPixels)")
+            var text = stored.format.rawValue
+            if let width = stored.knownWidth, let height = stored.knownHeight {
+                text += " \(width)x\(height)"
+            }
+            details.append(stored.isDecoded ? text : "\(text) (not decoded)")
         }
         if result.bytesReceived > 0 {
             details.append("\(ByteCount(result.bytesReceived)) received")

@@ -66,6 +66,7 @@ package struct SummaryText: Sendable {
         if let outage = summary.outage { lines.append("  \(printable(outage.description))") }
         let listed = listedGroups(summary)
         lines += failureLines(summary, listed)
+        lines += imageLines(summary.counters)
         lines += knownLines(summary.counters)
         lines += costLines(summary)
         lines.append("  cache: \(printable(summary.cacheDirectory))")
@@ -105,13 +106,27 @@ package struct SummaryText: Sendable {
         let counters = summary.counters
         guard counters[.failed] > 0 else { return [] }
         let order = FailureReason.allCases.enumerated()
-            .filter { counters[$0.element] > 0 }
+            .filter { counters[$0.element] > 0 && !$0.element.isExclusion }
             .sorted { (-counters[$0.element], $0.offset) < (-counters[$1.element], $1.offset) }
         let counts = order.map { "\(counters[$0.element]) \($0.element.rawValue)" }
         var lines = counts.isEmpty ? [] : ["  failed: \(counts.joined(separator: ", "))"]
         lines += listed.map { "  \($0.line)" }
         let others = listableFailures(summary) - listed.reduce(0) { $0 + $1.count }
         if others > 0, !listed.isEmpty { lines.append("  ... and \(others) more") }
+        return lines
+    }
+
+    /// What was left out for what it is, and what was stored as it is.
+    private func imageLines(_ counters: RunCounters) -> [String] {
+        var lines: [String] = []
+        let reasons = FailureReason.allCases.filter { $0.isExclusion && counters[$0] > 0 }
+        if !reasons.isEmpty {
+            let counts = reasons.map { "\(counters[$0]) \($0.rawValue)" }
+            lines.append("  excluded: \(counts.joined(separator: ", "))")
+        }
+        if counters.notDecoded > 0 {
+            lines.append("  stored as they came, not decoded: \(counters.notDecoded)")
+        }
         return lines
     }
 

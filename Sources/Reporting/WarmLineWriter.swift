@@ -112,12 +112,13 @@ private struct LineForm {
     private enum Member: String, CaseIterable {
         case line, url, key
         case storedBytes = "bytes_stored"
-        case format, width, height, sha256, path
+        case format, decoded, width, height, sha256, path
         case expiresAt = "expires_at"
 
         /// Those of a variant's object, and what stands there for the entry's own `bytes_stored`.
         static let ofVariants: [(name: String, member: Member)] = [
-            (format.rawValue, format), (width.rawValue, width), (height.rawValue, height),
+            (format.rawValue, format), (decoded.rawValue, decoded), (width.rawValue, width),
+            (height.rawValue, height),
             ("bytes", storedBytes), (sha256.rawValue, sha256), (path.rawValue, path),
         ]
     }
@@ -227,11 +228,16 @@ private struct LineForm {
         }
     }
 
+    private func write(_ number: Int?, with pen: inout Pen) {
+        if let number { pen.write(number) } else { pen.write(LineForm.null) }
+    }
+
     private func write(_ member: Member, of image: StoredImage, with pen: inout Pen) {
         switch member {
         case .storedBytes: pen.write(image.size.bytes)
-        case .width: pen.write(image.widthInPixels)
-        case .height: pen.write(image.heightInPixels)
+        case .width: write(image.knownWidth, with: &pen)
+        case .height: write(image.knownHeight, with: &pen)
+        case .decoded: pen.write(text: image.isDecoded ? "true" : "false")
         case .format:
             pen.write(UInt8(ascii: "\""))
             pen.write(text: image.format.rawValue)

@@ -30,12 +30,14 @@ package enum FailureFact: String, CaseIterable, Hashable, Sendable {
     case checksStructure = "check-structure"
     /// The names and versions of the decoders.
     case codecs
+    /// What becomes of formats that are not decoded.
+    case otherFormats = "other-formats"
 
     /// Whether the value is a number, and a run with a smaller one is stricter: what failed under the
     /// larger one fails under it, too. (Permissions are 0 or 1.) All others have to be the same.
     var isLimit: Bool {
         switch self {
-        case .request, .route, .authorities, .recipe, .method, .codecs: false
+        case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats: false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
             .lifetime, .checksStructure:
@@ -59,12 +61,16 @@ extension FailurePolicy {
         case .redirect: [.request, .route, .maximumRedirects, .allowsDowngrade]
         case .httpStatus: [.request, .route]
         case .tooLarge: [.request, .route, .maximumBodySize]
-        case .notAnImage: [.request, .route, .codecs]
+        case .notAnImage: [.request, .route, .codecs, .otherFormats]
         case .corruptImage: [.request, .route, .codecs, .checksStructure]
         case .tooManyPixels:
             [.request, .route, .codecs, .checksStructure, .recipe, .maximumPixels, .memory]
         case .unsupportedImage:
-            [.request, .route, .codecs, .checksStructure, .method, .maximumDecodeTime]
+            [
+                .request, .route, .codecs, .checksStructure, .method, .maximumDecodeTime,
+                .otherFormats,
+            ]
+        case .otherFormat: [.request, .route, .codecs, .otherFormats]
         case .uncacheable: [.request, .route, .lifetime]
         }
     }
@@ -99,6 +105,17 @@ package struct FailureConditions: Equatable, Sendable {
         FailureFact.allCases.compactMap { fact in
             values[fact].map { "\(fact.rawValue)=\($0)" }
         }.joined(separator: " ")
+    }
+
+    /// The same of a failure of that reason, of whatever version of this program.
+    ///
+    /// Versions that knew fewer formats by their bytes kept nothing of ``FailureFact/otherFormats``: what was no image to
+    /// them, or none that they took, may be stored now.
+    package func hold(for reason: FailureReason, value: (FailureFact) -> String) -> Bool {
+        switch reason {
+        case .notAnImage, .unsupportedImage: values[.otherFormats] != nil && hold(for: value)
+        default: hold(for: value)
+        }
     }
 
     /// Whether a run may not do better: each fact is the same for it, or stricter.

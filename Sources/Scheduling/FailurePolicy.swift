@@ -69,6 +69,8 @@ package enum FailurePolicy {
         case .tooManyPixels: .permanent
         // A kind of image that this program cannot decode.
         case .unsupportedImage: .permanent
+        // The image is what it is, and the rule is one of the conditions.
+        case .otherFormat: .permanent
         // The origin forbids storing it, which is how the site is set up.
         case .uncacheable: .permanent
         // Our disk; the origin has no part in it.

@@ -193,7 +193,7 @@ struct FailureFilter: ParsableArguments {
 extension FailureRecord {
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
-        "failed with \(cause) at \(lastFailedAt)"
+        "\(reason.isExclusion ? "was left out as" : "failed with") \(cause) at \(lastFailedAt)"
     }
 
     /// When a run asks for its URL again; nil for the next run, whenever it comes.

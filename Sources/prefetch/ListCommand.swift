@@ -77,7 +77,8 @@ struct ListCommand: ParsableCommand {
             item.standing(at: time) == .fresh ? "fresh" : "stale",
             item.isValidatedAtEveryUse ? "-" : item.expiresAt.description,
             item.image.format.rawValue,
-            "\(item.image.widthInPixels)x\(item.image.heightInPixels)",
+            item.image.knownWidth == nil
+                ? "-" : "\(item.image.widthInPixels)x\(item.image.heightInPixels)",
             "\(item.image.size.bytes)",
             printable(prefix + item.image.relativePath),
             printable(item.resource.key),

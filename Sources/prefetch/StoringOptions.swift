@@ -9,6 +9,7 @@ extension Recipe.Animation: ExpressibleByArgument {}
 extension PNGEffort: ExpressibleByArgument {}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
+extension OtherFormats: ExpressibleByArgument {}
 
 /// Flags of `run` about what is made of images.
 struct StoringOptions: ParsableArguments {
@@ -122,6 +123,14 @@ struct StoringOptions: ParsableArguments {
             """, valueName: "how"))
     var check: SourceCheck = .decode
 
+    @Option(
+        name: .customLong("other-formats"),
+        help: """
+            What to do with formats that are known by their bytes and not decoded (SVG, HEIC, JPEG XL, TIFF, …): fail; \
+            store them as they came, for every variant, if the file is whole; or skip (exclude) them.
+            """)
+    var otherFormats: OtherFormats = .store
+
     func validate() throws {
         guard (1...100).contains(quality) else {
             throw ValidationError("--quality must be between 1 and 100")
@@ -161,6 +170,7 @@ struct StoringOptions: ParsableArguments {
     func apply(to configuration: inout RunConfiguration) throws {
         configuration.images.variants = try variantSet()
         configuration.images.check = check
+        configuration.images.otherFormats = otherFormats
     }
 
     /// What is made of each image.

@@ -16,7 +16,7 @@ struct MigrationTests {
         folder = try TemporaryFolder()
     }
 
-    private static let version1 = """
+    static let version1 = """
         PRAGMA application_id = 1886545507;
         PRAGMA journal_mode = WAL;
         CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
@@ -78,7 +78,7 @@ struct MigrationTests {
 
     private static let digest = String(repeating: "ab", count: 32)
 
-    private static let version2 =
+    static let version2 =
         version1 + """
 
             INSERT INTO grdb_migrations VALUES ('2');
@@ -135,7 +135,13 @@ struct MigrationTests {
             attributes: [.posixPermissions: 0o700])
         try "Signature: 8a477f597d28d172789f06886806bc55\n".write(
             toFile: path + "/CACHEDIR.TAG", atomically: false, encoding: .utf8)
-        try runSQL(version == 1 ? MigrationTests.version1 : MigrationTests.version2, database)
+        let text =
+            switch version {
+            case 1: MigrationTests.version1
+            case 2: MigrationTests.version2
+            default: MigrationTests.version6
+            }
+        try runSQL(text, database)
     }
 
     @Test func aCacheOfVersion1KeepsAllThatItHas() throws {
@@ -187,6 +193,17 @@ struct MigrationTests {
         #expect(try cache.log.lastRunMayHaveLeftStrays() == false)
     }
 
+    /// Nothing else was stored.
+    @Test(arguments: [1, 2, 6])
+    func imagesOfOlderVersionsAreDecoded(version: Int) throws {
+        try make(version)
+        let cache = try #require(try OpenCache.open(path: path, waiting: .none))
+        #expect(try queried("SELECT group_concat(DISTINCT decoded) FROM variant", database) == "1")
+        let reader = try CacheReader(cache) { _ in false }
+        let images = try #require(try reader.copies(of: [1])[0]).images
+        #expect(images.count == 2 && images.allSatisfy(\.image.isDecoded))
+    }
+
     @Test(arguments: [1, 2])
     func variantsOfOlderVersionsAreMain(version: Int) throws {
         try make(version)
@@ -208,7 +225,7 @@ struct MigrationTests {
         return try queried("SELECT group_concat(\(row), '; ') FROM \(table)", database)
     }
 
-    @Test(arguments: [1, 2])
+    @Test(arguments: [1, 2, 6])
     func readingCommandsAskForTheRunThatMigrates(version: Int) throws {
         try make(version)
         let directory = try CacheDirectory(path: path, access: .readOnly)
@@ -220,7 +237,7 @@ struct MigrationTests {
     }
 
     /// A new cache and a migrated one have the same tables.
-    @Test(arguments: [1, 2])
+    @Test(arguments: [1, 2, 6])
     func migratedAndNewCachesHaveTheSameSchema(version: Int) throws {
         try make(version)
         let new = folder.path + "/new"

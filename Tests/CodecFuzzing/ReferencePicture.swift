@@ -27,7 +27,8 @@ final class ReferencePicture {
                 start, source.count, UInt64(maximumPixels), Int32(clamping: maximumScans), &picture)
         case .png:
             creference_decode_png(start, source.count, UInt64(maximumPixels), &picture)
-        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon: return nil
+        case .webp, .gif, .bmp, .tiff, .avif, .heif, .jpegXL, .jpeg2000, .icon, .svg, .pdf:
+            return nil
         }
     }
 

@@ -28,6 +28,9 @@ enum TestData {
         let pillow: String
         let systemLibrary: String
         let mode: String
+        /// 0 where the image was refused, and so are the next ones.
+        let width: Int
+        let height: Int
         /// 0 where the image was refused.
         let frames: Int
         let rgbaDigest: String
@@ -45,6 +48,7 @@ enum TestData {
             return Expectation(
                 path: String(fields[0]), pillow: String(fields[3]),
                 systemLibrary: String(fields[10]), mode: String(fields[6]),
+                width: Int(fields[4]) ?? 0, height: Int(fields[5]) ?? 0,
                 frames: Int(fields[7]) ?? 0, rgbaDigest: String(fields[9]))
         }
     }

@@ -171,11 +171,11 @@ struct BlockConditionTests {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
-                "/a.png", .image(Fixtures.tiff), .image(Fixtures.png(seed: 1)))
+                "/a.png", .image(Fixtures.damaged(BlockConditionTests.picture)),
+                .image(Fixtures.png(seed: 1)))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let first = try await workspace.prefetch([url])
-                #expect(
-                    first.report.verdicts == ["failed/unsupported-image"], "\(first.result)")
+                #expect(first.report.verdicts == ["failed/corrupt-image"], "\(first.result)")
                 try await workspace.query("UPDATE failure SET conditions = \(conditions)")
                 let second = try await workspace.prefetch([url])
                 #expect(second.report.verdicts == [verdict], "\(second.result)")

@@ -107,8 +107,9 @@ struct EarlyVerdictTests {
         let broad = Fixtures.pngDeclaring(width: 9_000, height: 9_000)
         return [
             Row(
-                name: "GIF", response: Response(body: Array("GIF89a".utf8) + rest),
-                verdict: "failed/unsupported-image", message: "gif is not decoded"),
+                name: "TIFF", response: Response(body: Array("II*\0".utf8) + rest),
+                options: ["--other-formats", "fail"],
+                verdict: "failed/unsupported-image", message: "tiff is not decoded"),
             Row(
                 name: "pixels", response: .image(wide + rest),
                 verdict: "failed/too-many-pixels",

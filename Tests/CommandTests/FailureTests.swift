@@ -76,7 +76,8 @@ extension FailureCase {
         FailureCase(
             "empty, close-delimited", .image([], framing: .closeDelimited), [],
             "not-an-image", "interrupted"),
-        FailureCase("TIFF", .image(Fixtures.tiff), [], "unsupported-image"),
+        FailureCase(
+            "TIFF", .image(Fixtures.tiff), ["--other-formats", "fail"], "unsupported-image"),
         FailureCase(
             "an animation that is refused", .image(file("animated.png")),
             ["--animated", "refuse"], "unsupported-image"),

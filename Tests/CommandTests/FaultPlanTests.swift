@@ -76,7 +76,7 @@ struct FaultPlanTests {
                 try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let lines = lines(origin, ports, closed: closed)
                     let command = try workspace.prefetchCommand(
-                        lines.map(\.url), Limits.options)
+                        lines.map(\.url), Limits.options + ["--other-formats", "fail"])
                     let run = try workspace.finish(await command.run(), entries: lines.count)
                     #expect(run.result.status == 1, "\(run.result)")
                     for (index, line) in lines.enumerated() {

@@ -26,8 +26,8 @@ struct WakeUpTests {
     }
 }
 
-/// Runs programs whose system calls fail.
-private enum FailingCalls {
+/// Runs programs whose system calls fail, or are written down.
+enum FailingCalls {
     private static let tracer = "/usr/bin/strace"
 
     static let areAvailable: Bool = {
@@ -53,6 +53,18 @@ private enum FailingCalls {
                 "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(name)", "-e", "inject=\(fault)",
                 command.executable,
             ] + command.arguments
+        return try await traced.run()
+    }
+
+    /// Writes the calls of these classes down, as strace has them.
+    static func run(_ command: Command, tracing calls: String, to path: String) async throws
+        -> CommandResult
+    {
+        var traced = command
+        traced.executable = tracer
+        traced.arguments =
+            ["-f", "-qq", "-s", "256", "-o", path, "-e", "trace=\(calls)", command.executable]
+            + command.arguments
         return try await traced.run()
     }
 }

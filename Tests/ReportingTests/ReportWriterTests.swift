@@ -20,7 +20,7 @@ struct ReportWriterTests {
                 "url":"https://example.org/a.jpg?size=3",\#
                 "key":"https://example.org/a.jpg","outcome":"downloaded","reason":null,\#
                 "message":null,"http_status":200,"attempts":1,"start":17,\#
-                "bytes_received":81234,"bytes_stored":70122,"format":"jpeg","width":640,\#
+                "bytes_received":81234,"bytes_stored":70122,"format":"jpeg","decoded":true,"width":640,\#
                 "height":427,"sha256":"\#(digest)","path":"content/01/\#(digest).jpg",\#
                 "expires_at":"2027-01-15T08:00:00Z","queue_ms":1.500,\#
                 "transfer_ms":20.000,"decode_ms":0.003,"encode_ms":1000.000,\#
@@ -33,7 +33,7 @@ struct ReportWriterTests {
                 "url":"https://example.org/3.jpg","key":"https://example.org/3.jpg",\#
                 "outcome":"failed","reason":"http-status","message":"404 Not Found",\#
                 "http_status":404,"attempts":1,"start":null,"bytes_received":0,\#
-                "bytes_stored":null,"format":null,"width":null,"height":null,\#
+                "bytes_stored":null,"format":null,"decoded":null,"width":null,"height":null,\#
                 "sha256":null,"path":null,"expires_at":null,"queue_ms":null,\#
                 "transfer_ms":null,"decode_ms":null,"encode_ms":null,"final_url":null,\#
                 "content_type":null,"redirects":null,"blocked_until":null}
@@ -71,17 +71,19 @@ struct ReportWriterTests {
             let variants = #"""
                 "redirects":2,"blocked_until":null,"variants":[\#
                 {"name":"main","recipe":"same;q=85;strip=safe","outcome":"downloaded",\#
-                "reason":null,"format":"jpeg","width":640,"height":427,"bytes":70122,\#
+                "reason":null,"format":"jpeg","decoded":true,"width":640,"height":427,"bytes":70122,\#
                 "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).jpg"},\#
                 {"name":"web","recipe":"jpeg;q=60;strip=safe","outcome":"failed",\#
-                "reason":"unsupported-image","format":null,"width":null,"height":null,\#
+                "reason":"unsupported-image","format":null,"decoded":null,"width":null,"height":null,\#
                 "bytes":null,"sha256":null,"path":null},\#
                 {"name":"original","recipe":"original","outcome":"fresh","reason":null,\#
-                "format":"png","width":1,"height":2,"bytes":3,\#
+                "format":"png","decoded":true,"width":1,"height":2,"bytes":3,\#
                 "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).png"}]}
                 """#
             #expect(lines[0].hasSuffix(variants))
-            #expect(lines[0].contains(#""bytes_stored":70122,"format":"jpeg","width":640,"#))
+            #expect(
+                lines[0].contains(
+                    #""bytes_stored":70122,"format":"jpeg","decoded":true,"width":640,"#))
             #expect(lines[1].hasSuffix(#""redirects":null,"blocked_until":null}"#))
             #expect(try Samples.objects(Samples.text(of: path)).count == 3)
         }
@@ -125,10 +127,10 @@ struct ReportWriterTests {
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
                 "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
-                "known_failures", "variants_made",
+                "known_failures", "variants_made", "exclusions", "not_decoded",
             ])
         #expect(object["type"] as? String == "summary")
-        #expect(object["schema_version"] as? Int == 2)
+        #expect(object["schema_version"] as? Int == 3)
         #expect(object["outage"] is NSNull)
         let outcomes = try #require(object["outcomes"] as? [String: Int])
         #expect(Set(outcomes.keys) == Set(Outcome.allCases.map(\.rawValue)))
@@ -136,7 +138,11 @@ struct ReportWriterTests {
         #expect(outcomes["downloaded"] == 2950)
         #expect(outcomes["excluded"] == 0)
         let reasons = try #require(object["reasons"] as? [String: Int])
-        #expect(Set(reasons.keys) == Set(FailureReason.allCases.map(\.rawValue)))
+        let exclusions = try #require(object["exclusions"] as? [String: Int])
+        let all = FailureReason.allCases
+        #expect(Set(reasons.keys) == Set(all.filter { !$0.isExclusion }.map(\.rawValue)))
+        #expect(Set(exclusions.keys) == Set(all.filter(\.isExclusion).map(\.rawValue)))
+        #expect(exclusions.values.reduce(0, +) == 0 && object["not_decoded"] as? Int == 0)
         #expect(reasons.values.reduce(0, +) == outcomes["failed"])
         #expect(reasons["http-status"] == 9)
         #expect(object["variants_made"] as? Int == 2950)

@@ -48,6 +48,20 @@ struct FailureFactTests {
         #expect(FailureConditions(text: "").hold { _ in "anything" })
     }
 
+    /// Which knew fewer kinds of images.
+    @Test func whatOlderVersionsCalledNoImageDoesNotHold() {
+        for reason in [FailureReason.notAnImage, .unsupportedImage] {
+            let now = conditions(reason, [:])
+            #expect(now.hold(for: reason) { _ in "1" })
+            let older = FailureConditions(
+                text: now.text.replacing(" other-formats=1", with: ""))
+            #expect(older != now && older.hold { _ in "1" })
+            #expect(!older.hold(for: reason) { _ in "1" })
+            #expect(!FailureConditions(text: "").hold(for: reason) { _ in "1" })
+        }
+        #expect(FailureConditions(text: "").hold(for: .corruptImage) { _ in "1" })
+    }
+
     @Test func everyFactIsOfUse() {
         #expect(
             Set(FailureReason.allCases.flatMap(FailurePolicy.facts)) == Set(FailureFact.allCases))

@@ -10,7 +10,7 @@ struct FailurePolicyTests {
     private static let expectedByReason: [String: FailureClass] = [
         "unsupported-scheme": .permanent, "redirect": .permanent, "too-large": .permanent,
         "not-an-image": .permanent, "corrupt-image": .permanent, "too-many-pixels": .permanent,
-        "unsupported-image": .permanent, "uncacheable": .permanent,
+        "unsupported-image": .permanent, "uncacheable": .permanent, "other-format": .permanent,
         "dns": .transient, "connect": .transient, "tls": .transient, "timeout": .transient,
         "stalled": .transient, "interrupted": .transient,
         "invalid-entry": .ours, "refused-address": .ours, "disk": .ours, "internal": .ours,

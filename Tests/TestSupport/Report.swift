@@ -17,6 +17,8 @@ package struct Report: Sendable {
         package let bytesReceived: Int
         package let bytesStored: Int?
         package let format: String?
+        /// False for bytes that were stored as they came.
+        package let isDecoded: Bool?
         package let width: Int?
         package let height: Int?
         package let sha256: String?
@@ -63,6 +65,9 @@ package struct Report: Sendable {
         package let reasons: [String: Int]
         package let exitStatus: Int?
         package let variantsMade: Int?
+        package let notDecoded: Int?
+        /// Without zeros.
+        package let exclusions: [String: Int]
         package let outage: Outage?
 
         /// What the summary says of an outage.
@@ -102,7 +107,7 @@ package struct Report: Sendable {
             guard let object = Report.object(trimmed), object["type"] as? String == "summary" else {
                 throw Invalid(description: "this is no summary object: \(text)")
             }
-            guard object["schema_version"] as? Int == 2 else {
+            guard object["schema_version"] as? Int == 3 else {
                 throw Invalid(description: "the summary has another schema version: \(text)")
             }
             guard let entries = object["entries"] as? Int,
@@ -117,6 +122,8 @@ package struct Report: Sendable {
             self.entries = entries
             self.outcomes = outcomes.filter { $0.value != 0 }
             self.reasons = reasons.filter { $0.value != 0 }
+            exclusions = (object["exclusions"] as? [String: Int] ?? [:]).filter { $0.value != 0 }
+            notDecoded = object["not_decoded"] as? Int
             exitStatus = object["exit_status"] as? Int
             variantsMade = object["variants_made"] as? Int
             outage = (object["outage"] as? [String: Any]).flatMap(Outage.init)
@@ -177,12 +184,14 @@ package struct Report: Sendable {
         "timeout",
         "stalled", "interrupted", "redirect", "http-status", "too-large", "not-an-image",
         "corrupt-image", "too-many-pixels", "unsupported-image", "uncacheable", "disk", "internal",
+        "other-format",
     ]
 
     private var problems: [String] {
         var problems: [String] = []
         var outcomes: [String: Int] = [:]
         var reasons: [String: Int] = [:]
+        var exclusions: [String: Int] = [:]
         var places: Set<String> = []
         for entry in entries {
             outcomes[entry.outcome, default: 0] += 1
@@ -197,6 +206,7 @@ package struct Report: Sendable {
             case ("failed", let reason?): reasons[reason, default: 0] += 1
             case ("blacklisted", nil):
                 problems.append("line \(entry.line): blacklisted without a reason")
+            case ("excluded", let reason?): exclusions[reason, default: 0] += 1
             case ("duplicate", _), ("blacklisted", _), (_, nil): break
             case (_, _?): problems.append("line \(entry.line): \(entry.outcome) with a reason")
             }
@@ -228,6 +238,9 @@ package struct Report: Sendable {
         }
         if reasons != summary.reasons {
             problems.append("reasons are \(reasons), the summary says \(summary.reasons)")
+        }
+        if exclusions != summary.exclusions {
+            problems.append("exclusions are \(exclusions), the summary says \(summary.exclusions)")
         }
         return problems
     }
@@ -261,6 +274,7 @@ extension Report.Entry {
         bytesReceived = object["bytes_received"] as? Int ?? 0
         bytesStored = object["bytes_stored"] as? Int
         format = object["format"] as? String
+        isDecoded = object["decoded"] as? Bool
         width = object["width"] as? Int
         height = object["height"] as? Int
         sha256 = object["sha256"] as? String

@@ -29,8 +29,9 @@ from PIL import Image, ImageChops, ImageFile, ImageOps, ImageStat
 ImageFile.LOAD_TRUNCATED_IMAGES = False
 Image.MAX_IMAGE_PIXELS = None
 
-EXTENSIONS = {
-    "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp", "avif": "avif", "ico": "ico"}
+EXTENSIONS = {kind: kind for kind in
+              ("png", "webp", "gif", "bmp", "tiff", "avif", "jxl", "jp2", "ico", "svg", "pdf")}
+EXTENSIONS |= {"jpeg": "jpg", "heif": "heic"}
 TOP_LEVEL = {"CACHEDIR.TAG", "lock", "crashes", "content", "tmp"} | {
     "prefetch.sqlite" + suffix for suffix in ("", "-wal", "-shm")
 }
@@ -89,12 +90,14 @@ def check_end(data, kind, name):
 
 
 def check_row(directory, row, files, pictures):
-    digest, kind, width, height, size = row[:5]
+    digest, kind, width, height, size, _, is_decoded, source, source_kind = row
     if isinstance(digest, bytes):
         digest = digest.hex()
     if kind not in EXTENSIONS:
         return problem(f"row {digest}: unknown format {kind!r}")
     path = f"content/{digest[:2]}/{digest}.{EXTENSIONS[kind]}"
+    if not is_decoded:
+        return check_as_it_came(directory, path, files, row, source, source_kind)
     if path in pictures:
         data, picture = pictures[path]
     elif path not in files:
@@ -158,6 +161,18 @@ def compare(key, source, path, pictures):
     # An icon of 16 by 16 strong colours comes to 9 at the default quality, another picture to 30 and more.
     elif max(ImageStat.Stat(difference).mean[:3]) > 11:
         problem(f"{key}: its pixels are far from its source's")
+
+
+def check_as_it_came(directory, path, files, row, source, source_kind):
+    """The source's own bytes, which need not be decodable."""
+    if path not in files:
+        return problem(f"{path} is missing")
+    with open(os.path.join(directory, path), "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).digest() != source:
+        problem(f"{path}: is not decoded, and not the source's bytes")
+    if len(data) != row[4] or row[1] != source_kind:
+        problem(f"{path}: its row says {row[1]} of {row[4]} bytes, its source is {source_kind}")
 
 
 def check_modes(directory):
@@ -300,7 +315,7 @@ def check_attributes(connection):
 
 
 REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted redirect http-status
-    too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable""".split())
+    too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable other-format""".split())
 
 
 def check_failures(connection):
@@ -445,8 +460,11 @@ def main(arguments):
             problem(f"prefetch.sqlite: variant names no resource: {sorted(columns)}")
             resource = "rowid"
         identity = "key" if resource == "key" else "rowid"
+        decoded = ("v.decoded, r.source_sha256, r.source_format"
+                   if "decoded" in columns else "1, NULL, NULL")
         rows = connection.execute(
-            "SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key FROM variant v "
+            f"SELECT v.sha256, v.format, v.width, v.height, v.bytes, r.key, {decoded} "
+            "FROM variant v "
             f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
         ).fetchall()
         check_tables(connection, wanted)

@@ -12,7 +12,7 @@ private func line(_ number: Int, _ outcome: String, reason: String = "null", sta
 }
 
 private let summary = """
-    {"type":"summary","schema_version":2,"entries":2,"outcomes":{"fresh":1,"failed":1,"derived":0},\
+    {"type":"summary","schema_version":3,"entries":2,"outcomes":{"fresh":1,"failed":1,"derived":0},\
     "reasons":{"dns":1},"exit_status":1}
 
     """

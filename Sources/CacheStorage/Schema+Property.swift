@@ -1,0 +1,21 @@
+import PrefetchModel
+internal import SQLite
+
+extension Schema {
+    /// The names of the table `property`.
+    enum Property: String {
+        case orphansKeptBefore = "orphans_kept_before"
+
+        func set(to time: Timestamp, in database: Connection) throws {
+            try Statement(
+                database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
+            ).execute(.text(rawValue), .init(time))
+        }
+
+        /// Nil when it is not set.
+        func time(in database: Connection) throws -> Timestamp? {
+            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
+                .first(.text(rawValue)) { try $0.time(0) }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/// The boxes of a file or of another box (ISO/IEC 14496-12, 4.2; the same in ISO/IEC 15444-1, I.4, and
+/// ISO/IEC 18181-2): a length of 32 bits, a type, and for the length 1 one of 64 bits; 0 is to the end of the file.
+struct Box {
+    let type: UInt32
+    /// Without the head.
+    let payload: Range<Int>
+
+    /// `"ftyp"` and the like.
+    func isA(_ type: StaticString) -> Bool { self.type == Box.code(type) }
+
+    static func code(_ type: StaticString) -> UInt32 {
+        (0..<4).reduce(0) { $0 << 8 | UInt32(type.utf8Start[$1]) }
+    }
+}
+
+/// Goes through boxes that lie one behind the other and fill a range.
+struct BoxWalk {
+    private let source: UnsafeRawBufferPointer
+    private let isWholeFile: Bool
+    private var next: Int
+    private let end: Int
+
+    /// Of the file, or of a box with this payload, which lies within it.
+    init(_ source: UnsafeRawBufferPointer, in payload: Range<Int>? = nil) {
+        self.source = source
+        isWholeFile = payload == nil
+        next = payload?.lowerBound ?? 0
+        end = payload?.upperBound ?? source.count
+    }
+
+    /// The next box; nil at the end.
+    ///
+    /// - Throws: `corrupt`, truncated where a box of the file passes its end.
+    mutating func box() throws(CodecError) -> Box? {
+        guard next < end else { return nil }
+        guard end - next >= 8, let length = source.number(at: next, bytes: 4) else {
+            throw past()
+        }
+        let type = UInt32(truncatingIfNeeded: source.bigEndian32(at: next + 4))
+        var head = 8
+        var total = length
+        switch length {
+        case 0:
+            guard isWholeFile else { throw .broken("a box within another has no length") }
+            total = end - next
+        case 1:
+            head = 16
+            guard end - next >= 16 else { throw past() }
+            guard let long = source.number(at: next + 8, bytes: 8) else {
+                throw .broken("a box has an impossible length")
+            }
+            total = long
+        default: break
+        }
+        guard total >= head else { throw .broken("a box is shorter than its head") }
+        guard total <= end - next else { throw past() }
+        defer { next += total }
+        return Box(type: type, payload: (next + head)..<(next + total))
+    }
+
+    private func past() -> CodecError {
+        isWholeFile ? .cut("a box passes the end of the file") : .broken("a box passes its end")
+    }
+}

@@ -1,0 +1,79 @@
+internal import PrefetchModel
+
+/// GIF89a: header, screen and colour tables, and blocks that lead to the trailer, one picture or more among them.
+enum GIFContainer: ImageContainer {
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+        bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
+    }
+
+    /// The logical screen (section 18).
+    static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
+        guard let width = beginning.number(at: 6, bytes: 2, isLittleEndian: true),
+            let height = beginning.number(at: 8, bytes: 2, isLittleEndian: true)
+        else { return .later }
+        return width > 0 && height > 0 ? .known(width: width, height: height) : .unknown
+    }
+
+    static func check(
+        _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        var walk = Walk(source: source)
+        try walk.skip(10)
+        let flags = try walk.byte()
+        try walk.skip(2)
+        try walk.skipTable(flags)
+        var hasPicture = false
+        while true {
+            switch try walk.byte() {
+            case 0x3B:
+                guard hasPicture else { throw .broken("no picture") }
+                return
+            case 0x21:
+                try walk.skip(1)
+            case 0x2C:
+                hasPicture = true
+                try walk.skip(8)
+                try walk.skipTable(try walk.byte())
+                // The least size of codes.
+                try walk.skip(1)
+            default:
+                throw .broken("a block of no known kind")
+            }
+            try walk.skipBlocks(interruption)
+        }
+    }
+
+    private struct Walk {
+        let source: UnsafeRawBufferPointer
+        private var offset = 0
+
+        init(source: UnsafeRawBufferPointer) {
+            self.source = source
+        }
+
+        mutating func skip(_ count: Int) throws(CodecError) {
+            guard source.holds(count, at: offset) else {
+                throw .cut("the file ends before its trailer")
+            }
+            offset += count
+        }
+
+        mutating func byte() throws(CodecError) -> UInt8 {
+            try skip(1)
+            return source[offset - 1]
+        }
+
+        /// A table of 2 to 256 colours, if these flags have one (sections 18 and 20).
+        mutating func skipTable(_ flags: UInt8) throws(CodecError) {
+            if flags & 0x80 != 0 { try skip(3 << (Int(flags & 7) + 1)) }
+        }
+
+        /// Data in blocks of 1 to 255 bytes, behind their lengths, up to an empty one (section 15).
+        mutating func skipBlocks(_ interruption: Interruption) throws(CodecError) {
+            while case let length = Int(try byte()), length > 0 {
+                try skip(length)
+                try interruption.check(after: length)
+            }
+        }
+    }
+}

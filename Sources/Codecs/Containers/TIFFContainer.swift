@@ -1,0 +1,184 @@
+internal import PrefetchModel
+
+/// TIFF 6.0 (section 2) and BigTIFF: header, chain of directories, and the strips or tiles of each lie within the file.
+enum TIFFContainer: ImageContainer {
+    /// More directories than any file of pages has; a chain that leads back to itself ends here, too.
+    private static let maximumDirectories = 10_000
+
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { Layout(bytes) != nil }
+
+    static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
+        // The first directory may stand behind the data.
+        guard let layout = Layout(beginning), let start = layout.first(in: beginning),
+            let directory = Directory(at: start, layout, beginning)
+        else { return .later }
+        guard let width = directory.value(of: .width), let height = directory.value(of: .height),
+            width > 0, height > 0, width <= Int(UInt32.max), height <= Int(UInt32.max)
+        else { return .unknown }
+        return .known(width: width, height: height)
+    }
+
+    static func check(
+        _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        guard let layout = Layout(source), var offset = layout.first(in: source) else {
+            throw .cut("the file ends in its header")
+        }
+        guard offset > 0 else { throw .broken("no directory") }
+        var directories = 0
+        while offset > 0 {
+            guard let directory = Directory(at: offset, layout, source) else {
+                throw .cut("a directory passes the end of the file")
+            }
+            directories += 1
+            guard directories <= maximumDirectories else {
+                throw .broken("the chain of directories has no end")
+            }
+            try interruption.check(after: 32 * directory.entries)
+            let hasData = try check(directory, source, interruption)
+            if directories == 1, !hasData {
+                throw .broken("the first directory has no picture")
+            }
+            offset = directory.next
+        }
+    }
+
+    /// - Returns: whether the directory has picture data at all.
+    private static func check(
+        _ directory: Directory, _ source: UnsafeRawBufferPointer, _ interruption: Interruption
+    ) throws(CodecError) -> Bool {
+        var hasData = false
+        // Technical note 2 calls the last pair old; cameras write it.
+        for (offsets, lengths) in [
+            (Tag.stripOffsets, Tag.stripByteCounts), (.tileOffsets, .tileByteCounts),
+            (.jpegOffset, .jpegByteCount),
+        ] {
+            guard let places = directory.field(offsets) else { continue }
+            guard let sizes = directory.field(lengths), sizes.count == places.count else {
+                throw .broken("offsets and lengths of its data do not match")
+            }
+            hasData = hasData || places.count > 0
+            for index in 0..<places.count {
+                try interruption.check(after: 64)
+                guard let place = places[index, source], let size = sizes[index, source] else {
+                    throw .cut("a table passes the end of the file")
+                }
+                guard source.holds(size, at: place) else {
+                    throw .cut("data passes the end of the file")
+                }
+            }
+        }
+        return hasData
+    }
+
+    private enum Tag: Int {
+        case width = 256
+        case height = 257
+        case stripOffsets = 273
+        case stripByteCounts = 279
+        case tileOffsets = 324
+        case tileByteCounts = 325
+        case jpegOffset = 513
+        case jpegByteCount = 514
+    }
+
+    /// Order and width of a file's numbers.
+    private struct Layout {
+        let isLittleEndian: Bool
+        let isBig: Bool
+
+        var offsetBytes: Int { isBig ? 8 : 4 }
+        var entryBytes: Int { isBig ? 20 : 12 }
+
+        init?(_ bytes: UnsafeRawBufferPointer) {
+            switch [UInt8](bytes.prefix(4)) {
+            case [0x49, 0x49, 0x2A, 0]: (isLittleEndian, isBig) = (true, false)
+            case [0x4D, 0x4D, 0, 0x2A]: (isLittleEndian, isBig) = (false, false)
+            case [0x49, 0x49, 0x2B, 0]: (isLittleEndian, isBig) = (true, true)
+            case [0x4D, 0x4D, 0, 0x2B]: (isLittleEndian, isBig) = (false, true)
+            default: return nil
+            }
+            // BigTIFF says how wide its offsets are, which is always 8 bytes, and then 0.
+            guard !isBig || number(in: bytes, at: 4, 2) == 8 && number(in: bytes, at: 6, 2) == 0
+            else { return nil }
+        }
+
+        /// Where the first directory stands.
+        func first(in bytes: UnsafeRawBufferPointer) -> Int? {
+            number(in: bytes, at: isBig ? 8 : 4, offsetBytes)
+        }
+
+        func number(in bytes: UnsafeRawBufferPointer, at offset: Int, _ width: Int) -> Int? {
+            bytes.number(at: offset, bytes: width, isLittleEndian: isLittleEndian)
+        }
+    }
+
+    /// The values of an entry, wherever they stand.
+    private struct Field {
+        let layout: Layout
+        let start: Int
+        let width: Int
+        let count: Int
+
+        subscript(index: Int, source: UnsafeRawBufferPointer) -> Int? {
+            let (distance, isTooFar) = index.multipliedReportingOverflow(by: width)
+            guard !isTooFar else { return nil }
+            let (place, isBeyond) = start.addingReportingOverflow(distance)
+            return isBeyond ? nil : layout.number(in: source, at: place, width)
+        }
+    }
+
+    /// A directory whose entries are there.
+    private struct Directory {
+        let entries: Int
+        let next: Int
+        private let layout: Layout
+        private let source: UnsafeRawBufferPointer
+        private let start: Int
+
+        init?(at offset: Int, _ layout: Layout, _ source: UnsafeRawBufferPointer) {
+            let countBytes = layout.isBig ? 8 : 2
+            guard let entries = layout.number(in: source, at: offset, countBytes),
+                case let (length, isTooLong) = entries.multipliedReportingOverflow(
+                    by: layout.entryBytes), !isTooLong,
+                source.holds(length, at: offset + countBytes),
+                let next = layout.number(
+                    in: source, at: offset + countBytes + length, layout.offsetBytes)
+            else { return nil }
+            self.entries = entries
+            self.next = next
+            self.layout = layout
+            self.source = source
+            start = offset + countBytes
+        }
+
+        /// Nil without the field, or with one of a type that is no whole number.
+        func field(_ tag: Tag) -> Field? {
+            for index in 0..<entries {
+                let entry = start + index * layout.entryBytes
+                guard layout.number(in: source, at: entry, 2) == tag.rawValue else { continue }
+                let widths = [1: 1, 3: 2, 4: 4, 13: 4, 16: 8, 18: 8]
+                guard let type = layout.number(in: source, at: entry + 2, 2),
+                    let width = widths[type],
+                    let count = layout.number(in: source, at: entry + 4, layout.offsetBytes)
+                else { return nil }
+                let place = entry + 4 + layout.offsetBytes
+                // Few values stand in the entry itself.
+                let (bytes, isTooLong) = count.multipliedReportingOverflow(by: width)
+                guard !isTooLong else { return nil }
+                if bytes <= layout.offsetBytes {
+                    return Field(layout: layout, start: place, width: width, count: count)
+                }
+                guard let elsewhere = layout.number(in: source, at: place, layout.offsetBytes)
+                else { return nil }
+                return Field(layout: layout, start: elsewhere, width: width, count: count)
+            }
+            return nil
+        }
+
+        /// Of a field with one value.
+        func value(of tag: Tag) -> Int? {
+            field(tag).flatMap { $0.count == 1 ? $0[0, source] : nil }
+        }
+    }
+}

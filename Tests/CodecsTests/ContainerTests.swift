@@ -1,0 +1,164 @@
+import Foundation
+import PrefetchModel
+import SeededRandom
+import Testing
+
+@testable import Codecs
+
+/// What is made of a source whose format is not decoded; the error where that is nothing.
+func storedAsItCame(
+    _ source: [UInt8], limits: CodecLimits = CodecLimits(), memoryBytes: Int = .max
+) -> Result<ImageHeader, CodecError> {
+    source.withUnsafeBytes { bytes in
+        Result { () throws(CodecError) in
+            let header = try header(of: bytes, limits: limits, others: .store)
+            let entry = try ImageProcessor.process(
+                bytes, header: header, recipes: [Recipe(), Recipe(encoding: .original)],
+                limits: limits, memoryBytes: memoryBytes)
+            guard !entry.isDecoded, entry.results.count == 2 else {
+                throw .encodingFailed("not one result for each recipe")
+            }
+            for result in entry.results {
+                let image = try result.get()
+                guard case .source = image.output, !image.isDecoded, image.format == header.format
+                else { throw .encodingFailed("not the source's bytes") }
+            }
+            return header
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct ContainerTests {
+    @Test(arguments: HandmadeContainer.all)
+    func aWholeFileIsStoredAsItCame(file: HandmadeContainer) throws {
+        let header = try storedAsItCame(file.bytes).get()
+        #expect(header.format == file.format)
+        #expect(header.widthInPixels == file.size?.width ?? 0)
+        #expect(header.heightInPixels == file.size?.height ?? 0)
+    }
+
+    @Test(arguments: HandmadeContainer.all)
+    func aCutFileIsNeverStored(file: HandmadeContainer) {
+        for count in 0..<(file.bytes.count - file.spareBytes) {
+            let outcome = storedAsItCame(Array(file.bytes.prefix(count)))
+            switch outcome {
+            case .success:
+                Issue.record("cut to \(count) of \(file.bytes.count) bytes")
+            case .failure(.notAnImage), .failure(.corrupt): break
+            case .failure(let error):
+                Issue.record("cut to \(count) bytes: \(error)")
+            }
+        }
+    }
+
+    /// Sizes and places of 0, of almost 2³¹, 2³² and 2⁶⁴, and whatever else: it ends, and within the bytes.
+    @Test(arguments: HandmadeContainer.all)
+    func whateverItsBytesSayItEnds(file: HandmadeContainer) {
+        for seed in 0..<600 as Range<UInt64> {
+            var random = SplitMix(seed: seed)
+            var bytes = file.bytes
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: 0..<bytes.count, using: &random)
+                let length = min(
+                    [1, 2, 4, 8].randomElement(using: &random) ?? 1, bytes.count - place)
+                let value: UInt8 = [0, 0xFF, 0x7F, 0x80, 1].randomElement(using: &random) ?? 0
+                bytes.replaceSubrange(
+                    place..<(place + length), with: repeatElement(value, count: length))
+            }
+            switch storedAsItCame(bytes) {
+            case .success, .failure(.corrupt), .failure(.notAnImage), .failure(.tooManyPixels):
+                break
+            case .failure(let error): Issue.record("seed \(seed): \(error)")
+            }
+        }
+    }
+
+    @Test func theSizeIsJudgedWhereItIsKnown() {
+        let heic = HandmadeContainer.all[0].bytes
+        let limits = CodecLimits(maximumPixels: 1440 * 960 - 1)
+        guard case .failure(.tooManyPixels) = storedAsItCame(heic, limits: limits) else {
+            Issue.record("\(storedAsItCame(heic, limits: limits))")
+            return
+        }
+    }
+
+    /// It begins as any file of two bytes may.
+    @Test func aBareJPEGXLIsTakenByItsHeader() throws {
+        // A small size: height 8·(11 + 1), as wide as high.
+        let header = try storedAsItCame([0xFF, 0x0A, 0b0101_0111, 0]).get()
+        #expect(header.format == .jpegXL)
+        #expect((header.widthInPixels, header.heightInPixels) == (96, 96))
+        #expect(
+            storedAsItCame([0xFF, 0x0A]) == .failure(.cut("the codestream ends in its header")))
+    }
+
+    @Test func aChainOfDirectoriesThatLeadsBackEnds() {
+        guard let tiff = HandmadeContainer.all.first(where: { $0.name == "TIFF" }) else { return }
+        let start = tiff.bytes[4..<8]
+        let looping = tiff.bytes.dropLast(4) + start
+        #expect(
+            storedAsItCame(Array(looping))
+                == .failure(.broken("the chain of directories has no end")))
+    }
+
+    @Test(arguments: [
+        (HandmadeContainer.box("ftyp", Array("heicxxxxheic".utf8)), "no box meta or moov"),
+        (
+            HandmadeContainer.box("ftyp", Array("heicxxxxheic".utf8))
+                + HandmadeContainer.box("meta", HandmadeContainer.zeros(4)), "no box mdat"
+        ),
+        (HandmadeContainer.riff(HandmadeContainer.chunk("EXIF", [1, 2])), "no picture"),
+        (Array("GIF89a".utf8) + HandmadeContainer.zeros(7) + [0x3B], "no picture"),
+    ])
+    func aContainerWithoutAPictureIsRefused(bytes: [UInt8], message: String) {
+        guard case .failure(.corrupt(message, _)) = storedAsItCame(bytes) else {
+            Issue.record("\(storedAsItCame(bytes))")
+            return
+        }
+    }
+
+    @Test func theBeginningDecides() {
+        let rest = HandmadeContainer.zeros(4096)
+        func verdict(_ bytes: [UInt8], _ others: OtherFormats) -> HeaderVerdict {
+            (bytes + rest).withUnsafeBytes {
+                HeaderVerdict(
+                    onBeginning: $0, under: HeaderRules(others: others, memory: .mebibytes(64)))
+            }
+        }
+        for file in HandmadeContainer.all where file.format != .svg {
+            let text = "\(file.format.rawValue) is not decoded"
+            #expect(verdict(file.bytes, .fail) == .refused(.unsupported(text)))
+            #expect(verdict(file.bytes, .skip) == .refused(.leftOut(.otherFormat, text)))
+            #expect(verdict(file.bytes, .store) == .passed, "\(file)")
+        }
+    }
+
+    @Test(.enabled(if: TestData.isAvailable))
+    func takesTheSharedFilesThatAreNotDecoded() throws {
+        let expected = Dictionary(
+            uniqueKeysWithValues: try TestData.expectations(in: "unsupported").map { ($0.path, $0) }
+        )
+        var taken = 0
+        for path in try TestData.paths(in: "unsupported") {
+            let bytes = try TestData.bytes(path)
+            guard let format = bytes.withUnsafeBytes({ sniffed($0) }) else {
+                // Targa has no signature.
+                #expect(path.hasSuffix(".tga"), "\(path)")
+                continue
+            }
+            guard format.codec == nil else { continue }
+            let header = try storedAsItCame(bytes).get()
+            let pillow = try #require(expected[path])
+            #expect(header.widthInPixels == pillow.width && header.heightInPixels == pillow.height)
+            taken += 1
+            for count in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 500)) {
+                guard case .failure = storedAsItCame(Array(bytes.prefix(count))) else {
+                    Issue.record("\(path) cut to \(count) of \(bytes.count) bytes")
+                    break
+                }
+            }
+        }
+        #expect(taken >= 1)
+    }
+}

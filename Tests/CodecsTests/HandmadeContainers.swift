@@ -1,0 +1,164 @@
+import Foundation
+import PrefetchModel
+
+/// The smallest files that are whole as far as their containers tell. What they hold is no picture.
+struct HandmadeContainer: CustomStringConvertible {
+    let name: String
+    let format: ImageFormat
+    let bytes: [UInt8]
+    /// Nil where the file does not say it at a known place.
+    let size: (width: Int, height: Int)?
+    /// Bytes at the end without which it is as whole.
+    var spareBytes = 0
+
+    var description: String { name }
+
+    static let all: [HandmadeContainer] = [
+        HandmadeContainer(
+            name: "HEIC", format: .heif,
+            bytes: box("ftyp", Array("heic".utf8) + zeros(4) + Array("mif1heic".utf8))
+                + meta(width: 1440, height: 960) + box("mdat", zeros(40)), size: (1440, 960)),
+        HandmadeContainer(
+            name: "HEIC with its data in the description", format: .heif,
+            bytes: box("ftyp", Array("mif1".utf8) + zeros(4) + Array("heic".utf8))
+                + meta(width: 64, height: 48, box("idat", zeros(20))), size: (64, 48)),
+        HandmadeContainer(
+            name: "AVIF, the last box up to the end", format: .avif,
+            bytes: box("ftyp", Array("avif".utf8) + zeros(4) + Array("mif1miaf".utf8))
+                + meta(width: 3, height: 2) + [0, 0, 0, 0] + Array("mdat".utf8) + zeros(30),
+            // Nobody knows how long it was.
+            size: (3, 2), spareBytes: 30),
+        HandmadeContainer(
+            name: "JPEG XL in boxes", format: .jpegXL,
+            bytes: [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
+                + box("ftyp", Array("jxl ".utf8) + zeros(4) + Array("jxl ".utf8))
+                + box("jxlc", codestream + zeros(20)), size: (500, 333)),
+        HandmadeContainer(
+            name: "JPEG XL in parts", format: .jpegXL,
+            bytes: [0, 0, 0, 12] + Array("JXL ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
+                + box("ftyp", Array("jxl ".utf8) + zeros(4) + Array("jxl ".utf8))
+                + box("jxlp", [0, 0, 0, 0] + codestream)
+                + box("jxlp", [0x80, 0, 0, 1] + zeros(9)), size: (500, 333)),
+        HandmadeContainer(
+            name: "JPEG 2000", format: .jpeg2000,
+            bytes: [0, 0, 0, 12] + Array("jP  ".utf8) + [0x0D, 0x0A, 0x87, 0x0A]
+                + box("ftyp", Array("jp2 ".utf8) + zeros(4) + Array("jp2 ".utf8))
+                + box("jp2h", box("ihdr", big(40) + big(70) + zeros(6)))
+                + box("jp2c", [0xFF, 0x4F, 0xFF, 0x51] + zeros(30) + [0xFF, 0xD9]),
+            size: (70, 40)),
+        HandmadeContainer(
+            name: "JPEG 2000, bare", format: .jpeg2000,
+            bytes: [0xFF, 0x4F, 0xFF, 0x51, 0, 41, 0, 0] + big(80) + big(50) + big(10) + big(5)
+                + zeros(20) + [0xFF, 0xD9], size: (70, 45)),
+        HandmadeContainer(
+            name: "WebP", format: .webp,
+            bytes: riff(
+                chunk("VP8X", [0, 0, 0, 0] + little(99, 3) + little(49, 3))
+                    + chunk("VP8 ", zeros(21))), size: (100, 50)),
+        HandmadeContainer(
+            name: "GIF", format: .gif,
+            bytes: Array("GIF89a".utf8) + little(7, 2) + little(5, 2) + [0x80, 0, 0] + zeros(6)
+                + [0x21, 0xFE, 3, 1, 2, 3, 0] + [0x2C] + zeros(9) + [2, 2, 0x4C, 1, 0, 0x3B],
+            size: (7, 5)),
+        HandmadeContainer(
+            name: "icon", format: .icon,
+            bytes: [0, 0, 1, 0, 2, 0] + [16, 16, 0, 0, 1, 0, 32, 0] + little(40, 4)
+                + little(38, 4) + [0, 0, 0, 0, 1, 0, 32, 0] + little(60, 4) + little(78, 4)
+                + zeros(100), size: (256, 256)),
+        HandmadeContainer(
+            name: "PDF", format: .pdf,
+            bytes: Array("%PDF-1.4\nxref\ntrailer\nstartxref\n9\n%%EOF".utf8), size: nil),
+        HandmadeContainer(
+            name: "SVG", format: .svg,
+            bytes: Array(
+                #"<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><path d="M0 0"/></svg>"#
+                    .utf8), size: nil),
+        tiff("TIFF", isLittle: true), tiff("TIFF of the other order", isLittle: false),
+        bigTIFF,
+    ]
+
+    /// 500 by 333: no small size, height and width with 9 bits and then 13.
+    private static let codestream: [UInt8] =
+        [0xFF, 0x0A]
+        + bits([
+            (0, 1), (0, 2), (332, 9), (0, 3), (0, 2), (499, 9),
+        ])
+
+    /// Two strips in front of the directory.
+    private static func tiff(_ name: String, isLittle: Bool) -> HandmadeContainer {
+        func number(_ value: Int, _ bytes: Int) -> [UInt8] {
+            let value = little(value, bytes)
+            return isLittle ? value : value.reversed()
+        }
+        func entry(_ tag: Int, _ type: Int, _ count: Int, _ value: [UInt8]) -> [UInt8] {
+            number(tag, 2) + number(type, 2) + number(count, 4) + value
+                + zeros(4 - value.count)
+        }
+        let data = zeros(24)
+        let tables = number(8, 4) + number(20, 4) + number(12, 4) + number(12, 4)
+        let start = 8 + data.count + tables.count
+        let directory =
+            number(4, 2) + entry(256, 3, 1, number(6, 2)) + entry(257, 4, 1, number(4, 4))
+            + entry(273, 4, 2, number(32, 4)) + entry(279, 4, 2, number(40, 4)) + number(0, 4)
+        return HandmadeContainer(
+            name: name, format: .tiff,
+            bytes: (isLittle ? [0x49, 0x49, 0x2A, 0] : [0x4D, 0x4D, 0, 0x2A]) + number(start, 4)
+                + data + tables + directory, size: (6, 4))
+    }
+
+    /// A directory in front of a tile.
+    private static let bigTIFF: HandmadeContainer = {
+        func entry(_ tag: Int, _ value: Int) -> [UInt8] {
+            little(tag, 2) + little(16, 2) + little(1, 8) + little(value, 8)
+        }
+        let tile = 16 + 8 + 4 * 20 + 8
+        return HandmadeContainer(
+            name: "BigTIFF", format: .tiff,
+            bytes: [0x49, 0x49, 0x2B, 0] + little(8, 2) + little(0, 2) + little(16, 8)
+                + little(4, 8) + entry(256, 300) + entry(257, 200) + entry(324, tile)
+                + entry(325, 50) + little(0, 8) + zeros(50), size: (300, 200))
+    }()
+
+    private static func meta(
+        width: Int, height: Int, _ more: [UInt8] = []
+    ) -> [UInt8] {
+        func extent(_ width: Int, _ height: Int) -> [UInt8] {
+            box("ispe", zeros(4) + big(width) + big(height))
+        }
+        return box(
+            "meta",
+            zeros(4)
+                + box("iprp", box("ipco", extent(2, 2) + extent(width, height) + extent(1, 1)))
+                + more)
+    }
+
+    static func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+        big(8 + payload.count) + Array(type.utf8) + payload
+    }
+
+    static func riff(_ chunks: [UInt8]) -> [UInt8] {
+        Array("RIFF".utf8) + little(4 + chunks.count, 4) + Array("WEBP".utf8) + chunks
+    }
+
+    static func chunk(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+        Array(type.utf8) + little(payload.count, 4) + payload + zeros(payload.count % 2)
+    }
+
+    static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
+    static func big(_ value: Int) -> [UInt8] { little(value, 4).reversed() }
+
+    static func little(_ value: Int, _ bytes: Int) -> [UInt8] {
+        (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+
+    /// Values with so many bits, each from the lowest bit on.
+    private static func bits(_ values: [(Int, Int)]) -> [UInt8] {
+        let flags = values.flatMap { value, count in (0..<count).map { value >> $0 & 1 } }
+        return stride(from: 0, to: flags.count, by: 8).map { start in
+            flags[start..<min(start + 8, flags.count)].enumerated().reduce(UInt8(0)) {
+                $0 | UInt8($1.element) << UInt8($1.offset)
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+import CXML
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+@Suite(.timeLimit(.minutes(5)))
+struct SVGTests {
+    private static let name = "http://www.w3.org/2000/svg"
+    private static let drawing =
+        #"<svg xmlns="\#(name)" width="5cm"><g><path d="M0 0L1 1"/></g></svg>"#
+    private static let publicType =
+        #"<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">"#
+
+    private func outcome(_ text: String, memoryBytes: Int = .max) -> Result<ImageHeader, CodecError>
+    {
+        storedAsItCame(Array(text.utf8), memoryBytes: memoryBytes)
+    }
+
+    @Test(arguments: [
+        drawing, " \n\t" + drawing, "\u{FEFF}" + drawing, "<?xml version='1.0'?>\n" + drawing,
+        "<!-- drawn by hand -->" + drawing,
+        "<!--" + String(repeating: "-x", count: 20_000) + "-->" + drawing,
+        publicType + drawing,
+        "<?xml version='1.0' standalone='no'?>" + publicType + drawing + "\n\n",
+        "<svg/>", #"<s:svg xmlns:s="\#(name)"/>"#, "<?xml-stylesheet href='a.css'?>" + drawing,
+        // As drawing programs write it.
+        #"<!DOCTYPE svg [<!ENTITY ns "\#(name)">]><svg xmlns="&ns;"><text>&ns;</text></svg>"#,
+        "<?xml version='1.0' encoding='ISO-8859-1'?>" + drawing,
+        "<?xml version='1.0' encoding='windows-1252'?><svg>\u{7F}</svg>",
+        // In text, what no type declares may be declared elsewhere.
+        publicType + "<svg>&unknown;</svg>",
+        #"<svg xmlns="\#(name)"><foreignObject><body xmlns="http://www.w3.org/1999/xhtml"/></foreignObject></svg>"#,
+    ])
+    func isTaken(text: String) throws {
+        let header = try outcome(text).get()
+        #expect(header.format == .svg)
+        #expect(header.pixels == 0)
+    }
+
+    @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian], [true, false])
+    func isTakenInSixteenBits(encoding: String.Encoding, hasMark: Bool) throws {
+        let text =
+            (hasMark ? "\u{FEFF}" : "") + "<?xml version='1.0' encoding='UTF-16'?>"
+            + SVGTests.drawing
+        let bytes = [UInt8](try #require(text.data(using: encoding)))
+        #expect(try storedAsItCame(bytes).get().format == .svg)
+        // An odd byte at the end is half a letter.
+        guard case .failure(.corrupt) = storedAsItCame(bytes + [0]) else {
+            Issue.record("half a letter was taken")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        "<!DOCTYPE html><html><body>" + drawing + "</body></html>", "<html>" + drawing + "</html>",
+        "<!doctype html>" + drawing,
+        "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\">" + drawing,
+        "<p>" + drawing + "</p>", "svg", "<", "<!-- svg -->", "<?xml version='1.0'?>",
+        "text " + drawing,
+        #"<svg xmlns="http://example.com/other"/>"#, "<svgx/>", "<rss/>", "<SVG/>",
+        "<html><!--" + drawing + "--></html>", "{\"a\":\"<svg/>\"}", "\u{1F8B}" + drawing,
+        // Declared after the mark says otherwise.
+        "\n<?xml version='1.0'?>" + drawing,
+    ])
+    func isNoImage(text: String) {
+        guard case .failure(.notAnImage) = outcome(text) else {
+            Issue.record("\(outcome(text))")
+            return
+        }
+    }
+
+    @Test(arguments: [
+        drawing + "<html/>", drawing + "text", "<svg><g></svg>", "<svg><g a='1' a='2'/></svg>",
+        "<svg>&nowhere;</svg>",
+        "<svg><p>a < b</p></svg>", "<svg><x:path/></svg>", "<svg>\u{0}</svg>", "<svg>]]></svg>",
+        "<svg><br></svg>", "<svg><script>if (a && b) {}</script></svg>",
+        "<!DOCTYPE svg [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><svg><g x='&a;'/></svg>",
+    ])
+    func isDamaged(text: String) {
+        guard case .failure(.corrupt) = outcome(text) else {
+            Issue.record("\(outcome(text))")
+            return
+        }
+    }
+
+    @Test func whatIsCutIsNeverTaken() {
+        let text =
+            "<?xml version='1.0'?>" + SVGTests.publicType
+            + "<!--a--><svg a='b'><![CDATA[c]]><g>&lt;é</g></svg>"
+        let bytes = Array(text.utf8)
+        for count in 0..<bytes.count {
+            switch storedAsItCame(Array(bytes.prefix(count))) {
+            case .failure(.notAnImage), .failure(.corrupt(_, isTruncated: true)): break
+            case let other: Issue.record("\(count) bytes: \(other)")
+            }
+        }
+    }
+
+    // MARK: Hostile
+
+    private func expectLimit(_ text: String, memoryBytes: Int = .max) {
+        guard case .failure(.limitExceeded) = outcome(text, memoryBytes: memoryBytes) else {
+            Issue.record("\(outcome(text, memoryBytes: memoryBytes))")
+            return
+        }
+    }
+
+    @Test func entitiesOfEntitiesAreRefusedWhereTheyAreDeclared() {
+        let laughs = (1...9).map {
+            "<!ENTITY l\($0) '\(String(repeating: "&l\($0 - 1);", count: 10))'>"
+        }
+        let type = "<!DOCTYPE svg [<!ENTITY l0 'lol'>\(laughs.joined())]>"
+        expectNothing(type + "<svg>&l9;</svg>")
+        expectNothing(type + "<svg a='&l9;'/>")
+        // Twice escaped, it becomes a reference all the same.
+        expectNothing("<!DOCTYPE svg [<!ENTITY a 'b'><!ENTITY b '&#38;a;&#38;a;'>]><svg x='&b;'/>")
+    }
+
+    /// Refused before its first element: nobody knows what it is.
+    private func expectNothing(_ text: String) {
+        guard case .failure(.notAnImage) = outcome(text) else {
+            Issue.record("\(outcome(text))")
+            return
+        }
+    }
+
+    /// One long entity, again and again: 40 GB if each were put in.
+    @Test func expansionsAreBounded() {
+        let type = "<!DOCTYPE svg [<!ENTITY a '\(String(repeating: "x", count: 40_000))'>]>"
+        let references = String(repeating: "&a;", count: 1_000)
+        expectLimit(
+            type + "<svg>" + String(repeating: "<g b='\(references)'/>", count: 1000) + "</svg>")
+        // In text they are passed over.
+        let text = type + "<svg>" + String(repeating: references, count: 1000) + "</svg>"
+        #expect(throws: Never.self) { try outcome(text).get() }
+    }
+
+    @Test func depthIsBounded() {
+        func nested(_ depth: Int) -> String {
+            "<svg>" + String(repeating: "<g>", count: depth - 1)
+                + String(repeating: "</g>", count: depth - 1) + "</svg>"
+        }
+        #expect(throws: Never.self) { try outcome(nested(Int(CXML_MAXIMUM_DEPTH))).get() }
+        expectLimit(nested(Int(CXML_MAXIMUM_DEPTH) + 1))
+        expectLimit(nested(1_000_000))
+    }
+
+    /// Photographs in drawings are attributes of megabytes.
+    @Test func memoryIsBoundedByTheCaller() {
+        let photograph =
+            "<svg><image href='data:image/png;base64,"
+            + String(repeating: "A", count: 4_000_000) + "'/></svg>"
+        #expect(throws: Never.self) { try outcome(photograph).get() }
+        expectLimit(photograph, memoryBytes: 2 << 20)
+        let names = (0..<60_000).map { "<a\($0)/>" }.joined()
+        expectLimit("<svg>\(names)</svg>", memoryBytes: 2 << 20)
+        let attributes = (0..<60_000).map { " a\($0)=''" }.joined()
+        expectLimit("<svg><g\(attributes)/></svg>", memoryBytes: 2 << 20)
+    }
+
+    @Test func encodingsThatAreNotReadAreSaid() {
+        expectNothing("<?xml version='1.0' encoding='Shift_JIS'?><svg/>")
+    }
+
+    @Test func theTimeIsBounded() {
+        var limits = CodecLimits()
+        limits.maximumTime = .zero
+        let text = "<svg>" + String(repeating: "<g/>", count: 100_000) + "</svg>"
+        guard case .failure(.limitExceeded) = storedAsItCame(Array(text.utf8), limits: limits)
+        else {
+            Issue.record("\(storedAsItCame(Array(text.utf8), limits: limits))")
+            return
+        }
+    }
+
+    /// As long as nothing but comments and declarations has come, nothing is refused.
+    @Test func aBodyIsJudgedWhenItsFirstElementHasCome() {
+        let rules = HeaderRules(others: .store, memory: .mebibytes(64))
+        let comment = "<!--" + String(repeating: "x", count: 2000) + "-->"
+        func verdict(_ text: String) -> HeaderVerdict {
+            Array(text.utf8).withUnsafeBytes { HeaderVerdict(onBeginning: $0, under: rules) }
+        }
+        #expect(verdict(String(comment.prefix(300))) == .undecided)
+        #expect(verdict(comment) == .undecided)
+        #expect(verdict(comment + "<svg>") == .passed)
+        #expect(verdict(comment + "<html>") == .refused(.notAnImage("no image's signature")))
+        let endless = "<!--" + String(repeating: "x", count: SVGContainer.prologBytes)
+        #expect(verdict(endless) == .refused(.notAnImage("no image's signature")))
+    }
+}
