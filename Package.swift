@@ -82,7 +82,9 @@ let package = Package(
             name: "URLParsing", dependencies: ["CCurl", "PrefetchModel"], swiftSettings: strict),
         .target(
             name: "Codecs",
-            dependencies: ["CInterruption", "CJPEG", "CPNG", "CResample", "PrefetchModel"],
+            dependencies: [
+                "CInterruption", "CJPEG", "CPNG", "CPlaceholder", "CResample", "PrefetchModel",
+            ],
             swiftSettings: strict),
         .target(
             name: "CacheStorage",
@@ -121,17 +123,17 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CResample", "CodecFuzzing", "Codecs",
-                "PrefetchModel", "SeededRandom", "Threading",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPlaceholder", "CResample",
+                "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom", "Threading",
             ],
-            swiftSettings: strict),
+            exclude: ["ThumbHashVectors.tsv", "thumbhash-vectors.py"], swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
             dependencies: [
                 "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
+            exclude: ["differing-verdicts.tsv", "pixel-digests.py", "thumbhash.py"],
             swiftSettings: strict),
         .testTarget(
             name: "EntryLifecycleTests",
@@ -229,6 +231,7 @@ let package = Package(
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
         .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
+        .target(name: "CPlaceholder", cSettings: boundary),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -241,7 +244,7 @@ let package = Package(
 // For Scripts/fuzz: the codecs, instrumented, and their fuzzers, without any other package. UBSan
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
-    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CResample", "Codecs"]
+    let fuzzed: Set = ["CInterruption", "CJPEG", "CPNG", "CPlaceholder", "CResample", "Codecs"]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []
     package.products = []

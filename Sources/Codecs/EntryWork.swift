@@ -28,12 +28,17 @@ struct EntryWork: ~Copyable {
     private var isWhole = false
     /// Whether anything has been decoded, or begun to be.
     private(set) var isDecoded = false
+    /// Whether a placeholder is wanted, and has not been made of pixels.
+    private var wantsPlaceholder: Bool
+    private var placeholderOfPixels: Placeholder?
 
     init(
         source: any ImageSource, codec: any ImageCodec.Type, header: ImageHeader,
-        recipes: [Recipe], check: SourceCheck, memoryBytes: Int
+        recipes: [Recipe], check: SourceCheck, memoryBytes: Int, wantsPlaceholder: Bool = false
     ) {
         self.source = source
+        self.wantsPlaceholder = wantsPlaceholder
+        if wantsPlaceholder { source.notePlaceholder() }
         self.codec = codec
         self.header = header
         self.check = check
@@ -148,13 +153,18 @@ struct EntryWork: ~Copyable {
     private mutating func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        guard let shared else { return try source.raster(request, interruption) }
+        guard let shared else {
+            let decoded = try source.raster(request, interruption)
+            note(decoded)
+            return decoded
+        }
         uses -= 1
         var decoded: Raster
         if let kept = raster.take() {
             decoded = kept
         } else {
             decoded = try source.raster(shared, interruption)
+            note(decoded)
             decodeDuration = decoded.decodeDuration
         }
         decoded.follow(interruption)
@@ -174,5 +184,19 @@ struct EntryWork: ~Copyable {
         result.decodeDuration = decodeDuration
         decodeDuration = .zero
         return result
+    }
+
+    // MARK: The placeholder
+
+    /// What is shown of the image before it is loaded: of pixels or coefficients that were decoded for results; nil
+    /// where none were, or none is wanted.
+    var placeholder: Placeholder? {
+        placeholderOfPixels ?? (wantsPlaceholder ? source.placeholder : nil)
+    }
+
+    private mutating func note(_ raster: borrowing Raster) {
+        guard wantsPlaceholder else { return }
+        placeholderOfPixels = Placeholder(of: raster)
+        wantsPlaceholder = false
     }
 }

@@ -55,6 +55,8 @@ package struct ImageRules: Sendable {
     package var variants = VariantSet(main: Recipe())
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
+    /// Whether what is shown before an image is loaded is made along with it.
+    package var makesPlaceholders = true
     /// Width × height, from the header.
     package var maximumPixels = 100_000_000
     /// Processor time for decoding and encoding one image.

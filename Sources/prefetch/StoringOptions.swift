@@ -86,6 +86,14 @@ struct StoringOptions: ParsableArguments {
             """, valueName: "how"))
     var check: SourceCheck = .decode
 
+    @Flag(
+        name: .customLong("no-placeholders"),
+        help: """
+            Make no placeholders: the attributes prefetch.thumbhash and prefetch.color, which come with what is \
+            decoded anyway.
+            """)
+    var omitsPlaceholders = false
+
     func validate() throws {
         guard (1...100).contains(quality) else {
             throw ValidationError("--quality must be between 1 and 100")
@@ -106,6 +114,7 @@ struct StoringOptions: ParsableArguments {
     func apply(to configuration: inout RunConfiguration) throws {
         configuration.images.variants = try variantSet()
         configuration.images.check = check
+        configuration.images.makesPlaceholders = !omitsPlaceholders
     }
 
     /// What is made of each image.
