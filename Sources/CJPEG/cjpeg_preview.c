@@ -8,8 +8,11 @@
 // reduced sizes (jidctred.c).
 
 // Where the longer or the shorter side has fewer samples, the picture is noted larger, as far as 4/8.
-#define ENOUGH_SAMPLES 32
+#define ENOUGH_SAMPLES 16
 #define ENOUGH_ACROSS 8
+// Of a large picture not every block is looked at: each is in a cache line of its own, and so many a side are twice
+// as many as are left in the end.
+#define MOST_BLOCKS 64
 // Pictures of fewer blocks a side are noted in full: half of them is less than ThumbHash's seven cosines take.
 #define FEW_BLOCKS 2
 
@@ -54,7 +57,6 @@ uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, 
 }
 
 /// cos((2x + 1) u π / 2n) · c(u) / 2, by size: those of ITU-T T.81, A.3.3, for fewer points.
-static const float basis_of_1[1][1] = {{0.35355339f}};
 static const float basis_of_2[2][2] = {{0.35355339f, 0.35355339f}, {0.35355339f, -0.35355339f}};
 static const float basis_of_4[4][4] = {
     {0.35355339f, 0.46193977f, 0.35355339f, 0.19134172f},
@@ -76,7 +78,6 @@ static const float basis_of_8[8][8] = {
 
 static const float *basis_of(int n) {
     switch (n) {
-    case 1: return *basis_of_1;
     case 2: return *basis_of_2;
     case 4: return *basis_of_4;
     default: return *basis_of_8;
@@ -131,13 +132,9 @@ static void read_component(
         for (JDIMENSION column = 0; column < component->width_in_blocks; column++) {
             size_t x = (size_t)column * (size_t)n;
             if (x >= width) break;
-            if (n == 1) {
-                target[x * distance] = clamped((float)(line[column][0] * steps[0]) / 8 + 128);
-            } else {
-                transform(
-                    line[column], steps, n, basis, target + x * distance, width * distance, distance,
-                    at_most(n, width - x), at_most(n, height - y));
-            }
+            transform(
+                line[column], steps, n, basis, target + x * distance, width * distance, distance,
+                at_most(n, width - x), at_most(n, height - y));
         }
         cjpeg_check_interruption(s, (uint64_t)component->width_in_blocks * DCTSIZE);
     }
@@ -163,11 +160,51 @@ static void spread(uint8_t *out, size_t width, size_t height, size_t fewer, unsi
     }
 }
 
-void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
+/// At 1/8: the means of blocks, of every `step`th of the grid of all, where components with fewer have each for several.
+static void read_means(
+    cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, unsigned step, uint8_t *out,
+    size_t distance, size_t width, size_t height) {
     j_decompress_ptr cinfo = &s->decompress;
-    unsigned eighths = cjpeg_preview_eighths(s);
+    if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+    int scale = component->quant_table->quantval[0];
+    unsigned across = (unsigned)(cinfo->max_h_samp_factor / component->h_samp_factor);
+    unsigned down = (unsigned)(cinfo->max_v_samp_factor / component->v_samp_factor);
+    JDIMENSION columns = component->width_in_blocks, rows = component->height_in_blocks;
+    JDIMENSION group = (JDIMENSION)component->v_samp_factor;
+    for (size_t y = 0; y < height; y++) {
+        JDIMENSION row = (JDIMENSION)(y * step + step / 2) / down;
+        if (row >= rows) row = rows - 1;
+        JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
+            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE);
+        JBLOCKROW line = blocks[row % group];
+        for (size_t x = 0; x < width; x++, out += distance) {
+            JDIMENSION column = (JDIMENSION)(x * step + step / 2) / across;
+            if (column >= columns) column = columns - 1;
+            *out = clamped((float)(line[column][0] * scale) / DCTSIZE + 128);
+        }
+        cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE);
+    }
+}
+
+static void note_means(cjpeg_session *s, jvirt_barray_ptr *coefficients, int channels) {
+    j_decompress_ptr cinfo = &s->decompress;
+    uint32_t columns = reduced(cinfo->image_width, 1), rows = reduced(cinfo->image_height, 1);
+    unsigned step = (columns > rows ? columns : rows) / MOST_BLOCKS;
+    if (step < 1) step = 1;
+    uint32_t width = (columns + step - 1) / step, height = (rows + step - 1) / step;
+    uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels);
+    cjpeg_preview *preview = s->limits->preview;
+    preview->last_column = (double)cinfo->image_width / (DCTSIZE * step) - (width - 1);
+    preview->last_row = (double)cinfo->image_height / (DCTSIZE * step) - (height - 1);
+    for (int index = 0; index < channels; index++) {
+        read_means(
+            s, coefficients[index], &cinfo->comp_info[index], step, pixels + index, (size_t)channels, width, height);
+    }
+}
+
+static void note_samples(cjpeg_session *s, jvirt_barray_ptr *coefficients, unsigned eighths, int channels) {
+    j_decompress_ptr cinfo = &s->decompress;
     uint32_t width = reduced(cinfo->image_width, eighths), height = reduced(cinfo->image_height, eighths);
-    int channels = cinfo->jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
     uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels);
     for (int index = 0; index < channels; index++) {
         const jpeg_component_info *component = &cinfo->comp_info[index];
@@ -178,6 +215,19 @@ void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
             s, coefficients[index], component, (int)eighths, pixels + index, (size_t)channels, columns, rows);
         if (across > 1 || down > 1) spread(pixels + index, width, height, columns, across, down);
     }
-    if (cinfo->jpeg_color_space == JCS_YCbCr) convert_to_rgb(pixels, (size_t)width * height);
-    s->limits->preview->is_complete = true;
+}
+
+void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
+    unsigned eighths = cjpeg_preview_eighths(s);
+    int channels = s->decompress.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
+    if (eighths == 1) {
+        note_means(s, coefficients, channels);
+    } else {
+        note_samples(s, coefficients, eighths, channels);
+    }
+    cjpeg_preview *preview = s->limits->preview;
+    if (s->decompress.jpeg_color_space == JCS_YCbCr) {
+        convert_to_rgb(preview->pixels, (size_t)preview->width * preview->height);
+    }
+    preview->is_complete = true;
 }

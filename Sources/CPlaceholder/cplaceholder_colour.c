@@ -30,14 +30,33 @@ static void add_to_cubes(uint32_t *cubes, size_t level, uint32_t weight) {
 /// Whether a channel lies in a cube.
 static bool is_in(unsigned level, unsigned cube) { return level == cube || level == cube + 1; }
 
+/// The next pixel that is looked at: every second one of a side with many.
+typedef struct {
+    const uint8_t *rgba;
+    uint32_t width, height, x, y;
+} walk;
+
+#define MANY_PIXELS 24
+
+static const uint8_t *next_pixel(walk *at) {
+    if (at->x >= at->width) {
+        at->x = 0;
+        at->y += at->height > MANY_PIXELS ? 2 : 1;
+    }
+    if (at->y >= at->height) return NULL;
+    const uint8_t *pixel = at->rgba + 4 * ((size_t)at->y * at->width + at->x);
+    at->x += at->width > MANY_PIXELS ? 2 : 1;
+    return pixel;
+}
+
 bool cplaceholder_colour(const uint8_t *rgba, uint32_t width, uint32_t height, uint8_t colour[3]) {
-    size_t pixels = (size_t)width * height;
+    const uint8_t *pixel;
+    walk counted = {rgba, width, height, 0, 0}, averaged = counted;
     uint32_t levels[LEVELS * LEVELS * LEVELS] = {0};
     uint32_t cubes[LEVELS * LEVELS * LEVELS] = {0};
     uint16_t known[LEVELS * LEVELS * LEVELS];
     size_t count = 0;
-    for (size_t index = 0; index < pixels; index++) {
-        const uint8_t *pixel = rgba + 4 * index;
+    while ((pixel = next_pixel(&counted)) != NULL) {
         if (pixel[3] == 0) continue;
         size_t level = level_of(pixel);
         if (levels[level] == 0) known[count++] = (uint16_t)level;
@@ -52,8 +71,7 @@ bool cplaceholder_colour(const uint8_t *rgba, uint32_t width, uint32_t height, u
     unsigned red = (unsigned)(best / (LEVELS * LEVELS)), green = (unsigned)(best / LEVELS % LEVELS);
     unsigned blue = (unsigned)(best % LEVELS);
     uint64_t sums[3] = {0}, alphas = 0;
-    for (size_t index = 0; index < pixels; index++) {
-        const uint8_t *pixel = rgba + 4 * index;
+    while ((pixel = next_pixel(&averaged)) != NULL) {
         if (!is_in(pixel[0] >> 4, red) || !is_in(pixel[1] >> 4, green) || !is_in(pixel[2] >> 4, blue)) continue;
         for (int channel = 0; channel < 3; channel++) sums[channel] += (uint32_t)pixel[channel] * pixel[3];
         alphas += pixel[3];

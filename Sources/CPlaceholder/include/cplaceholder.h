@@ -70,7 +70,7 @@ size_t cplaceholder_thumbhash(
 
 /// Writes the dominant colour of a picture of at most 100 pixels a side: of all cubes of the RGB space with sides of 32 levels that begin at multiples of 16, the one
 /// with most of the picture in it, each pixel counted by its alpha, and the mean of what is in it. Of several that
-/// have as much the first one from black.
+/// have as much the first one from black. Of a side of more than 24 pixels every second one is looked at.
 ///
 /// - Returns: false where all of the picture is transparent.
 bool cplaceholder_colour(
