@@ -90,7 +90,7 @@ let package = Package(
         .target(
             name: "Codecs",
             dependencies: [
-                "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CXML",
+                "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample", "CXML",
                 "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
@@ -134,18 +134,18 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CXML",
-                "CodecFuzzing", "Codecs",
+                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample",
+                "CXML", "CodecFuzzing", "Codecs",
                 "PrefetchModel", "SeededRandom", "Threading",
             ],
-            swiftSettings: strict),
+            exclude: ["ThumbHashVectors.tsv", "thumbhash-vectors.py"], swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
             dependencies: [
                 "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["differing-verdicts.tsv", "pixel-digests.py"],
+            exclude: ["differing-verdicts.tsv", "pixel-digests.py", "thumbhash.py"],
             swiftSettings: strict),
         .testTarget(
             name: "EntryLifecycleTests",
@@ -258,6 +258,7 @@ let package = Package(
         .target(
             name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("expat")]),
+        .target(name: "CPlaceholder", cSettings: boundary),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
@@ -271,8 +272,8 @@ let package = Package(
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
-        "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CResample", "CWebP",
-        "CXML", "Codecs",
+        "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample",
+        "CWebP", "CXML", "Codecs",
     ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cjpeg_huffman.h"
+#include "cjpeg_preview.h"
 #include "cjpeg_transform.h"
 
 // MARK: - Requantisation
@@ -238,6 +239,8 @@ static cjpeg_status run_requantise(
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
+    // Before they are changed.
+    if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cjpeg_now() - begin;
     write_again(s, rewriting, coefficients, turned, result);
     return CJPEG_OK;
@@ -295,6 +298,7 @@ static cjpeg_status run_read(
     arrays->read = jpeg_read_coefficients(source);
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
+    if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, arrays->read);
     result->decode_nanoseconds = cjpeg_now() - begin;
     return CJPEG_OK;
 }

@@ -1,4 +1,5 @@
 #include "cjpeg_session.h"
+#include "cjpeg_preview.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,13 +266,31 @@ void cjpeg_require_all_components(cjpeg_session *s) {
     }
 }
 
+static void read_preview(cjpeg_session *s, int channels) {
+    j_decompress_ptr cinfo = &s->decompress;
+    size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels;
+    uint8_t *pixels = cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
+    while (cinfo->output_scanline < cinfo->output_height) {
+        JSAMPROW rows[1] = {pixels + cinfo->output_scanline * row_bytes};
+        jpeg_read_scanlines(cinfo, rows, 1);
+    }
+    jpeg_finish_decompress(cinfo);
+    s->limits->preview->is_complete = true;
+}
+
 void cjpeg_drain_single_scan(cjpeg_session *s) {
     j_decompress_ptr cinfo = &s->decompress;
-    cinfo->scale_num = 1;
+    bool is_noted = cjpeg_wants_preview(s);
+    bool is_grey = cinfo->jpeg_color_space == JCS_GRAYSCALE;
+    cinfo->scale_num = is_noted ? cjpeg_preview_eighths(s) : 1;
     cinfo->scale_denom = 8;
-    cinfo->out_color_space = cinfo->jpeg_color_space;
+    cinfo->out_color_space = is_noted && !is_grey ? JCS_RGB : cinfo->jpeg_color_space;
     cinfo->do_fancy_upsampling = FALSE;
     jpeg_start_decompress(cinfo);
+    if (is_noted) {
+        read_preview(s, is_grey ? 1 : 3);
+        return;
+    }
     size_t row_bytes = (size_t)cinfo->output_width * (size_t)cinfo->output_components;
     s->row = malloc(row_bytes);
     if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
@@ -282,8 +301,9 @@ void cjpeg_drain_single_scan(cjpeg_session *s) {
 
 void cjpeg_read_all(cjpeg_session *s) {
     if (jpeg_has_multiple_scans(&s->decompress)) {
-        jpeg_read_coefficients(&s->decompress);
+        jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&s->decompress);
         cjpeg_require_all_components(s);
+        if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     } else {
         cjpeg_drain_single_scan(s);
     }

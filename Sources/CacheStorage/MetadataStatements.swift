@@ -124,6 +124,12 @@ struct MetadataStatements: ~Copyable {
             try use(row.variants.map(\.variant), of: resource, in: database)
         }
         try put(row.attributes, resource: resource, in: database)
+        if let placeholder = source.placeholder {
+            try PlaceholderStore.put(placeholder, resource: resource, in: database)
+        } else if let previous, previous.sourceDigest != source.digest {
+            // They are of another picture.
+            try PlaceholderStore.remove(resource: resource, in: database)
+        }
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
         return replaced.filter { !row.variants.name($0) }
     }

@@ -9,6 +9,7 @@ package struct OpenCache: Sendable {
     package let log: RunLog
     package let failures: FailureLog
     package let attributes: AttributeStore
+    package let placeholders: PlaceholderStore
     package let hosts: HostLog
     package let partials: PartialStore
     /// What ``openForRun(path:waiting:at:)`` had to mend.
@@ -153,6 +154,7 @@ package struct OpenCache: Sendable {
         hosts = HostLog(database: database)
         failures = FailureLog(database: database)
         attributes = AttributeStore(database: database)
+        placeholders = PlaceholderStore(database: database)
     }
 
     // MARK: While it is open

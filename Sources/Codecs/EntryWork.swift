@@ -26,12 +26,17 @@ struct EntryWork: ~Copyable {
     private var isWhole = false
     /// Whether anything has been decoded, or begun to be.
     private(set) var isDecoded = false
+    /// Whether a placeholder is wanted, and has not been made of pixels.
+    private var wantsPlaceholder: Bool
+    private var placeholderOfPixels: Placeholder?
 
     init(
         source: any ImageSource, codec: any ImageCodec.Type, header: ImageHeader,
-        recipes: [Recipe], check: SourceCheck, memoryBytes: Int
+        recipes: [Recipe], check: SourceCheck, memoryBytes: Int, wantsPlaceholder: Bool = false
     ) {
         self.source = source
+        self.wantsPlaceholder = wantsPlaceholder
+        if wantsPlaceholder { source.notePlaceholder() }
         self.codec = codec
         self.header = header
         self.check = check
@@ -202,6 +207,7 @@ struct EntryWork: ~Copyable {
     ) throws(CodecError) -> Raster {
         guard var sharing = shared[request.scale] else {
             let decoded = try source.raster(request, interruption)
+            note(decoded)
             if !isOwn { decodeDuration = decoded.decodeDuration }
             return decoded
         }
@@ -212,6 +218,7 @@ struct EntryWork: ~Copyable {
             decoded = kept
         } else {
             decoded = try source.raster(sharing.request, interruption)
+            note(decoded)
             decodeDuration = decoded.decodeDuration
             shared[request.scale]?.isDecoded = true
         }
@@ -233,6 +240,20 @@ struct EntryWork: ~Copyable {
         result.decodeDuration = decodeDuration
         decodeDuration = .zero
         return result
+    }
+
+    // MARK: The placeholder
+
+    /// What is shown of the image before it is loaded: of pixels or coefficients that were decoded for results; nil
+    /// where none were, or none is wanted.
+    var placeholder: Placeholder? {
+        placeholderOfPixels ?? (wantsPlaceholder ? source.placeholder : nil)
+    }
+
+    private mutating func note(_ raster: borrowing Raster) {
+        guard wantsPlaceholder else { return }
+        placeholderOfPixels = Placeholder(of: raster)
+        wantsPlaceholder = false
     }
 
     /// Keeps a raster for the results that are yet to be made of it.

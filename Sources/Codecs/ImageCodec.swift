@@ -143,6 +143,12 @@ protocol ImageSource {
 
     /// The TIFF structure of EXIF; nil without one.
     var exif: [UInt8]? { get }
+
+    /// Has what a placeholder is made of noted from now on, wherever it is come by without pixels.
+    func notePlaceholder()
+
+    /// Made of what was noted; nil where nothing was.
+    var placeholder: Placeholder? { get }
 }
 
 extension ImageSource {
@@ -169,6 +175,10 @@ extension ImageSource {
     }
 
     var exif: [UInt8]? { nil }
+
+    func notePlaceholder() {}
+
+    var placeholder: Placeholder? { nil }
 }
 
 /// How a result is made. The first two stay inside one format, and are offered where they give the same picture

@@ -10,6 +10,8 @@ package struct ProcessedEntry: Sendable {
     package let encodeDuration: Duration
     /// One for each recipe, in their order. One that cannot be made leaves the others.
     package let results: [Result<ProcessedImage, CodecError>]
+    /// Where it was asked for, and pixels or coefficients were decoded for a result that was made.
+    package let placeholder: Placeholder?
 }
 
 extension ProcessedEntry {
@@ -17,7 +19,7 @@ extension ProcessedEntry {
     package init(header: ImageHeader, refusing error: CodecError) {
         self.init(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
-            results: [.failure(error)])
+            results: [.failure(error)], placeholder: nil)
     }
 
     /// Those of the same image that were made one after the other.
@@ -26,7 +28,8 @@ extension ProcessedEntry {
             header: header, isDecoded: entries.contains(where: \.isDecoded),
             decodeDuration: entries.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: entries.reduce(.zero) { $0 + $1.encodeDuration },
-            results: entries.flatMap(\.results))
+            results: entries.flatMap(\.results),
+            placeholder: entries.lazy.compactMap(\.placeholder).first)
     }
 }
 
@@ -53,13 +56,15 @@ package enum ImageProcessor {
     ///     and zlib does not.
     ///   - memoryBytes: what was reserved, from ``memoryNeed(of:for:check:within:)``: a check of the structure takes the
     ///     faster of its ways where that has room for it.
+    ///   - wantsPlaceholder: whether one is made of what is decoded for results; nothing is decoded for it. Of an
+    ///     image with transparency it shows what was decoded: laid over a background where all results are.
     ///   - cancellation: ends it within a few tenths of a second, whatever it is doing.
     /// - Returns: a result for each recipe.
     /// - Throws: `cancelled`, and what makes the file one of which nothing can be said or made.
     package static func process(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, recipes: [Recipe],
         limits: CodecLimits = CodecLimits(), check: SourceCheck = .decode,
-        memoryBytes: Int = .max, cancellation: Cancellation? = nil
+        memoryBytes: Int = .max, wantsPlaceholder: Bool = false, cancellation: Cancellation? = nil
     ) throws(CodecError) -> ProcessedEntry {
         guard let codec = header.format.codec else {
             return try storedAsItCame(
@@ -69,7 +74,8 @@ package enum ImageProcessor {
         let distinct = DistinctRecipes(recipes, of: header)
         var work = EntryWork(
             source: try codec.source(source, header: header, limits: limits), codec: codec,
-            header: header, recipes: distinct.recipes, check: check, memoryBytes: memoryBytes)
+            header: header, recipes: distinct.recipes, check: check, memoryBytes: memoryBytes,
+            wantsPlaceholder: wantsPlaceholder)
         // What decodes for a result says of the source what those want to know that keep its bytes.
         let places = EntryWork.order(of: distinct.recipes, header: header)
         let made = places.filter { distinct.recipes[$0].encoding != .original }
@@ -89,7 +95,8 @@ package enum ImageProcessor {
             header: header, isDecoded: work.isDecoded,
             decodeDuration: images.reduce(.zero) { $0 + $1.decodeDuration },
             encodeDuration: images.reduce(.zero) { $0 + $1.encodeDuration },
-            results: distinct.places.compactMap { results[$0] })
+            results: distinct.places.compactMap { results[$0] },
+            placeholder: images.isEmpty ? nil : work.placeholder)
     }
 
     /// What is made of a format that is not decoded, by any recipe: the source's bytes, if its container is whole.

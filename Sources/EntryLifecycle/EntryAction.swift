@@ -77,6 +77,8 @@ package enum EntryEnd: Sendable {
         package var expiresAt: Timestamp?
         /// Empty for nothing to say.
         package var remark = ""
+        /// Made with them.
+        package var placeholder: Placeholder?
 
         package static let nothing = Stored(variants: [], expiresAt: nil)
     }

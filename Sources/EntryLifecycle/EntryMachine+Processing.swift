@@ -92,9 +92,10 @@ extension EntryMachine {
                 case .failed: nil
                 }
             }
+            var stored = EntryEnd.Stored(ends, validation, remark: processing.remark)
+            stored.placeholder = source.placeholder
             return commit(
-                history, journey, .body(validation, source: source, changes),
-                EntryEnd.Stored(ends, validation, remark: processing.remark),
+                history, journey, .body(validation, source: source, changes), stored,
                 ends.failure.map { .failed($0, .origin) } ?? .warm(.downloaded))
         }
     }

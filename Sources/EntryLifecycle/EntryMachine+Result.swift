@@ -17,6 +17,7 @@ extension EntryMachine {
             result.message = stored.remark.isEmpty ? nil : stored.remark
             result.stored = stored.variants.first?.image
             result.expiresAt = stored.expiresAt
+            result.placeholder = stored.placeholder
         case .failed(let failed):
             result.reason = failed.failure.reason
             result.message = failed.failure.message
@@ -55,6 +56,7 @@ extension EntryMachine {
         guard failed.stored.variants.isEmpty else {
             result.stored = failed.stored.variants.first?.image
             result.expiresAt = failed.stored.expiresAt
+            result.placeholder = failed.stored.placeholder
             return
         }
         describeKeptCopy(&result)

@@ -119,7 +119,8 @@ extension CodecStage {
         let header = processed.header
         let source = SourceImage(
             digest: digest, format: header.format, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, size: ByteCount(bytes.count))
+            heightInPixels: header.heightInPixels, size: ByteCount(bytes.count),
+            placeholder: processed.placeholder)
         return CodecCompletion(
             id: job.id, result: .processed(.made(ends.compactMap(\.self), source: source)),
             decode: processed.isDecoded ? processed.decodeDuration : nil,
@@ -155,7 +156,8 @@ extension CodecStage {
             Result { () throws(CodecError) in
                 try ImageProcessor.process(
                     bytes, header: header, recipes: recipes, limits: limits, check: check,
-                    memoryBytes: need, cancellation: cancellation)
+                    memoryBytes: need, wantsPlaceholder: makesPlaceholders,
+                    cancellation: cancellation)
             }
         }
         return try result?.get()

@@ -29,6 +29,7 @@ final class CodecStage: Sendable {
     let crashes: CrashLog
     /// Whether images are decoded again that ended a run.
     let retriesCrashes: Bool
+    let makesPlaceholders: Bool
     private let mailbox: Mailbox
 
     init(
@@ -36,6 +37,7 @@ final class CodecStage: Sendable {
     ) {
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
+        makesPlaceholders = configuration.images.makesPlaceholders
         rules = configuration.images.headerRules
         pixels = MemoryBudget(total: rules.memory)
         originals = MemoryBudget(total: configuration.images.bodyBudget)

@@ -57,6 +57,8 @@ package struct ImageRules: Sendable {
     package var check = SourceCheck.decode
     /// What becomes of formats that are not decoded.
     package var otherFormats = OtherFormats.store
+    /// Whether what is shown before an image is loaded is made along with it.
+    package var makesPlaceholders = true
     /// Width × height, from the header.
     package var maximumPixels = 100_000_000
     /// Processor time for decoding and encoding one image.

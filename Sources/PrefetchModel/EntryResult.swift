@@ -37,6 +37,8 @@ package struct EntryResult: Sendable {
     /// Nil where nothing is stored, and for what has to be validated at every use.
     package var expiresAt: Timestamp?
     package var stages: StageDurations
+    /// Made in this run and stored; nil where none was.
+    package var placeholder: Placeholder?
 
     package init(
         manifest: String, line: Int, url: String, key: String, outcome: Outcome,

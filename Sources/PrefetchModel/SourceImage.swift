@@ -5,15 +5,18 @@ package struct SourceImage: Hashable, Sendable {
     package var widthInPixels: Int
     package var heightInPixels: Int
     package var size: ByteCount
+    /// Nil where none was wanted, or nothing was decoded that it could be made of.
+    package var placeholder: Placeholder?
 
     package init(
         digest: ContentDigest, format: ImageFormat, widthInPixels: Int, heightInPixels: Int,
-        size: ByteCount
+        size: ByteCount, placeholder: Placeholder? = nil
     ) {
         self.digest = digest
         self.format = format
         self.widthInPixels = widthInPixels
         self.heightInPixels = heightInPixels
         self.size = size
+        self.placeholder = placeholder
     }
 }

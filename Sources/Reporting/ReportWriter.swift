@@ -24,14 +24,16 @@ package import PrefetchModel
 ///   came; `redirects`: number followed. All describe the requests of this run and are null without
 ///   one; the first two also without redirects and without such a field.
 /// - `blocked_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
+/// - `thumbhash`: Base64, `color`: `#rrggbb`, null where all is transparent; only of an entry of which a
+///   placeholder was made in this run.
 /// - `variants`, only of an entry that asks for more or other than `main`: an array with an object for
 ///   each variant, in the order in which the run names them, `main` first. Its members are `name`,
 ///   `recipe`, `outcome` and `reason` as above, and `format`, `width`, `height`, `bytes`, `sha256` and
 ///   `path` of its stored image, all null without one. What the line itself says of a stored image is
 ///   that of the first variant.
 ///
-/// The last line is the summary, see ``JSONObject/init(_:)``. All members but `variants` are always
-/// present. A report without a summary is that of a run that was killed, or whose report could not be written.
+/// The last line is the summary, see ``JSONObject/init(_:)``. All members but `thumbhash`, `color`
+/// and `variants` are always present. A report without a summary is that of a run that was killed, or whose report could not be written.
 package struct ReportWriter: ~Copyable, Sendable {
     private static let bufferBytes = 64 << 10
 
@@ -150,6 +152,10 @@ extension JSONObjectWriter {
         string("content_type", result.exchange?.contentType)
         integer("redirects", result.exchange?.redirects)
         string("blocked_until", result.blockedUntil?.description)
+        if let placeholder = result.placeholder {
+            string("thumbhash", placeholder.thumbHashText)
+            string("color", placeholder.colourText)
+        }
         if !result.variants.isEmpty { append(result.variants, pathPrefix: pathPrefix) }
         endObject()
         endLine()
@@ -223,8 +229,8 @@ extension JSONObject {
     /// The last line of a report, and what `--summary json` prints.
     ///
     /// - `type`: `"summary"`; `schema_version`: 3, of the whole report. Version 1
-    ///   had neither `variants` nor `variants_made`, version 2 neither `decoded` nor `exclusions` nor `not_decoded`; all
-    ///   that they had is as it was, but for `width` and `height`, which may be null now.
+    ///   had neither `variants` nor `variants_made`, version 2 neither `decoded` nor `exclusions`, `not_decoded`,
+    ///   `thumbhash` and `color`; all that they had is as it was, but for `width` and `height`, which may be null now.
     /// - `entries`: entries read.
     /// - `outcomes`: an object with the count of every ``Outcome``, zeros included; they add up to
     ///   `entries`.

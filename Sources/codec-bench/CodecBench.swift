@@ -10,12 +10,18 @@ import PrefetchModel
 /// pixels, seconds of CPU for decoding and for encoding (each the least of the rounds), bytes,
 /// name, with tabs between them. Files are read before the clock starts.
 ///
+/// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
+/// of CPU of a round without and with them, name.
+///
 /// `codec-bench resample` resizes instead: see ``ResampleBench``.
 @main
 struct CodecBench {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "resample" { return resample(Array(arguments.dropFirst())) }
+        if arguments.first == "placeholders" {
+            return try measurePlaceholders(Array(arguments.dropFirst()))
+        }
         guard arguments.count > 4, let effort = PNGEffort(rawValue: arguments[1]),
             let quality = Int(arguments[2]), (1...100).contains(quality),
             let rounds = Int(arguments[3]), rounds > 0
@@ -46,6 +52,27 @@ struct CodecBench {
                 print(
                     header.pixels, seconds(decoding), seconds(encoding), output.count,
                     name, separator: "\t")
+            }
+        }
+    }
+
+    private static func measurePlaceholders(_ arguments: [String]) throws {
+        guard arguments.count > 1, let rounds = Int(arguments[0]), rounds > 0 else {
+            fail("usage: codec-bench placeholders ROUNDS FILE...")
+        }
+        for path in arguments.dropFirst() {
+            try contents(of: path).withUnsafeBytes { bytes in
+                let header = try header(of: bytes)
+                var least = [Double.infinity, .infinity]
+                for round in 0..<2 * rounds {
+                    let begin = clock()
+                    _ = try ImageProcessor.process(
+                        bytes, header: header, recipes: [Recipe()],
+                        wantsPlaceholder: round % 2 == 1)
+                    let seconds = Double(clock() - begin) / Double(CLOCKS_PER_SEC)
+                    least[round % 2] = min(least[round % 2], seconds)
+                }
+                print(header.pixels, least[0], least[1], path, separator: "\t")
             }
         }
     }

@@ -26,6 +26,7 @@ struct Prefetch: ParsableCommand {
             subcommands: [
                 RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HistoryCommand.self,
+                PlaceholdersCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

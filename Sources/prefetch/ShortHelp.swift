@@ -12,7 +12,7 @@ enum ShortHelp {
         return head + commands.joined(separator: "\n") + "\n\n" + options
     }
 
-    private static let nameColumns = 10
+    private static let nameColumns = 14
 
     private static let head = """
         prefetch keeps an on-disk cache of images warm.

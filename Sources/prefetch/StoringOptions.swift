@@ -131,6 +131,14 @@ struct StoringOptions: ParsableArguments {
             """)
     var otherFormats: OtherFormats = .store
 
+    @Flag(
+        name: .customLong("no-placeholders"),
+        help: """
+            Make no placeholders: the attributes prefetch.thumbhash and prefetch.color, which come with what is \
+            decoded anyway.
+            """)
+    var omitsPlaceholders = false
+
     func validate() throws {
         guard (1...100).contains(quality) else {
             throw ValidationError("--quality must be between 1 and 100")
@@ -171,6 +179,7 @@ struct StoringOptions: ParsableArguments {
         configuration.images.variants = try variantSet()
         configuration.images.check = check
         configuration.images.otherFormats = otherFormats
+        configuration.images.makesPlaceholders = !omitsPlaceholders
     }
 
     /// What is made of each image.

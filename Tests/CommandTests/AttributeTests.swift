@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+/// Attributes that users give; those of the program are looked at in ``PlaceholderCommandTests``.
 @Suite(.timeLimit(.minutes(15)))
 struct AttributeTests {
     /// Serves one image, warms the cache with it and hands over its URL.
@@ -10,7 +11,8 @@ struct AttributeTests {
     ) async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls, .placeholders]) {
+                workspace in
                 let run = try await workspace.prefetch([url])
                 #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
                 try await body(origin, workspace, url)
@@ -185,7 +187,7 @@ struct AttributeTests {
             let urls = origin.serveImages(2)
             let key = "it's; \"a\"-%_key"
                 .replacingOccurrences(of: " ", with: "\u{A0}")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: .placeholders) { workspace in
                 _ = try await workspace.prefetch([urls[0], "\(urls[1]) key=\(key)"])
                 let spelling = urls[0].replacingOccurrences(of: "http://", with: "HTTP://u:p@")
                 for (name, value) in [(spelling + "#part", "one"), (key, "two")] {
@@ -222,7 +224,7 @@ struct AttributeTests {
     }
 
     @Test func whereNoCacheIsNothingIsMade() async throws {
-        try await withWorkspace(without: [.retries, .probes]) { workspace in
+        try await withWorkspace(without: [.retries, .probes, .placeholders]) { workspace in
             let url = "http://127.0.0.1/a.png"
             for arguments in [
                 ["get", url, "n"], ["set", url, "n", "v"], ["list", url], ["rm", url, "n"],
@@ -257,7 +259,7 @@ struct AttributeTests {
             }
             origin.serve("/a.png", responses[0], responses[1])
             let url = origin.url("/a.png")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: .placeholders) { workspace in
                 let first = try await workspace.prefetch([url + " attr.list=m"])
                 let set = try await workspace.run("attr", "set", url, "mine", "v")
                 #expect(set.status == 0, "\(set)")
@@ -273,7 +275,7 @@ struct AttributeTests {
     @Test func manifestsSetAttributesAlsoOfFreshImages() async throws {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: .placeholders) { workspace in
                 for (fields, listed) in [
                     ("attr.title=one attr.other=x", "other\tx\ntitle\tone\n"),
                     ("attr.title=two", "other\tx\ntitle\ttwo\n"),
@@ -294,7 +296,8 @@ struct AttributeTests {
             let gate = Gate()
             let url = origin.serveImages(1)[0]
             origin.serve("/held.png", .image(Fixtures.png(seed: 9), gate: gate))
-            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+            try await withWorkspace(without: [.retries, .probes, .stalls, .placeholders]) {
+                workspace in
                 _ = try await workspace.prefetch(["\(url) attr.n=1"])
                 let running = try workspace.prefetchCommand([origin.url("/held.png")]).start()
                 try await origin.wait(for: "the held one") { $0.inFlight == 1 }
@@ -371,7 +374,7 @@ struct AttributeTests {
             origin.serve("/a", .image(try Fixtures.file("larger.jpg")))
             let plain = origin.serveImages(1)[0]
             let url = origin.url("/a")
-            try await withWorkspace { workspace in
+            try await withWorkspace(without: .placeholders) { workspace in
                 for quality in ["30", "70"] {
                     _ = try await workspace.prefetch(
                         ["\(url) attr.title=t attr.n=\"", plain], "--quality", quality)

@@ -42,12 +42,14 @@ package final class Workspace: Sendable {
         package static let probes = SwitchedOff(rawValue: 2)
         /// Answers may take as long as the test is kept from going on: `--stall-timeout 5m`.
         package static let stalls = SwitchedOff(rawValue: 4)
+        /// Images get no attributes but those that the test gives them: `--no-placeholders`.
+        package static let placeholders = SwitchedOff(rawValue: 8)
 
         fileprivate func arguments(beside options: [String]) -> [String] {
             [
-                (SwitchedOff.retries, "--retry", "0"), (.probes, "--host-timeout", "0"),
-                (.stalls, "--stall-timeout", "5m"),
-            ].filter { contains($0.0) && !options.contains($0.1) }.flatMap { [$0.1, $0.2] }
+                (SwitchedOff.retries, ["--retry", "0"]), (.probes, ["--host-timeout", "0"]),
+                (.stalls, ["--stall-timeout", "5m"]), (.placeholders, ["--no-placeholders"]),
+            ].filter { contains($0.0) && !options.contains($0.1[0]) }.flatMap(\.1)
         }
     }
 

@@ -34,6 +34,21 @@ typedef enum {
     CJPEG_INTERRUPTED,
 } cjpeg_status;
 
+/// A picture in small, 8-bit grey or RGB without gaps between rows, as far as one is come by.
+typedef struct {
+    /// Owned by the caller, who releases them with `free`; NULL before there are any.
+    uint8_t *_Nullable pixels;
+    uint32_t width;
+    uint32_t height;
+    /// 1 grey, 3 RGB.
+    int channels;
+    /// Of the last column and the last row so much belongs to the picture, more than 0 up to 1.
+    double last_column;
+    double last_row;
+    /// Whether the pixels are those of the whole picture.
+    bool is_complete;
+} cjpeg_preview;
+
 typedef struct {
     uint64_t maximum_pixels;
     /// Scans of a multi-scan file.
@@ -44,6 +59,9 @@ typedef struct {
     uint64_t maximum_memory_bytes;
     /// Looked at every 65 536 pixels or so; NULL for none.
     cinterruption *_Nullable interruption;
+    /// Where functions that verify or requantise note the picture in small, at an eighth of its size or, of a small
+    /// one, at two or four, as it is stored (not turned). Those of four inks are not noted. NULL for nowhere.
+    cjpeg_preview *_Nullable preview;
 } cjpeg_limits;
 
 /// What came out. `bytes` is owned by the caller, who releases it with `free`.

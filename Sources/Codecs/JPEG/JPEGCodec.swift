@@ -19,10 +19,12 @@ enum JPEGCodec: ImageCodec {
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let all = ByteEstimate(header.coefficientBytes)
+        // What a placeholder is made of: three samples for each block of 64.
+        let preview = basis.pixels / 16
         let coefficients = header.isProgressiveOrInterlaced ? all : 0
         switch recipe.encoding {
         case .original:
-            return MemoryEstimate(peak: basis.margin + coefficients, result: 0, raster: 0)
+            return MemoryEstimate(peak: basis.margin + preview + coefficients, result: 0, raster: 0)
         case .same, .jpeg:
             // An output buffer grows by doubling, up to the source's length unless a larger output is
             // kept.
@@ -31,7 +33,8 @@ enum JPEGCodec: ImageCodec {
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
             // Turned ones lie beside those as read, and where there are several results, so does a copy.
             return MemoryEstimate(
-                peak: basis.margin + all * (basis.isTurned ? 2 : 1) + output, result: buffer,
+                peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
+                result: buffer,
                 raster: all)
         case .png:
             let decoded =
@@ -61,6 +64,7 @@ struct JPEGSource: ImageSource {
     let limits: CodecLimits
     let file: JPEGFile
     let bytes: UnsafePointer<UInt8>
+    private let preview = JPEGPreview()
 
     init(_ source: UnsafeRawBufferPointer, limits: CodecLimits) throws(CodecError) {
         guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
@@ -129,6 +133,12 @@ struct JPEGSource: ImageSource {
 
     var exif: [UInt8]? { file.exif(in: source) }
 
+    func notePlaceholder() { preview.want() }
+
+    var placeholder: Placeholder? {
+        preview.pointer.flatMap { Placeholder(of: $0.pointee, orientation: file.orientation) }
+    }
+
     /// Calls into libjpeg, under the limits; that of pixels is for those that are made.
     func called(
         _ interruption: Interruption, at scale: DecodingScale = .full,
@@ -144,7 +154,7 @@ struct JPEGSource: ImageSource {
             maximum_scans: Int32(clamping: limits.maximumScans),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
-            interruption: interruption.pointer)
+            interruption: interruption.pointer, preview: preview.pointer)
         try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
         return result
     }

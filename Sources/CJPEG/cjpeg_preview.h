@@ -1,0 +1,18 @@
+#ifndef CJPEG_PREVIEW_H
+#define CJPEG_PREVIEW_H
+
+#include "cjpeg_session.h"
+
+/// Whether the picture is to be noted in small, and has not been, and can be.
+bool cjpeg_wants_preview(const cjpeg_session *s);
+
+/// The eighths of its size that it is noted at.
+unsigned cjpeg_preview_eighths(const cjpeg_session *s);
+
+/// Notes it from coefficients, quantised as the source has them, of which every component has been read.
+void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients);
+
+/// Makes room for rows of so many pixels, as many as there are samples, and returns the first.
+uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, int channels);
+
+#endif

@@ -1,0 +1,165 @@
+package import CacheStorage
+import Codecs
+import Hashing
+package import PrefetchModel
+import Threading
+
+/// Makes placeholders of what a cache holds and lacks them: decodes stored files on several threads, and commits them
+/// batch by batch, so that what was made stays whenever it is ended.
+package struct PlaceholderFilling: Sendable {
+    /// What became of the images that lacked one.
+    package struct Progress: Sendable {
+        package fileprivate(set) var made = 0
+        /// Their files are damaged, or cannot be read or decoded.
+        package fileprivate(set) var failed = 0
+        /// Of formats that are not decoded.
+        package fileprivate(set) var skipped = 0
+        /// That lacked one at the start.
+        package let total: Int
+
+        package var done: Int { made + failed + skipped }
+    }
+
+    /// An image that cannot have one.
+    package struct Failure: Error {
+        package let key: String
+        package let message: String
+    }
+
+    /// Those that are read, made and committed together: a second's work or less.
+    private static let batchSize = 256
+
+    private let cache: OpenCache
+    private let crashes: CrashLog
+    private let workers: Int
+    private let memory: MemoryBudget
+    private let limits: CodecLimits
+
+    /// - Parameters:
+    ///   - cache: open for writing.
+    ///   - workers: threads, 1 or more.
+    ///   - now: the wall clock.
+    /// - Throws: when the list of images that ended a run cannot be read.
+    package init(
+        _ cache: OpenCache, workers: Int, at now: Timestamp
+    ) throws(StorageError) {
+        self.cache = cache
+        self.workers = workers
+        let rules = ImageRules()
+        memory = MemoryBudget(total: rules.memory)
+        limits = CodecLimits(
+            maximumPixels: rules.maximumPixels, maximumTime: rules.maximumDecodeTime)
+        crashes = try CrashLog(directory: cache.directory, at: now)
+    }
+
+    /// Makes them all. `report` hears of each failure of a batch and then how far it is, on the calling thread.
+    ///
+    /// - Throws: when the cache cannot be read or written; what was committed before stays.
+    package func run(
+        _ report: (Progress, [Failure]) -> Void
+    ) throws(StorageError) -> Progress {
+        crashes.begin()
+        let result = Result { () throws(StorageError) in try makeAll(report) }
+        try crashes.end()
+        return try result.get()
+    }
+
+    private func makeAll(
+        _ report: (Progress, [Failure]) -> Void
+    ) throws(StorageError) -> Progress {
+        var progress = Progress(total: try cache.placeholders.count())
+        var last: Int64 = 0
+        while true {
+            let batch = try cache.placeholders.candidates(
+                after: last, limit: PlaceholderFilling.batchSize)
+            guard let end = batch.last else { return progress }
+            last = end.resource
+            var made: [(resource: Int64, Placeholder)] = []
+            var failures: [Failure] = []
+            for (candidate, result) in zip(batch, makeAll(of: batch)) {
+                switch result {
+                case .success(let placeholder?):
+                    made.append((candidate.resource, placeholder))
+                case .success(nil): progress.skipped += 1
+                case .failure(let failure): failures.append(failure)
+                }
+            }
+            try cache.checkHold()
+            try cache.placeholders.put(made)
+            progress.made += made.count
+            progress.failed += failures.count
+            report(progress, failures)
+        }
+    }
+
+    /// One for each, in their order; nil for a format that is not decoded.
+    private func makeAll(
+        of batch: [PlaceholderStore.Candidate]
+    ) -> [Result<Placeholder?, Failure>] {
+        let work = Monitor(Work(results: batch.map { _ in .success(nil) }))
+        let step: @Sendable () -> Void = {
+            let hasher = SHA256Hasher()
+            while let next = work.update({ $0.takeNext() }) {
+                let result = make(batch[next], hasher: hasher)
+                work.update { $0.results[next] = result }
+            }
+        }
+        var threads: [OwnedThread] = []
+        for number in 1..<max(workers, 1) {
+            // Fewer will do.
+            guard let thread = try? OwnedThread(name: "placeholder \(number)", step) else { break }
+            threads.append(thread)
+        }
+        step()
+        for thread in threads { thread.join() }
+        return work.update { $0.results }
+    }
+
+    private struct Work {
+        var results: [Result<Placeholder?, Failure>]
+        var next = 0
+
+        mutating func takeNext() -> Int? {
+            guard next < results.count else { return nil }
+            defer { next += 1 }
+            return next
+        }
+    }
+
+    private func make(
+        _ candidate: PlaceholderStore.Candidate, hasher: borrowing SHA256Hasher
+    ) -> Result<Placeholder?, Failure> {
+        func failure(_ message: String) -> Result<Placeholder?, Failure> {
+            .failure(Failure(key: candidate.key, message: message))
+        }
+        let image = candidate.image
+        guard image.format.isDecoded else { return .success(nil) }
+        if let crash = crashes.crash(of: image.digest) { return failure(crash.description) }
+        switch cache.content.bytes(of: image, hasher: hasher) {
+        case .damaged: return failure("\(image.relativePath) is missing or damaged")
+        case .unreadable(let error): return failure(error.description)
+        case .whole(let bytes):
+            let made = bytes.withUnsafeBytes { bytes in
+                crashes.whileDecoding(image.digest) {
+                    Result { () throws(CodecError) in try placeholder(of: bytes) }
+                }
+            }
+            switch made {
+            case .success(let placeholder): return .success(placeholder)
+            case .failure(let error): return failure("\(image.relativePath): \(error.description)")
+            }
+        }
+    }
+
+    private func placeholder(of bytes: UnsafeRawBufferPointer) throws(CodecError) -> Placeholder {
+        let header = try Codecs.header(of: bytes, limits: limits)
+        let need = StoredPlaceholder.memoryNeed(of: header)
+        let result = memory.withReservation(of: need) {
+            Result { () throws(CodecError) in
+                try StoredPlaceholder.make(of: bytes, header: header, limits: limits)
+            }
+        }
+        guard let result else { throw .tooMuchMemory(need, of: memory.total) }
+        return try result.get()
+    }
+}

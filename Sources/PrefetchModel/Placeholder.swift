@@ -1,0 +1,41 @@
+/// What is shown of a picture before it is loaded; of the upright picture.
+package struct Placeholder: Hashable, Sendable {
+    /// 5…25 bytes, in the format of <https://evanw.github.io/thumbhash/>.
+    package let thumbHash: [UInt8]
+    /// The dominant colour; nil of a picture that is transparent everywhere.
+    package let colour: RGBColor?
+
+    package init(thumbHash: [UInt8], colour: RGBColor?) {
+        self.thumbHash = thumbHash
+        self.colour = colour
+    }
+
+    /// Base64 with padding (RFC 4648, section 4), as those who show ThumbHashes take them.
+    package var thumbHashText: String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: thumbHash.count, by: 3) {
+            let group = thumbHash[start..<min(start + 3, thumbHash.count)]
+            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+            for place in 0..<4 {
+                text.append(
+                    place <= group.count
+                        ? digits[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// `#rrggbb`.
+    package var colourText: String? { colour.map { "#\($0)" } }
+}
+
+extension EntryAttribute {
+    /// The program's own, whose names no user can give.
+    package enum Own {
+        /// ``Placeholder/thumbHashText``.
+        package static let thumbHash = reservedPrefix + "thumbhash"
+        /// ``Placeholder/colourText``.
+        package static let colour = reservedPrefix + "color"
+    }
+}

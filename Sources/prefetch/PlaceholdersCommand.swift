@@ -1,0 +1,106 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Pipeline
+import PrefetchModel
+import Reporting
+
+/// `prefetch placeholders`
+struct PlaceholdersCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "placeholders",
+        abstract: "Make placeholders of images that are stored without.",
+        discussion: """
+            Decodes stored images that lack the attributes prefetch.thumbhash and prefetch.color, and sets \
+            them; nothing is requested. Runs make them of whatever they decode, so this is for what earlier \
+            versions stored, or runs with --no-placeholders. When it is ended midway, the next call goes on \
+            from there.
+
+            Images whose files are damaged, or cannot be decoded, are named, and the others are done.
+
+            Examples:
+              prefetch placeholders
+              prefetch placeholders --dry-run
+
+            Exit status: 0 done, 1 there is no cache, or some have none now, 2 the cache cannot be used, \
+            64 wrong usage, 75 another run holds the cache.
+            """)
+
+    @OptionGroup var options: ChangeOptions
+
+    @Flag(
+        name: [.customShort("n"), .customLong("dry-run")],
+        help: "Make none; print how many images lack them.")
+    var isDryRun = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    func run() throws {
+        guard !isDryRun else { return try printCount() }
+        let progress = try options.change { cache in
+            var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+            let filling = try PlaceholderFilling(
+                cache, workers: Processors.available, at: WallClock.now())
+            defer { line.clear() }
+            return try filling.run { progress, failures in
+                line.clear()
+                for failure in failures {
+                    StandardError.write(
+                        "prefetch: \(RedactedURL(failure.key)): \(redacted(failure.message))")
+                }
+                line.show("prefetch: \(progress.done)/\(progress.total) placeholders")
+            }
+        }
+        if !quiet { StandardError.write("prefetch: \(PlaceholdersCommand.text(progress))") }
+        if progress.failed > 0 { throw CommandFailure(exitStatus: 1, message: "") }
+    }
+
+    private func printCount() throws {
+        let count = try options.cache.catalog(missingStatus: 1).countWithoutPlaceholder()
+        try writing {
+            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            try lines.write(line: "\(count)")
+            try lines.finish()
+        }
+    }
+
+    /// `12 placeholders made, 1 image failed, 2 of formats that are not decoded`
+    private static func text(_ progress: PlaceholderFilling.Progress) -> String {
+        var parts = ["\(progress.made) placeholder\(progress.made == 1 ? "" : "s") made"]
+        if progress.failed > 0 {
+            parts.append("\(progress.failed) image\(progress.failed == 1 ? "" : "s") failed")
+        }
+        if progress.skipped > 0 {
+            parts.append("\(progress.skipped) of formats that are not decoded")
+        }
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// A line on a terminal that is written over.
+private struct ProgressText {
+    let isWanted: Bool
+    private var isShown = false
+
+    init(isWanted: Bool) {
+        self.isWanted = isWanted
+    }
+
+    mutating func show(_ text: String) {
+        guard isWanted else { return }
+        write(String(text.prefix(max(1, StandardError.width - 1))))
+        isShown = true
+    }
+
+    mutating func clear() {
+        guard isShown else { return }
+        write(ProgressLine.clearText)
+        isShown = false
+    }
+
+    private func write(_ text: String) {
+        // There is no place left to say that standard error cannot be written.
+        try? OutputFile(borrowing: STDERR_FILENO, name: "standard error").write(Array(text.utf8))
+    }
+}
