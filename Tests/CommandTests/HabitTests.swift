@@ -99,7 +99,7 @@ struct HabitTests {
             let lines = result.output.split(separator: "\n").map(String.init)
             let names = [
                 "prefetch", "commit", "cache schema", "libcurl", "SQLite", "libpng",
-                "libjpeg-turbo", "libdeflate", "zlib", "expat",
+                "libjpeg-turbo", "libdeflate", "zlib", "expat", "libwebp", "libavif", "giflib",
             ]
             try #require(lines.count == names.count, "\(result)")
             for (line, name) in zip(lines, names) {

@@ -41,7 +41,7 @@ extension ImageFormat {
     /// Of what has no codec in this build, and of formats that may have none in another.
     var container: (any ImageContainer.Type)? {
         switch self {
-        case .jpeg, .png, .bmp: nil
+        case .jpeg, .png, .bmp, .icon: nil
         case .webp: WebPContainer.self
         case .gif: GIFContainer.self
         case .tiff: TIFFContainer.self
@@ -49,7 +49,6 @@ extension ImageFormat {
         case .heif: HEIFContainer.self
         case .jpegXL: JPEGXLContainer.self
         case .jpeg2000: JPEG2000Container.self
-        case .icon: IconContainer.self
         case .svg: SVGContainer.self
         case .pdf: PDFContainer.self
         }
