@@ -116,7 +116,7 @@ package enum ImageProcessor {
             decodeDuration: .zero, encodeDuration: .zero)
         return ProcessedEntry(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
-            results: Array(repeating: .success(image), count: count))
+            results: Array(repeating: .success(image), count: count), placeholder: nil)
     }
 
     /// An upper estimate, in bytes, of what ``process(_:header:recipes:limits:check:memoryBytes:cancellation:)``
