@@ -223,6 +223,10 @@ cxml_verdict cxml_read(
         verdict.end = end_by_error(&document, XML_GetErrorCode(parser));
         const char *message = XML_ErrorString(XML_GetErrorCode(parser));
         verdict.message = message == NULL ? "" : message;
+        // There would be more; it may not have it.
+        if (XML_GetErrorCode(parser) == XML_ERROR_NO_MEMORY) {
+            verdict.message = "takes too much memory for its size";
+        }
         verdict.line = XML_GetCurrentLineNumber(parser);
     }
     XML_ParserFree(parser);

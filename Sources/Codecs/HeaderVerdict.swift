@@ -7,17 +7,21 @@ package struct HeaderRules: Hashable, Sendable {
     package var check: SourceCheck
     /// What becomes of formats that are not decoded.
     package var others: OtherFormats
+    /// Which images are.
+    package var wanted: ImageFilter
     /// What the work on one image may take.
     package var memory: ByteCount
 
     package init(
         limits: CodecLimits = CodecLimits(), recipes: [Recipe] = [Recipe()],
-        check: SourceCheck = .decode, others: OtherFormats = .fail, memory: ByteCount
+        check: SourceCheck = .decode, others: OtherFormats = .fail,
+        wanted: ImageFilter = ImageFilter(), memory: ByteCount
     ) {
         self.limits = limits
         self.recipes = recipes
         self.check = check
         self.others = others
+        self.wanted = wanted
         self.memory = memory
     }
 
@@ -64,6 +68,7 @@ package enum HeaderVerdict: Hashable, Sendable {
             var image = try header(
                 of: beginning, limits: rules.limits, recipes: rules.recipes, others: rules.others)
             image.sourceBytes = max(totalBytes ?? 0, beginning.count)
+            try rules.filter(beginning: image, totalBytes: totalBytes)
             self = try HeaderVerdict.onMemory(
                 image, of: beginning, isLengthKnown: totalBytes != nil, under: rules)
         } catch {

@@ -315,7 +315,8 @@ extension FailureReason {
         case .interrupted, .timeout, .stalled, .tls: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .redirect,
             .httpStatus, .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .uncacheable, .disk, .internal:
+            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+            .uncacheable, .disk, .internal:
             false
         }
     }

@@ -185,7 +185,8 @@ extension FailureReason {
         case .corruptImage, .notAnImage, .interrupted: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .redirect, .httpStatus, .tooLarge, .tooManyPixels, .unsupportedImage,
-            .otherFormat, .uncacheable, .disk, .internal:
+            .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+            .uncacheable, .disk, .internal:
             false
         }
     }

@@ -42,7 +42,7 @@ extension ImageRules {
     var headerRules: HeaderRules {
         HeaderRules(
             limits: CodecLimits(maximumPixels: maximumPixels, maximumTime: maximumDecodeTime),
-            recipes: variants.map(\.recipe), check: check, others: otherFormats,
+            recipes: variants.map(\.recipe), check: check, others: otherFormats, wanted: filter,
             memory: pixelBudget)
     }
 }

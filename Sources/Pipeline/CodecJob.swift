@@ -14,6 +14,8 @@ struct CodecJob: Sendable {
         /// A body that was refused by its beginning: of the part that there may be of another one is no
         /// use either.
         case refused(BodyRefusal, part: PartKey)
+
+        var isBody: Bool { if case .body = self { true } else { false } }
     }
 
     /// A body that arrived.

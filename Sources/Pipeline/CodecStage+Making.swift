@@ -75,7 +75,8 @@ extension CodecStage {
         do throws(CodecError) {
             let outcome = crashes.whileDecoding(digest) {
                 Result { () throws(CodecError) in
-                    try decoded(bytes, positions.map { job.variants[$0].recipe })
+                    try decoded(
+                        bytes, positions.map { job.variants[$0].recipe }, isNew: job.input.isBody)
                 }
             }
             processed = try outcome.get()
@@ -130,10 +131,12 @@ extension CodecStage {
 
     /// Makes all results of one decode, or where that takes more memory than there is, one by one.
     private func decoded(
-        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe]
+        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool
     ) throws(CodecError) -> ProcessedEntry {
         let header = try Codecs.header(
             of: bytes, limits: limits, recipes: recipes, others: rules.others)
+        // What is stored already was wanted, and stays.
+        if isNew { try rules.filter(header) }
         if let processed = try decoded(bytes, header, recipes) { return processed }
         guard recipes.count > 1 else {
             throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)

@@ -180,7 +180,8 @@ extension HostPacing.Signal {
                 self = .unreachable(failure.reason)
             case .invalidEntry, .unsupportedScheme, .refusedAddress, .redirect, .httpStatus,
                 .tooLarge, .notAnImage, .corruptImage, .tooManyPixels, .unsupportedImage,
-                .otherFormat, .uncacheable, .disk, .internal:
+                .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes,
+                .uncacheable, .disk, .internal:
                 self = .nothing
             }
         }

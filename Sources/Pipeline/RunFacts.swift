@@ -64,6 +64,10 @@ struct RunFacts: Sendable {
                     })
         case .codecs: CodecLibraries.decoders
         case .otherFormats: configuration.images.otherFormats.rawValue
+        case .minimumSize:
+            "\(configuration.images.filter.minimumWidth)x\(configuration.images.filter.minimumHeight)"
+        case .maximumAspect: configuration.images.filter.maximumAspect.map { "\($0)" } ?? "any"
+        case .minimumBytes: "\(configuration.images.filter.minimumBytes.bytes)"
         }
     }
 

@@ -55,6 +55,8 @@ package struct ImageRules: Sendable {
     package var variants = VariantSet(main: Recipe())
     /// For the recipe `original`; the others decode.
     package var check = SourceCheck.decode
+    /// Which are wanted.
+    package var filter = ImageFilter()
     /// What becomes of formats that are not decoded.
     package var otherFormats = OtherFormats.store
     /// Whether what is shown before an image is loaded is made along with it.

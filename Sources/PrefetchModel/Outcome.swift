@@ -58,6 +58,10 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case uncacheable
     /// Left out by ``OtherFormats/skip``.
     case otherFormat = "other-format"
+    /// Left out by ``ImageFilter``, and so are the next two.
+    case belowMinimumSize = "min-size"
+    case overMaximumAspect = "max-aspect"
+    case belowMinimumBytes = "min-bytes"
     case disk
     case `internal`
 
@@ -65,7 +69,7 @@ package enum FailureReason: String, CaseIterable, Sendable {
     /// leaves it out.
     package var isExclusion: Bool {
         switch self {
-        case .otherFormat: true
+        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes: true
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .dns, .connect, .tls, .timeout,
             .stalled, .interrupted, .redirect, .httpStatus, .tooLarge, .notAnImage, .corruptImage,
             .tooManyPixels, .unsupportedImage, .uncacheable, .disk, .internal:

@@ -32,12 +32,18 @@ package enum FailureFact: String, CaseIterable, Hashable, Sendable {
     case codecs
     /// What becomes of formats that are not decoded.
     case otherFormats = "other-formats"
+    /// Which images are wanted; each of them is a fact of its own, so that another one changes nothing.
+    case minimumSize = "min-size"
+    case maximumAspect = "max-aspect"
+    case minimumBytes = "min-bytes"
 
     /// Whether the value is a number, and a run with a smaller one is stricter: what failed under the
     /// larger one fails under it, too. (Permissions are 0 or 1.) All others have to be the same.
     var isLimit: Bool {
         switch self {
-        case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats: false
+        case .request, .route, .authorities, .recipe, .method, .codecs, .otherFormats,
+            .minimumSize, .maximumAspect, .minimumBytes:
+            false
         case .insecure, .connectTimeout, .stallTimeout, .totalTimeout, .maximumBodySize,
             .maximumPixels, .memory, .maximumDecodeTime, .maximumRedirects, .allowsDowngrade,
             .lifetime, .checksStructure:
@@ -71,6 +77,9 @@ extension FailurePolicy {
                 .otherFormats,
             ]
         case .otherFormat: [.request, .route, .codecs, .otherFormats]
+        case .belowMinimumSize: [.request, .route, .minimumSize]
+        case .overMaximumAspect: [.request, .route, .maximumAspect]
+        case .belowMinimumBytes: [.request, .route, .minimumBytes]
         case .uncacheable: [.request, .route, .lifetime]
         }
     }

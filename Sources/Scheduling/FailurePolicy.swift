@@ -70,7 +70,8 @@ package enum FailurePolicy {
         // A kind of image that this program cannot decode.
         case .unsupportedImage: .permanent
         // The image is what it is, and the rule is one of the conditions.
-        case .otherFormat: .permanent
+        case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes:
+            .permanent
         // The origin forbids storing it, which is how the site is set up.
         case .uncacheable: .permanent
         // Our disk; the origin has no part in it.

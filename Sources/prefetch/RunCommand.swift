@@ -40,6 +40,7 @@ struct RunCommand: ParsableCommand {
     @OptionGroup(title: "Order") var order: OrderOptions
     @OptionGroup(title: "Concurrency and hosts") var hosts: HostOptions
     @OptionGroup(title: "Limits") var limits: LimitOptions
+    @OptionGroup(title: "Filters") var filters: FilterOptions
     @OptionGroup(title: "Requests") var requests: RequestOptions
     @OptionGroup(title: "Freshness") var freshness: FreshnessOptions
     @OptionGroup(title: "Encoding") var storing: StoringOptions
@@ -162,6 +163,7 @@ struct RunCommand: ParsableCommand {
         order.apply(to: &configuration)
         hosts.apply(to: &configuration)
         limits.apply(to: &configuration)
+        filters.apply(to: &configuration)
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         try storing.apply(to: &configuration)

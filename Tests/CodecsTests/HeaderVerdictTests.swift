@@ -227,4 +227,35 @@ struct HeaderVerdictTests {
         }
         return refusals
     }
+
+    /// The size that is wanted is upright. What turns a picture may come later, so its beginning is only refused where
+    /// neither way fits.
+    @Test(arguments: [(1, false), (6, true)])
+    func whatIsWantedIsUpright(orientation: Int, isTurned: Bool) throws {
+        let source = try imageHeader(Samples.baselineJPEG)
+        let (width, height) = (source.widthInPixels, source.heightInPixels)
+        try #require(width != height)
+        let jpeg = JPEGTests.inserting(
+            JPEGTests.exif(orientation: orientation), into: Samples.baselineJPEG)
+        func outcomes(_ minimumWidth: Int, _ minimumHeight: Int) throws -> (Bool, Bool) {
+            var rules = HeaderVerdictTests.unlimited
+            rules.wanted.minimumWidth = minimumWidth
+            rules.wanted.minimumHeight = minimumHeight
+            var early = false
+            if case .refused(.leftOut(.belowMinimumSize, _)) = verdict(jpeg, rules) { early = true }
+            do throws(CodecError) {
+                try rules.filter(
+                    jpeg.withUnsafeBytes { bytes in
+                        Result { () throws(CodecError) in try header(of: bytes) }
+                    }.get())
+                return (early, false)
+            } catch {
+                guard case .leftOut(.belowMinimumSize, _) = error else { throw error }
+                return (early, true)
+            }
+        }
+        #expect(try outcomes(width, height) == (false, isTurned))
+        #expect(try outcomes(height, width) == (false, !isTurned))
+        #expect(try outcomes(max(width, height) + 1, 0) == (true, true))
+    }
 }

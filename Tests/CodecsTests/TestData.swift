@@ -25,6 +25,8 @@ enum TestData {
     /// What two other decoders said of an image; columns as `SOURCES.md` says.
     struct Expectation: CustomStringConvertible {
         let path: String
+        /// What it is by its first bytes: `png`, `jpeg`, `gif`, …, `unknown`.
+        let magic: String
         let pillow: String
         let systemLibrary: String
         let mode: String
@@ -44,9 +46,11 @@ enum TestData {
         let text = try String(contentsOf: root.appending(path: "EXPECT.tsv"), encoding: .utf8)
         return text.split(separator: "\n").dropFirst().compactMap { line in
             let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-            guard fields.count >= 11, fields[0].hasPrefix(folder + "/") else { return nil }
+            guard fields.count >= 11, folder.isEmpty || fields[0].hasPrefix(folder + "/"),
+                fields[0] != "path"
+            else { return nil }
             return Expectation(
-                path: String(fields[0]), pillow: String(fields[3]),
+                path: String(fields[0]), magic: String(fields[2]), pillow: String(fields[3]),
                 systemLibrary: String(fields[10]), mode: String(fields[6]),
                 width: Int(fields[4]) ?? 0, height: Int(fields[5]) ?? 0,
                 frames: Int(fields[7]) ?? 0, rgbaDigest: String(fields[9]))

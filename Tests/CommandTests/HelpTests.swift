@@ -58,7 +58,8 @@ struct HelpTests {
         }
         #expect(
             groups == [
-                "ARGUMENTS:", "INPUT:", "ORDER:", "CONCURRENCY AND HOSTS:", "LIMITS:", "REQUESTS:",
+                "ARGUMENTS:", "INPUT:", "ORDER:", "CONCURRENCY AND HOSTS:", "LIMITS:", "FILTERS:",
+                "REQUESTS:",
                 "FRESHNESS:", "ENCODING:", "OUTPUT:", "RESULT:", "OPTIONS:",
             ])
         #expect(text.ranges(of: "\n  prefetch images.txt ").count == 3)

@@ -11,6 +11,7 @@ struct FailurePolicyTests {
         "unsupported-scheme": .permanent, "redirect": .permanent, "too-large": .permanent,
         "not-an-image": .permanent, "corrupt-image": .permanent, "too-many-pixels": .permanent,
         "unsupported-image": .permanent, "uncacheable": .permanent, "other-format": .permanent,
+        "min-size": .permanent, "max-aspect": .permanent, "min-bytes": .permanent,
         "dns": .transient, "connect": .transient, "tls": .transient, "timeout": .transient,
         "stalled": .transient, "interrupted": .transient,
         "invalid-entry": .ours, "refused-address": .ours, "disk": .ours, "internal": .ours,

@@ -184,7 +184,7 @@ package struct Report: Sendable {
         "timeout",
         "stalled", "interrupted", "redirect", "http-status", "too-large", "not-an-image",
         "corrupt-image", "too-many-pixels", "unsupported-image", "uncacheable", "disk", "internal",
-        "other-format",
+        "other-format", "min-size", "max-aspect", "min-bytes",
     ]
 
     private var problems: [String] {

@@ -315,7 +315,8 @@ def check_attributes(connection):
 
 
 REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted redirect http-status
-    too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable other-format""".split())
+    too-large not-an-image corrupt-image too-many-pixels unsupported-image uncacheable other-format
+    min-size max-aspect min-bytes""".split())
 
 
 def check_failures(connection):

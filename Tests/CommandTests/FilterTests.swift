@@ -1,0 +1,159 @@
+import TestSupport
+import Testing
+
+/// What a list may hold and a run does not want.
+@Suite(.timeLimit(.minutes(5)))
+struct FilterTests {
+    /// 3 MB of 1500 by 700 pixels.
+    private static let picture = Fixtures.png(width: 1500, height: 700, isNoise: true)
+    /// What may come of a body before its transfer has ended.
+    private static let much = 1 << 20
+    private static let framings: [Response.Framing] = [.announced, .chunked, .closeDelimited]
+
+    struct Row: Sendable, CustomStringConvertible {
+        let options: [String]
+        let reason: String
+        let message: String
+        /// Of the same kind, and kept by the picture.
+        let others: [String]
+
+        var description: String { reason }
+    }
+
+    private static let rows = [
+        Row(
+            options: ["--min-size", "1501x0"], reason: "min-size",
+            message: "1500×700 pixels, --min-size asks for 1501x0",
+            others: ["--min-size", "1500x700"]),
+        Row(
+            options: ["--min-size", "701x701"], reason: "min-size",
+            message: "1500×700 pixels, --min-size asks for 701x701",
+            others: ["--min-size", "0x700"]),
+        Row(
+            options: ["--max-aspect", "2.1"], reason: "max-aspect",
+            message: "1500×700 pixels are longer than --max-aspect 2.1 allows",
+            others: ["--max-aspect", "2.2"]),
+        Row(
+            options: ["--min-bytes", "16MiB"], reason: "min-bytes",
+            message: "\(picture.count) bytes, --min-bytes asks for 16777216",
+            others: ["--min-bytes", "\(picture.count)"]),
+    ]
+
+    @Test(arguments: rows, framings.indices)
+    func isLeftOutByTheBeginningOfTheBody(row: Row, framing: Int) async throws {
+        let framing = FilterTests.framings[framing]
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", Response(body: FilterTests.picture, type: "image/png", framing: framing))
+            let url = origin.url("/a.png")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func run(_ options: [String]) async throws -> Workspace.Run {
+                    try await workspace.finish(
+                        workspace.prefetchCommand([url], options).run(), entries: 1)
+                }
+                let first = try await run(row.options)
+                // Nothing is missing of what is wanted.
+                #expect(first.result.status == 0, "\(first.result)")
+                #expect(first.result.error.contains("  excluded: 1 \(row.reason)\n"))
+                #expect(first.summary.exclusions == [row.reason: 1])
+                let entry = try #require(first.report[line: 1])
+                #expect(entry.verdict == "excluded/\(row.reason)")
+                #expect(entry.message == row.message)
+                if case .announced = framing {
+                    #expect((1..<FilterTests.much).contains(entry.bytesReceived))
+                } else if row.reason == "min-bytes" {
+                    // Nobody knows before how long it is.
+                    #expect(entry.bytesReceived == FilterTests.picture.count)
+                } else {
+                    #expect((1..<FilterTests.much).contains(entry.bytesReceived))
+                }
+                // It is known, and not asked for again.
+                let again = try await run(row.options + ["--fail-on", "any"])
+                #expect(again.report.verdicts == ["excluded/\(row.reason)"], "\(again.result)")
+                #expect(again.result.status == 0)
+                #expect(again.report[line: 1]?.blockedUntil != nil)
+                #expect(again.report[line: 1]?.message?.hasPrefix(row.message) == true)
+                #expect(origin.requests.count == 1)
+                let listed = try await workspace.run("failed", "list", "--json").jsonLines()
+                #expect(listed.map { $0["reason"] as? String } == [row.reason])
+                let get = try await workspace.run("get", url)
+                #expect(get.status == 1 && get.error.contains("was left out as \(row.reason)"))
+                // By another rule it is wanted.
+                let wanted = try await run(row.others)
+                #expect(wanted.report.verdicts == ["downloaded"], "\(wanted.result)")
+                #expect(try await workspace.query("SELECT key FROM failure") == [])
+                // What is stored and fresh is not judged again.
+                let kept = try await run(row.options)
+                #expect(kept.report.verdicts == ["fresh"])
+            }
+        }
+    }
+
+    @Test func aCopyStaysThatWasWantedBefore() async throws {
+        try await withOrigin { origin in
+            origin.serve(
+                "/a.png", .image(Fixtures.png(width: 60, height: 40)),
+                .image(Fixtures.png(width: 30, height: 20)))
+            let url = origin.url("/a.png")
+            try await withWorkspace { workspace in
+                let first = try await workspace.prefetch([url, url], "--min-size", "50x30")
+                #expect(first.report.verdicts == ["downloaded", "duplicate"])
+                let second = try await workspace.prefetch(
+                    [url, url], "--min-size", "50x30", "--refresh", "all")
+                #expect(
+                    second.report.verdicts == ["excluded/min-size", "duplicate/min-size"],
+                    "\(second.result)")
+                #expect(second.summary.exclusions == ["min-size": 1])
+                #expect(second.report[line: 1]?.width == 60)
+                #expect(
+                    second.report[line: 1]?.message?.contains("; the copy of ") == true,
+                    "\(second.result)")
+                #expect(try await workspace.run("get", url).status == 0)
+            }
+        }
+    }
+
+    /// A drawing has no size in pixels; how long its file is is known.
+    @Test func whatIsNotKnownExcludesNothing() async throws {
+        try await withOrigin { origin in
+            let drawing = Array(#"<svg xmlns="http://www.w3.org/2000/svg"/>"#.utf8)
+            origin.serve("/a.svg", Response(body: drawing, type: "image/svg+xml"))
+            let url = origin.url("/a.svg")
+            try await withWorkspace { workspace in
+                let small = try await workspace.prefetch([url], "--min-bytes", "1KiB")
+                #expect(small.report.verdicts == ["excluded/min-bytes"], "\(small.result)")
+                let run = try await workspace.prefetch(
+                    [url], "--min-size", "640x480", "--max-aspect", "3")
+                #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
+            }
+        }
+    }
+
+    /// What is no image, or damaged, is a failure, however small.
+    @Test func aFailureStaysOne() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.png", .text("<html></html>"))
+            origin.serve("/b.png", .image(Fixtures.damaged(Fixtures.png(width: 60, height: 40))))
+            let lines = ["/a.png", "/b.png"].map { origin.url($0) }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(lines, "--min-bytes", "100")
+                #expect(
+                    run.report.verdicts == ["failed/not-an-image", "failed/corrupt-image"],
+                    "\(run.result)")
+                #expect(run.result.status == 1)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ["--min-size", "640"], ["--min-size", "640x"], ["--min-size", "-1x5"],
+        ["--min-size", "1x2x3"], ["--max-aspect", "0.5"], ["--max-aspect", "nan"],
+        ["--max-aspect", "inf"], ["--min-bytes", "many"],
+    ])
+    func wrongValuesAreWrongUsage(options: [String]) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(["run", "-"] + options).run()
+            #expect(result.status == 64, "\(result)")
+        }
+    }
+}
