@@ -89,18 +89,13 @@ private struct ProgressText {
 
     mutating func show(_ text: String) {
         guard isWanted else { return }
-        write(String(text.prefix(max(1, StandardError.width - 1))))
+        StandardError.put(String(text.prefix(max(1, StandardError.width - 1))))
         isShown = true
     }
 
     mutating func clear() {
         guard isShown else { return }
-        write(ProgressLine.clearText)
+        StandardError.put(ProgressLine.clearText)
         isShown = false
-    }
-
-    private func write(_ text: String) {
-        // There is no place left to say that standard error cannot be written.
-        try? OutputFile(borrowing: STDERR_FILENO, name: "standard error").write(Array(text.utf8))
     }
 }

@@ -4,10 +4,13 @@ import Reporting
 /// Lines on standard error outside a run, whose reporter has its own.
 enum StandardError {
     /// - Parameter line: without line end; made safe for a terminal.
-    static func write(_ line: String) {
+    static func write(_ line: String) { put(printable(line) + "\n") }
+
+    /// - Parameter text: as it is, for a terminal.
+    static func put(_ text: String) {
         let file = OutputFile(borrowing: STDERR_FILENO, name: "standard error")
         // There is no place left to say that standard error cannot be written.
-        try? file.write(Array((printable(line) + "\n").utf8))
+        try? file.write(Array(text.utf8))
     }
 
     static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
