@@ -2,9 +2,7 @@ internal import PrefetchModel
 
 /// GIF89a: header, screen and colour tables, and blocks that lead to the trailer, one picture or more among them.
 enum GIFContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.holds("GIF87a", at: 0) || bytes.holds("GIF89a", at: 0)
-    }
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isGIF(bytes) }
 
     /// The logical screen (section 18).
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {

@@ -2,9 +2,7 @@ internal import PrefetchModel
 
 /// WebP (RFC 9649) in a RIFF file: the file's length fits, the chunks fill it, and there is a picture or a frame.
 enum WebPContainer: ImageContainer {
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.holds("RIFF", at: 0) && bytes.holds("WEBP", at: 8)
-    }
+    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isWebP(bytes) }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         func number(_ offset: Int, _ bytes: Int) -> Int? {
