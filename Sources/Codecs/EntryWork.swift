@@ -32,7 +32,8 @@ struct EntryWork: ~Copyable {
 
     init(
         source: any ImageSource, codec: any ImageCodec.Type, header: ImageHeader,
-        recipes: [Recipe], check: SourceCheck, memoryBytes: Int, wantsPlaceholder: Bool = false
+        recipes: [PlannedRecipe], check: SourceCheck, memoryBytes: Int,
+        wantsPlaceholder: Bool = false
     ) {
         self.source = source
         self.wantsPlaceholder = wantsPlaceholder
@@ -41,10 +42,11 @@ struct EntryWork: ~Copyable {
         self.header = header
         self.check = check
         self.memoryBytes = memoryBytes
-        for recipe in recipes {
+        for planned in recipes {
+            let recipe = planned.recipe
             // One that cannot be made says so when its turn comes.
             guard let format = EncodedFormat(recipe, of: header, by: codec),
-                let plan = try? TransformationPlan(recipe, of: header)
+                let plan = planned.steps
             else { continue }
             var request = RasterRequest(form: .native, scale: plan.scale)
             if plan.isEmpty {
@@ -61,21 +63,12 @@ struct EntryWork: ~Copyable {
         shared = shared.filter { $0.value.uses > 1 }
     }
 
-    /// The recipes' places, those first that are made of the largest raster: each scale is decoded once.
-    static func order(of recipes: [Recipe], header: ImageHeader) -> [Int] {
-        let scales = recipes.map { recipe in
-            (try? TransformationPlan(recipe, of: header))?.scale ?? .full
-        }
-        return DecodingScale.allCases.flatMap { scale in
-            recipes.indices.filter { scales[$0] == scale }
-        }
-    }
-
     /// - Throws: why there is none; `cancelled` is of all results.
     mutating func result(
-        of recipe: Recipe, _ interruption: Interruption
+        of planned: PlannedRecipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         try interruption.look()
+        let recipe = planned.recipe
         guard let format = EncodedFormat(recipe, of: header, by: codec) else {
             return try original(interruption)
         }
@@ -84,7 +77,11 @@ struct EntryWork: ~Copyable {
         }
         try checkDamage()
         do throws(CodecError) {
-            return try made(format, by: recipe, interruption)
+            let plan = try planned.plan.get()
+            return plan.isEmpty
+                ? try made(format, by: recipe.untransformed, interruption)
+                : try transformed(
+                    EncodedFormat(transforming: recipe, by: codec), plan, by: recipe, interruption)
         } catch {
             if case .corrupt = error { damage = error }
             throw error
@@ -121,13 +118,8 @@ struct EntryWork: ~Copyable {
     private mutating func made(
         _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        let plan = try TransformationPlan(recipe, of: header)
-        guard plan.isEmpty else {
-            return try transformed(
-                EncodedFormat(transforming: recipe, by: codec), plan, by: recipe, interruption)
-        }
-        let recipe = recipe.untransformed
         let way = try source.way(to: format, by: recipe)
+        if way.rasterForm != nil { try source.checkColours() }
         isDecoded = true
         guard let form = way.rasterForm else {
             let image = try shortcut(by: recipe, interruption)

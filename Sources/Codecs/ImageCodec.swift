@@ -112,6 +112,11 @@ protocol ImageSource {
     /// Looks for damage that decoding would pass over in silence: called once, before anything is decoded.
     func checkSilentDamage() throws(CodecError)
 
+    /// Looks whether pixels mean elsewhere what they mean in this file: called before a result is made of them.
+    ///
+    /// - Throws: `unsupported` for colours that no profile says, since pixels for sRGB would be others.
+    func checkColours() throws(CodecError)
+
     /// Decodes all that the file has, and keeps nothing of it.
     ///
     /// - Returns: the processor time.
@@ -153,6 +158,7 @@ protocol ImageSource {
 
 extension ImageSource {
     func checkSilentDamage() throws(CodecError) {}
+    func checkColours() throws(CodecError) {}
 
     func shortcuts(
         by recipes: [Recipe], _ interruption: Interruption

@@ -4,8 +4,8 @@ package import PrefetchModel
 package struct ImageHeader: Hashable, Sendable {
     package let format: ImageFormat
     /// As stored, before ``orientation`` is applied.
-    package let widthInPixels: Int
-    package let heightInPixels: Int
+    package private(set) var widthInPixels: Int
+    package private(set) var heightInPixels: Int
     /// Bits a sample.
     package let bitDepth: Int
     package let isProgressiveOrInterlaced: Bool
@@ -49,9 +49,9 @@ package struct ImageHeader: Hashable, Sendable {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
         // Steps that cannot be carried out say so before anything is decoded.
-        guard recipe.encoding != .original, let plan = try? TransformationPlan(recipe, of: self),
-            !plan.isEmpty
-        else { return codec.memory(of: self, for: recipe.untransformed) }
+        guard let plan = PlannedRecipe(recipe, of: self).steps, !plan.isEmpty else {
+            return codec.memory(of: self, for: recipe.untransformed)
+        }
         return plan.estimate(from: self, by: codec, for: recipe)
     }
 
@@ -62,14 +62,10 @@ package struct ImageHeader: Hashable, Sendable {
 
     /// As a decoder makes it at a scale.
     func decoded(at scale: DecodingScale) -> ImageHeader {
-        guard scale != .full else { return self }
-        func scaled(_ side: Int) -> Int { (side + scale.rawValue - 1) / scale.rawValue }
-        return ImageHeader(
-            format: format, widthInPixels: scaled(widthInPixels),
-            heightInPixels: scaled(heightInPixels), bitDepth: bitDepth,
-            isProgressiveOrInterlaced: isProgressiveOrInterlaced, orientation: orientation,
-            channels: channels, coefficientBytes: coefficientBytes, sourceBytes: sourceBytes,
-            isAnimated: isAnimated, hasPackedProfile: hasPackedProfile)
+        var header = self
+        header.widthInPixels = (widthInPixels + scale.rawValue - 1) / scale.rawValue
+        header.heightInPixels = (heightInPixels + scale.rawValue - 1) / scale.rawValue
+        return header
     }
 
     /// Looks whether what a recipe decodes and makes has no more pixels than may be.
@@ -77,8 +73,11 @@ package struct ImageHeader: Hashable, Sendable {
     /// - Throws: `tooManyPixels`.
     func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
         // What cannot be planned is refused with its own error, if it is decoded at all.
-        let isDecoded = recipe.encoding != .original && format.codec != nil
-        let plan = isDecoded ? try? TransformationPlan(recipe, of: self) : nil
+        try checkPixels(format.codec == nil ? nil : PlannedRecipe(recipe, of: self).steps, limits)
+    }
+
+    /// The same for steps that are planned; nil for none.
+    func checkPixels(_ plan: TransformationPlan?, _ limits: CodecLimits) throws(CodecError) {
         if decoded(at: plan?.scale ?? .full).pixels > limits.maximumPixels {
             throw .tooManyPixels(
                 "\(widthInPixels)×\(heightInPixels) pixels, more than --max-pixels "

@@ -72,20 +72,24 @@ package enum ImageProcessor {
                 Interruption(limits, cancellation))
         }
         let distinct = DistinctRecipes(recipes, of: header)
+        let planned = distinct.recipes.map { PlannedRecipe($0, of: header) }
         var work = EntryWork(
             source: try codec.source(source, header: header, limits: limits), codec: codec,
-            header: header, recipes: distinct.recipes, check: check, memoryBytes: memoryBytes,
+            header: header, recipes: planned, check: check, memoryBytes: memoryBytes,
             wantsPlaceholder: wantsPlaceholder)
-        // What decodes for a result says of the source what those want to know that keep its bytes.
-        let places = EntryWork.order(of: distinct.recipes, header: header)
-        let made = places.filter { distinct.recipes[$0].encoding != .original }
-        let originals = places.filter { distinct.recipes[$0].encoding == .original }
+        // What is made of the largest raster comes first, so that each scale is decoded once. And what decodes for a
+        // result says of the source what those want to know that keep its bytes.
+        let places = DecodingScale.allCases.flatMap { scale in
+            planned.indices.filter { planned[$0].scale == scale }
+        }
+        let made = places.filter { planned[$0].recipe.encoding != .original }
+        let originals = places.filter { planned[$0].recipe.encoding == .original }
         var results: [Int: Result<ProcessedImage, CodecError>] = [:]
         for place in made + originals {
             let interruption = Interruption(limits, cancellation)
             let result = Result { () throws(CodecError) in
-                try header.checkPixels(for: distinct.recipes[place], limits)
-                return try work.result(of: distinct.recipes[place], interruption)
+                try header.checkPixels(planned[place].steps, limits)
+                return try work.result(of: planned[place], interruption)
             }
             if case .failure(.cancelled) = result { throw .cancelled }
             results[place] = result

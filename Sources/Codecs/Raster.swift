@@ -97,6 +97,17 @@ struct Raster: ~Copyable {
             orientation: orientation, decodeDuration: decodeDuration)
     }
 
+    /// The same raster, or an opaque one, where that is asked for and it is none yet.
+    ///
+    /// - Throws: as ``opaque(over:_:)`` does.
+    consuming func formed(
+        as form: RasterForm, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        guard case .opaque(let background) = form, isIndexed || bitDepth != 8 || alpha != .none
+        else { return self }
+        return try opaque(over: background, interruption)
+    }
+
     /// Turns the pixels upright.
     ///
     /// - Throws: `outOfMemory`, or that it was interrupted.

@@ -108,24 +108,18 @@
         let limits: CodecLimits
         let container: cavif_header
 
-        /// - Throws: `unsupported` for a picture of colours that no profile says: pixels for sRGB would be others.
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
-            case .container: return .shortcut
-            case .png:
-                try checkColours()
-                return .raster(.native)
-            case .jpeg:
-                try JPEGEncoding.checkSides(of: header)
-                try checkColours()
-                return .raster(.opaque(recipe.background))
+            case .container: .shortcut
+            case .png: .raster(.native)
+            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
             }
         }
 
         /// By ITU-T H.273: primaries of sRGB (1) or not said (2); of the transfer characteristics those of video (1, 6, 14,
         /// 15), of sRGB (13) or not said (2), which browsers show alike. Others are told by the container alone, unless an
         /// ICC profile goes before them.
-        private func checkColours() throws(CodecError) {
+        func checkColours() throws(CodecError) {
             let isUsual =
                 [1, 2].contains(container.primaries)
                 && [1, 2, 6, 13, 14, 15].contains(container.transfer)
@@ -176,10 +170,7 @@
                 owning: image,
                 colour: ColourDescription(profile: request.takesProfile ? profile : nil),
                 orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
-            guard case .opaque(let background) = request.form,
-                container.has_alpha || header.bitDepth == 16
-            else { return raster }
-            return try raster.opaque(over: background, interruption)
+            return try raster.formed(as: request.form, interruption)
         }
 
         private func decode(

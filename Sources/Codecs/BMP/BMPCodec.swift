@@ -44,10 +44,8 @@ private struct BMPSource: ImageSource {
 
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         switch format {
-        case .png, .container: return .raster(.native)
-        case .jpeg:
-            try JPEGEncoding.checkSides(of: header)
-            return .raster(.opaque(recipe.background))
+        case .png, .container: .raster(.native)
+        case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
         }
     }
 
@@ -71,7 +69,6 @@ private struct BMPSource: ImageSource {
         let raster = Raster(
             owning: rows, colour: ColourDescription(profile: profile),
             decodeDuration: ThreadClock.now - begin)
-        guard case .opaque(let background) = request.form, file.hasAlpha else { return raster }
-        return try raster.opaque(over: background, interruption)
+        return try raster.formed(as: request.form, interruption)
     }
 }

@@ -66,11 +66,9 @@
 
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
-            case .container: return .shortcut
-            case .png: return .raster(.native)
-            case .jpeg:
-                try JPEGEncoding.checkSides(of: header)
-                return .raster(.opaque(recipe.background))
+            case .container: .shortcut
+            case .png: .raster(.native)
+            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
             }
         }
 
@@ -119,8 +117,7 @@
                 owning: cpng_image_of(
                     rows, UInt32(width), UInt32(height), Int32(header.channels),
                     interruption.pointer), decodeDuration: ThreadClock.now - begin)
-            guard case .opaque(let background) = request.form, file.hasAlpha else { return raster }
-            return try raster.opaque(over: background, interruption)
+            return try raster.formed(as: request.form, interruption)
         }
 
         private func decode(

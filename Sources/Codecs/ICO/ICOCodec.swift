@@ -92,11 +92,9 @@ private struct ICOSource: ImageSource {
         var still = recipe
         still.animation = .first
         if case .png(let png) = try largest { return try png.way(to: format, by: still) }
-        switch format {
-        case .png, .container: return .raster(.native)
-        case .jpeg:
-            try JPEGEncoding.checkSides(of: header)
-            return .raster(.opaque(recipe.background))
+        return switch format {
+        case .png, .container: .raster(.native)
+        case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
         }
     }
 
@@ -159,8 +157,7 @@ private struct ICOSource: ImageSource {
         case .bitmap(let bitmap):
             let raster = Raster(
                 owning: try bitmap.rows(interruption), decodeDuration: ThreadClock.now - begin)
-            guard case .opaque(let background) = request.form else { return raster }
-            return try raster.opaque(over: background, interruption)
+            return try raster.formed(as: request.form, interruption)
         }
     }
 

@@ -9,6 +9,14 @@ enum JPEGEncoding {
     /// The most pixels a side.
     static let mostPixelsOfSide = 65500
 
+    /// From the pixels of a format that has no shortcut.
+    ///
+    /// - Throws: `unsupported` for more pixels a side than a JPEG has.
+    static func way(from header: ImageHeader, by recipe: Recipe) throws(CodecError) -> CodecWay {
+        try checkSides(of: header)
+        return .raster(.opaque(recipe.background))
+    }
+
     /// - Throws: `unsupported` for more pixels a side than a JPEG has.
     static func checkSides(of header: ImageHeader) throws(CodecError) {
         try checkSides(header.widthInPixels, header.heightInPixels)

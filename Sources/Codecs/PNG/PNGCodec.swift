@@ -103,8 +103,7 @@ struct PNGSource: ImageSource {
             guard file.animation != nil else { return isKept ? .shortcut : .rewriting }
             return recipe.animation == .first ? .rewriting : .shortcut
         case .jpeg:
-            try JPEGEncoding.checkSides(of: header)
-            return .raster(.opaque(recipe.background))
+            return try JPEGEncoding.way(from: header, by: recipe)
         }
     }
 

@@ -110,11 +110,9 @@
 
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
-            case .container: return .shortcut
-            case .png: return .raster(.native)
-            case .jpeg:
-                try JPEGEncoding.checkSides(of: header)
-                return .raster(.opaque(recipe.background))
+            case .container: .shortcut
+            case .png: .raster(.native)
+            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
             }
         }
 
@@ -202,8 +200,7 @@
                     interruption.pointer),
                 colour: ColourDescription(profile: profile), orientation: header.orientation,
                 decodeDuration: ThreadClock.now - begin)
-            guard case .opaque(let background) = request.form, channels == 4 else { return raster }
-            return try raster.opaque(over: background, interruption)
+            return try raster.formed(as: request.form, interruption)
         }
 
         private func decode(
