@@ -142,6 +142,7 @@ struct EntryWork: ~Copyable {
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         if format == .jpeg { try JPEGEncoding.checkSides(plan.size.width, plan.size.height) }
+        try source.checkColours()
         isDecoded = true
         let decoded = try raster(
             RasterRequest(

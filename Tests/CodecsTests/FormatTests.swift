@@ -225,4 +225,27 @@ struct FormatTests {
         }
         #expect(count > 0)
     }
+
+    /// Of a wide or high range, which pixels for sRGB would not be: neither as they are nor in another size.
+    @Test(.enabled(if: CodecLibraries.decodes(.avif)))
+    func coloursThatNoProfileSaysMakeNoPixels() throws {
+        var source = try #require(
+            FormatSample.all.first { $0.format == .avif && $0.name == "lossy" }
+        ).bytes
+        let mark = Array("nclx".utf8)
+        let place = try #require(
+            source.indices.first { source[$0...].starts(with: mark) })
+        // BT.2020 and PQ (ITU-T H.273).
+        source.replaceSubrange(place + 4..<place + 8, with: [0, 9, 0, 16])
+        for specification in ["png", "jpeg", "8x8", "jpeg,8x8", "png,rotate=90"] {
+            guard case .unsupported? = refusal(source, try Recipe(specification: specification))
+            else {
+                Issue.record("\(specification) is made")
+                continue
+            }
+        }
+        for specification in ["same", "original", "9000x9000"] {
+            #expect(refusal(source, try Recipe(specification: specification)) == nil)
+        }
+    }
 }
