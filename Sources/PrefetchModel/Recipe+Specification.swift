@@ -250,8 +250,11 @@ extension Recipe.SpecificationProblem {
 
     /// The item that a name was meant for, if it is nearly one.
     private static func nearest(to name: String) -> String? {
-        // A bare number may be meant as either.
-        if ResizeGeometry(text: name) != nil { return "q=\(name)' or 'resize=\(name)" }
+        if ResizeGeometry(text: name) != nil {
+            // A small number may be meant as either.
+            let isQuality = Int(name).map((1...100).contains) == true
+            return (isQuality ? "q=\(name)' or '" : "") + "resize=\(name)"
+        }
         if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
         if let effort = PNGEffort(rawValue: name) { return "effort=\(effort)" }
         if let animation = Recipe.Animation(rawValue: name) { return "animated=\(animation)" }

@@ -7,7 +7,7 @@ struct FilterOptions: ParsableArguments {
     @Option(
         name: .customLong("min-size"),
         help: ArgumentHelp(
-            "Exclude images that are less wide or less high than this, upright.",
+            "Exclude images that are less wide or less high than this, upright: 256x256.",
             valueName: "wxh"))
     var minimumSize: DimensionsArgument?
 
