@@ -246,9 +246,15 @@ let package = Package(
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
         .target(name: "CResample", dependencies: ["CInterruption"], cSettings: boundary),
+        // libavif, too, is loaded when it is first needed. What it has loaded finds one function in the
+        // program (cavif_quiet.c), which has to be shown to it.
         .target(
             name: "CAVIF", dependencies: ["CInterruption"], cSettings: boundary,
-            linkerSettings: [.linkedLibrary("avif", .when(traits: ["AVIF"]))]),
+            linkerSettings: [
+                .unsafeFlags(
+                    ["-Xlinker", "--export-dynamic-symbol=dav1d_default_settings"],
+                    .when(traits: ["AVIF"]))
+            ]),
         .target(
             name: "CGIF", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("gif", .when(traits: ["GIF"]))]),

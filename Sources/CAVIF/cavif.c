@@ -1,16 +1,14 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "cavif.h"
+#include "cavif_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <avif/avif.h>
-
 static cavif_status status_of(avifResult result, const avifDecoder *decoder, char *message) {
-    const char *text = avifResultToString(result);
+    const char *text = cavif_functions.ResultToString(result);
     if (decoder != NULL && decoder->diag.error[0] != 0) text = decoder->diag.error;
     snprintf(message, CAVIF_MESSAGE_BYTES, "%s", text);
     switch (result) {
@@ -31,8 +29,10 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
 static cavif_status open_source(
     const uint8_t *bytes, size_t length, uint64_t maximum_pixels, uint32_t maximum_frames,
     avifDecoder **result, char *message) {
-    message[0] = 0;
-    avifDecoder *decoder = avifDecoderCreate();
+    *result = NULL;
+    cavif_status missing = cavif_require(message);
+    if (missing != CAVIF_OK) return missing;
+    avifDecoder *decoder = cavif_functions.DecoderCreate();
     *result = decoder;
     if (decoder == NULL) return CAVIF_OUT_OF_MEMORY;
     decoder->codecChoice = AVIF_CODEC_CHOICE_DAV1D;
@@ -45,8 +45,8 @@ static cavif_status open_source(
     decoder->imageCountLimit = maximum_frames;
     // Files of libheif up to 1.11 lack the one, and some have a clean aperture that makes no sense; browsers take both.
     decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
-    avifResult status = avifDecoderSetIOMemory(decoder, bytes, length);
-    if (status == AVIF_RESULT_OK) status = avifDecoderParse(decoder);
+    avifResult status = cavif_functions.DecoderSetIOMemory(decoder, bytes, length);
+    if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(decoder);
     return status_of(status, decoder, message);
 }
 
@@ -62,9 +62,9 @@ static int orientation_of(const avifImage *image) {
 
 static bool clean_aperture(const avifImage *image, avifCropRect *rectangle) {
     avifDiagnostics ignored;
-    avifDiagnosticsClearError(&ignored);
+    cavif_functions.DiagnosticsClearError(&ignored);
     return (image->transformFlags & AVIF_TRANSFORM_CLAP) != 0
-        && avifCropRectConvertCleanApertureBox(
+        && cavif_functions.CropRectConvertCleanApertureBox(
             rectangle, &image->clap, image->width, image->height, image->yuvFormat, &ignored);
 }
 
@@ -103,7 +103,7 @@ cavif_status cavif_read_header(
     cavif_status status =
         open_source(bytes, length, UINT64_MAX, maximum_frames, &decoder, message);
     if (status == CAVIF_OK) note_header(decoder, header);
-    if (decoder != NULL) avifDecoderDestroy(decoder);
+    if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
     if (status == CAVIF_OK && (header->width == 0 || header->height == 0)) return CAVIF_CORRUPT;
     return status;
 }
@@ -123,12 +123,12 @@ static cavif_status convert(
     if (memory == NULL) return CAVIF_OUT_OF_MEMORY;
     size_t begin = (height + 1) / 2 * 2;
     avifRGBImage target;
-    avifRGBImageSetDefaults(&target, image);
+    cavif_functions.RGBImageSetDefaults(&target, image);
     target.depth = sample_bytes == 2 ? 16 : 8;
     target.format = header->has_alpha ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
     target.pixels = sample_bytes == 2 ? memory + begin : memory + 1;
     target.rowBytes = (uint32_t)(sample_bytes == 2 ? row_bytes : row_bytes + 1);
-    avifResult result = avifImageYUVToRGB(image, &target);
+    avifResult result = cavif_functions.ImageYUVToRGB(image, &target);
     if (result != AVIF_RESULT_OK) {
         free(memory);
         cavif_status status = status_of(result, NULL, message);
@@ -152,12 +152,12 @@ static cavif_status keep_frame(
     const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
     avifCropRect rectangle;
     if (!clean_aperture(image, &rectangle)) return convert(image, header, rows, message);
-    avifImage *view = avifImageCreateEmpty();
+    avifImage *view = cavif_functions.ImageCreateEmpty();
     if (view == NULL) return CAVIF_OUT_OF_MEMORY;
-    avifResult result = avifImageSetViewRect(view, image, &rectangle);
+    avifResult result = cavif_functions.ImageSetViewRect(view, image, &rectangle);
     cavif_status status = result == AVIF_RESULT_OK
         ? convert(view, header, rows, message) : status_of(result, NULL, message);
-    avifImageDestroy(view);
+    cavif_functions.ImageDestroy(view);
     return status;
 }
 
@@ -173,7 +173,8 @@ static cavif_status decode_frames(
         if (limits->interruption != NULL && cinterruption_look(limits->interruption)) {
             return CAVIF_INTERRUPTED;
         }
-        cavif_status status = status_of(avifDecoderNextImage(decoder), decoder, message);
+        cavif_status status =
+            status_of(cavif_functions.DecoderNextImage(decoder), decoder, message);
         if (status != CAVIF_OK) return status;
         const avifImage *image = decoder->image;
         if (image->width != header->coded_width || image->height != header->coded_height
@@ -200,7 +201,7 @@ cavif_status cavif_decode(
     cavif_status status = open_source(
         bytes, length, limits->maximum_pixels, limits->maximum_frames, &decoder, message);
     if (status == CAVIF_OK) status = decode_frames(decoder, limits, header, rows, message);
-    if (decoder != NULL) avifDecoderDestroy(decoder);
+    if (decoder != NULL) cavif_functions.DecoderDestroy(decoder);
     if (status != CAVIF_OK && rows != NULL) {
         free(*rows);
         *rows = NULL;
@@ -212,14 +213,15 @@ uint8_t *cavif_copy_metadata(
     const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count) {
     uint8_t *copy = NULL;
     *count = 0;
-    avifDecoder *decoder = avifDecoderCreate();
+    if (cavif_load() != NULL) return NULL;
+    avifDecoder *decoder = cavif_functions.DecoderCreate();
     if (decoder == NULL) return NULL;
     decoder->ignoreExif = kind != CAVIF_EXIF;
     decoder->ignoreXMP = kind != CAVIF_XMP;
     decoder->imageDimensionLimit = 0;
     decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
-    if (avifDecoderSetIOMemory(decoder, bytes, length) == AVIF_RESULT_OK
-        && avifDecoderParse(decoder) == AVIF_RESULT_OK) {
+    if (cavif_functions.DecoderSetIOMemory(decoder, bytes, length) == AVIF_RESULT_OK
+        && cavif_functions.DecoderParse(decoder) == AVIF_RESULT_OK) {
         const avifRWData *data = kind == CAVIF_ICC ? &decoder->image->icc
             : kind == CAVIF_EXIF ? &decoder->image->exif : &decoder->image->xmp;
         if (data->size > 0) copy = malloc(data->size);
@@ -228,7 +230,7 @@ uint8_t *cavif_copy_metadata(
             *count = data->size;
         }
     }
-    avifDecoderDestroy(decoder);
+    cavif_functions.DecoderDestroy(decoder);
     return copy;
 }
 
@@ -243,11 +245,13 @@ size_t cavif_only_place(
 }
 
 void cavif_library_versions(char text[64]) {
+    text[0] = 0;
+    if (cavif_load() != NULL) return;
     char codecs[256] = "";
-    avifCodecVersions(codecs);
+    cavif_functions.CodecVersions(codecs);
     // As `dav1d [dec]:1.0.0-0-g…, aom […`.
     const char *name = strstr(codecs, "dav1d");
     const char *colon = name == NULL ? NULL : strchr(name, ':');
     int count = colon == NULL ? 0 : (int)strcspn(colon + 1, ",-");
-    snprintf(text, 64, "%s %.*s", avifVersion(), count, colon == NULL ? "" : colon + 1);
+    snprintf(text, 64, "%s %.*s", cavif_functions.Version(), count, colon == NULL ? "" : colon + 1);
 }

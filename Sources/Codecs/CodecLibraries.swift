@@ -18,14 +18,18 @@ package enum CodecLibraries {
     package static let accept =
         (ImageFormat.allCases.filter(decodes).map(\.mediaType)
         + ["image/*;q=0.5", "*/*;q=0.1"]).joined(separator: ", ")
-    /// Those of formats that a build may do without, as they are loaded: `libwebp 1.2.4`.
+    /// Those of formats that a build may do without, as they are loaded, or why they cannot be: `libwebp 1.2.4`.
     package static var optional: [String] {
         var lines: [String] = []
         #if WebP
             lines.append("libwebp \(WebPCodec.version)")
         #endif
         #if AVIF
-            lines.append("libavif \(AVIFCodec.versions.joined(separator: " with dav1d "))")
+            if let missing = AVIFCodec.missing {
+                lines.append("libavif cannot be loaded: \(missing)")
+            } else {
+                lines.append("libavif \(AVIFCodec.versions.joined(separator: " with dav1d "))")
+            }
         #endif
         #if GIF
             lines.append("giflib \(GIFCodec.version) (built with)")

@@ -10,7 +10,7 @@ struct DescriptorBudget: Equatable {
     static let filesOfReader = 2
     /// A temporary file and the folder that it goes to.
     static let filesOfCodecWorker = 2
-    /// What wakes libcurl up, and a file of certificates or of names.
+    /// What wakes libcurl up, and a file of certificates or of names, or a library that is loaded.
     static let filesOfTransfers = 3
     /// A connection is tried over both families of addresses.
     static let socketsOfTransfer = 2

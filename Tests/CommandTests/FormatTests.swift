@@ -10,7 +10,7 @@ struct FormatTests {
         "sequence.avif", "png-and-bitmaps.ico",
     ]
 
-    private static func file(_ name: String) throws -> [UInt8] {
+    static func file(_ name: String) throws -> [UInt8] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "FormatSamples")
         let format = name.split(separator: ".").last.map(String.init) ?? ""
@@ -150,6 +150,27 @@ struct FormatTests {
                     noted.first?.first == "accept: image/jpeg,image/png,image/*;q=0.5,*/*;q=0.1")
                 let second = try await workspace.prefetch([origin.url("/a.png")])
                 #expect(second.report.verdicts == ["fresh"], "\(second.result)")
+            }
+        }
+    }
+
+    /// dav1d writes to standard error what it thinks of damaged data, unless it is told not to, which `avifdec` does not.
+    @Test func damagedAVIFIsReportedByTheCommandAlone() async throws {
+        try await withOrigin { origin in
+            let body = try FormatTests.file("broken-data.avif")
+            origin.serve("/a.avif", .image(body))
+            try await withWorkspace { workspace in
+                try workspace.write(body, to: "a.avif")
+                let peer = try await Command(
+                    executable: "/usr/bin/avifdec",
+                    arguments: ["--codec", "dav1d", "a.avif", "a.png"], environment: [:],
+                    folder: workspace.folder
+                ).run()
+                let complaint = "Error parsing OBU data"
+                #expect(peer.error.contains(complaint), "\(peer)")
+                let run = try await workspace.prefetch([origin.url("/a.avif")])
+                #expect(run.report.verdicts == ["failed/corrupt-image"], "\(run.result)")
+                #expect(!run.result.error.contains(complaint), "\(run.result)")
             }
         }
     }

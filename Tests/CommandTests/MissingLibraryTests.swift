@@ -2,19 +2,20 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A system where libcurl is not there, or not one that can be used. It is loaded when it is first
-/// needed, so that most commands do without.
+/// A system where libcurl or libavif is not there, or not one that can be used. They are loaded when
+/// they are first needed, so that most commands do without.
 @Suite(.timeLimit(.minutes(15)))
 struct MissingLibraryTests {
     private static let hint = "hint: install libcurl 7.88 or newer (Debian's package is libcurl4)"
 
-    /// The same with this file in place of libcurl.
+    /// The same with this file in place of a library.
     private static func with(
-        _ file: [UInt8], _ command: Command, in workspace: Workspace
+        _ file: [UInt8], as library: String = "libcurl.so.4", _ command: Command,
+        in workspace: Workspace
     ) throws -> Command {
         try FileManager.default.createDirectory(
             atPath: workspace.folder + "/lib", withIntermediateDirectories: true)
-        try workspace.write(file, to: "lib/libcurl.so.4")
+        try workspace.write(file, to: "lib/\(library)")
         var command = command
         command.environment["LD_LIBRARY_PATH"] = workspace.folder + "/lib"
         return command
@@ -139,6 +140,85 @@ struct MissingLibraryTests {
                         "prefetch: cannot load libcurl: libcurl.so.4: has no function curl_"),
                     "\(result)")
                 #expect(result.error.contains("\n\(MissingLibraryTests.hint)\n"), "\(result)")
+            }
+        }
+    }
+
+    /// The names of the libraries that a command has loaded to its end, as the dynamic linker tells them.
+    private static func libraries(
+        of arguments: [String], in workspace: Workspace
+    ) async throws -> [String] {
+        var command = workspace.command(arguments)
+        command.environment["LD_DEBUG"] = "files"
+        command.environment["LD_DEBUG_OUTPUT"] = workspace.folder + "/linker"
+        let result = try await command.run()
+        #expect(result.status == 0, "\(result)")
+        let files = try FileManager.default.contentsOfDirectory(atPath: workspace.folder)
+            .filter { $0.hasPrefix("linker.") }
+        try #require(files.count == 1)
+        let path = workspace.folder + "/\(files[0])"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        try FileManager.default.removeItem(atPath: path)
+        return text.split(separator: "\n").filter { $0.contains("generating link map") }
+            .compactMap { $0.split(separator: "file=").last?.split(separator: " ").first }
+            .map(String.init)
+    }
+
+    /// Each of them brings some dozens of others, which takes longer than what `get` does.
+    @Test func commandsThatAskNobodyLoadNeither() async throws {
+        try await withOrigin { origin in
+            let lines = origin.serveImages(1)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch(lines)
+                func loaded(by arguments: [String]) async throws -> Set<String> {
+                    let all = try await MissingLibraryTests.libraries(of: arguments, in: workspace)
+                    #expect(all.contains("libc.so.6"), "\(all)")
+                    return Set(["libcurl", "libavif", "libdav1d"]).filter { name in
+                        all.contains { $0.hasPrefix("\(name).so.") }
+                    }
+                }
+                for arguments in [
+                    ["--help"], ["get", lines[0]], ["list"], ["stats"], ["run"] + lines,
+                ] {
+                    #expect(try await loaded(by: arguments) == [], "\(arguments)")
+                }
+                #expect(
+                    try await loaded(by: ["--version"]) == ["libcurl", "libavif", "libdav1d"])
+            }
+        }
+    }
+
+    /// And are remembered as what another decoder may take.
+    @Test func withoutLibavifOnlyItsImagesAreRefused() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a.avif", .image(try FormatTests.file("lossy.avif")))
+            let lines = [origin.url("/a.avif")] + origin.serveImages(2)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                func without(_ command: Command) throws -> Command {
+                    try MissingLibraryTests.with(
+                        Array("no library".utf8), as: "libavif.so.15", command, in: workspace)
+                }
+                let command = try workspace.prefetchCommand(lines)
+                let refused = try await workspace.finish(without(command).run(), entries: 3)
+                #expect(
+                    refused.report.verdicts
+                        == ["failed/unsupported-image", "downloaded", "downloaded"],
+                    "\(refused.result)")
+                let message = refused.report.entries.first { $0.line == 1 }?.message ?? ""
+                #expect(message.contains("libavif cannot be loaded: "), "\(message)")
+                #expect(message.contains("lib/libavif.so.15: "), "\(message)")
+                #expect(message.hasSuffix("; Debian's package is libavif15"), "\(message)")
+                let blocked = try await workspace.finish(
+                    without(workspace.prefetchCommand(lines)).run(), entries: 3)
+                #expect(
+                    blocked.report.verdicts == ["blacklisted", "fresh", "fresh"],
+                    "\(blocked.result)")
+                let version = try await without(workspace.command(["--version"])).run()
+                #expect(version.status == 0, "\(version)")
+                #expect(version.output.contains("\nlibavif cannot be loaded: "), "\(version)")
+                let after = try await workspace.prefetch(lines)
+                #expect(
+                    after.report.verdicts == ["downloaded", "fresh", "fresh"], "\(after.result)")
             }
         }
     }

@@ -1,6 +1,7 @@
 /// The boundary to libavif (0.11.1), with dav1d behind it.
 ///
-/// The library reports errors by status. No function keeps state; all may run on several threads at once.
+/// The library is loaded when it is first needed, and reports errors by status. No function keeps other state; all may
+/// run on several threads at once.
 #ifndef CAVIF_H
 #define CAVIF_H
 
@@ -23,7 +24,14 @@ typedef enum {
     CAVIF_OUT_OF_MEMORY,
     /// The interruption has the cause.
     CAVIF_INTERRUPTED,
+    /// libavif cannot be loaded; the message is what `cavif_load` returns.
+    CAVIF_NO_LIBRARY,
 } cavif_status;
+
+/// Loads libavif, once in a process; all that follows does so by itself.
+///
+/// Returns NULL, or why it cannot be loaded: one line that names what is missing.
+const char *_Nullable cavif_load(void);
 
 /// What the container says.
 typedef struct {
@@ -74,7 +82,7 @@ cavif_status cavif_decode(
 typedef enum { CAVIF_ICC, CAVIF_EXIF, CAVIF_XMP } cavif_metadata;
 
 /// A copy of what the container has beside pixels, for the caller to release with `free`; NULL where it has none, or
-/// there is no memory. EXIF is without the four bytes in front of it.
+/// there is no memory or no library. EXIF is without the four bytes in front of it.
 uint8_t *_Nullable cavif_copy_metadata(
     const uint8_t *bytes, size_t length, cavif_metadata kind, size_t *count);
 
@@ -82,7 +90,7 @@ uint8_t *_Nullable cavif_copy_metadata(
 size_t cavif_only_place(
     const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length);
 
-/// The versions of what is loaded: 0.11.1 and dav1d's, separated by a space.
+/// The versions of what is loaded: 0.11.1 and dav1d's, separated by a space; empty where libavif cannot be loaded.
 void cavif_library_versions(char text[_Nonnull 64]);
 
 #pragma clang assume_nonnull end

@@ -5,10 +5,17 @@
 
     /// AVIF by libavif and dav1d: decoded, and not encoded. `same` keeps its data.
     enum AVIFCodec: ImageCodec {
-        static let decoder = "avif/\(versions.joined(separator: "+"))"
+        /// Another without libavif: what is refused for want of it is asked for again when it is there.
+        static let decoder =
+            "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
         static let same = EncodedFormat.container
 
-        /// Of libavif, and of dav1d behind it.
+        /// Why libavif, which this loads, cannot be loaded; nil where it can.
+        static var missing: String? {
+            cavif_load().map { "\(String(cString: $0)); Debian's package is libavif15" }
+        }
+
+        /// Of libavif, and of dav1d behind it, as they are loaded; empty where they cannot be.
         static var versions: [Substring] {
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
                 text.initialize(repeating: 0)
@@ -82,6 +89,8 @@
             case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
             case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
             case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
+            case CAVIF_NO_LIBRARY:
+                throw .unsupported("an AVIF, and libavif cannot be loaded: \(missing ?? text)")
             default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)
             }
         }

@@ -1,0 +1,43 @@
+#include "cavif_library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+struct cavif_functions cavif_functions;
+void *cavif_library;
+
+/// Why libavif cannot be loaded; empty where it was.
+static char failure[CAVIF_MESSAGE_BYTES];
+
+static void load(void) {
+    // At once and not function by function, so that a library that is none shows itself here. Never unloaded.
+    cavif_library = dlopen(CAVIF_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!cavif_library) {
+        const char *reason = dlerror();
+        snprintf(failure, sizeof failure, "%s", reason ? reason : CAVIF_LIBRARY ": unknown error");
+        return;
+    }
+    struct cavif_functions found;
+#define FIND(name) \
+    found.name = (__typeof__(avif##name) *)dlsym(cavif_library, "avif" #name); \
+    if (!found.name) { \
+        snprintf(failure, sizeof failure, "%s: has no function avif%s", CAVIF_LIBRARY, #name); \
+        return; \
+    }
+    CAVIF_FUNCTIONS(FIND)
+#undef FIND
+    cavif_functions = found;
+}
+
+const char *cavif_load(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return failure[0] ? failure : NULL;
+}
+
+cavif_status cavif_require(char message[CAVIF_MESSAGE_BYTES]) {
+    const char *missing = cavif_load();
+    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", missing ? missing : "");
+    return missing ? CAVIF_NO_LIBRARY : CAVIF_OK;
+}
