@@ -16,9 +16,14 @@ let boundary: [CSetting] = [
 
 // Linked statically, the command has 45 000 pointers to relocate at each start. In the packed form
 // (DT_RELR, glibc 2.36) they take 9 KB instead of 1.1 MB; the toolchain's own linker writes it, gold
-// does not.
+// does not. Scripts/linking leads it to the archive of the C++ library, whose shared form has most of
+// the symbols that are looked up at a start; nobody looks up those that Swift would have exported.
 let quickStart = LinkerSetting.unsafeFlags(
-    ["-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs"],
+    [
+        "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
+        "-Xlinker", "--no-export-dynamic", "-Xclang-linker", "-static-libgcc",
+        "-L", Context.packageDirectory + "/Scripts/linking",
+    ],
     .when(configuration: .release))
 
 let package = Package(
@@ -265,7 +270,7 @@ let package = Package(
             name: "CXML", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("expat")]),
         .target(name: "CPlaceholder", cSettings: boundary),
-        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),

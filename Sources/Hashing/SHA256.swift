@@ -4,7 +4,7 @@ package import PrefetchModel
 /// SHA-256 (FIPS 180-4) by libcrypto, which uses the processor's instructions for it.
 ///
 /// By the functions of the algorithm itself: the first digest through `EVP_MD_fetch` sets up all of
-/// libcrypto, which takes a millisecond (OpenSSL 3.0), a tenth of `prefetch get`.
+/// libcrypto, which takes a millisecond (OpenSSL 3.0), a sixth of `prefetch get`.
 package struct SHA256Hasher: ~Copyable {
     package init() {}
 

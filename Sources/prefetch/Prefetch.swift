@@ -55,10 +55,7 @@ struct Prefetch: ParsableCommand {
             }
             // As the parser answers it, after a look at all the flags of `run`.
             if arguments == ["--help"] { throw CleanExit.message(helpMessage()) }
-            let namesCommand = arguments.first.map(subcommands.contains) ?? false
-            var command =
-                try namesCommand
-                ? NamedCommand.parseAsRoot(arguments) : parseAsRoot(arguments)
+            var command = try command(from: arguments)
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
@@ -68,6 +65,19 @@ struct Prefetch: ParsableCommand {
             ProcessEnd.leave(exitCode(for: error).rawValue)
         }
         ProcessEnd.leave(0)
+    }
+
+    private static func command(from arguments: [String]) throws -> any ParsableCommand {
+        guard let name = arguments.first, subcommands.contains(name) else {
+            return try parseAsRoot(arguments)
+        }
+        // Scripts start it once an image. What it does not take, the whole command answers, in its words.
+        if name == GetCommand.configuration.commandName,
+            let get = try? GetCommand.parse(Array(arguments.dropFirst()))
+        {
+            return get
+        }
+        return try NamedCommand.parseAsRoot(arguments)
     }
 
     /// Help, the version, or what is wrong with the arguments.

@@ -8,7 +8,13 @@ import Reporting
 import URLParsing
 
 extension StartOrder: ExpressibleByArgument {}
-extension ManifestFormat: ExpressibleByArgument {}
+/// Said here what the parser would find out for itself, but by a search through every type of the program, which each `get`
+/// would wait for.
+extension ManifestFormat: ExpressibleByArgument {
+    package static var allValueStrings: [String] { allCases.map { $0.rawValue } }
+    package static var allValueDescriptions: [String: String] { [:] }
+    package var defaultValueDescription: String { rawValue }
+}
 extension RunReporter.SummaryStyle: ExpressibleByArgument {}
 extension RefreshMode: ExpressibleByArgument {}
 extension FileCheck: ExpressibleByArgument {}
