@@ -308,6 +308,15 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
     ]
 }
 
+// For `Scripts/check address`: what C leaves undefined ends a test, too. Not in the libraries that tests
+// preload, which have no runtime of it.
+if Context.environment["PREFETCH_SANITIZER"] == "address" {
+    for target in package.targets where target.path == nil {
+        target.cSettings?.append(
+            .unsafeFlags(["-fsanitize=undefined", "-fno-sanitize-recover=undefined"]))
+    }
+}
+
 // For `Scripts/test --only`: one target of tests and what it needs, without any other package that it
 // does not. The codecs and their tests need none.
 if let wanted = Context.environment["PREFETCH_ONLY"] {

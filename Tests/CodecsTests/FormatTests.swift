@@ -211,7 +211,8 @@ struct FormatTests {
         }
     }
 
-    @Test(.enabled(if: TestData.isAvailable))
+    /// There are no icons among them.
+    @Test(.enabled(if: TestData.isAvailable && FormatSample.formats != [.icon]))
     func takesTheFilesOfOthers() throws {
         var count = 0
         for path in try TestData.paths(in: "unsupported") {
