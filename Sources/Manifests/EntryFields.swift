@@ -17,8 +17,9 @@ import PrefetchModel
 ///   in a run that strips everything of it, as the flags are;
 /// - `quality`: the JPEG quality of the variant `main`, 1…100;
 /// - `resize`: the size of the variant `main`, as ``ResizeGeometry`` is written;
+/// - `animated`: what becomes of an animation in the variant `main`, `keep`, `first` or `refuse`; an `original` is kept;
 /// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and
-///   no others. `encode`, `quality` and `resize` need `main` among them.
+///   no others. `encode`, `quality`, `resize` and `animated` need `main` among them.
 ///
 /// A `#` where a field would begin makes the rest of the line a comment.
 ///
@@ -41,7 +42,7 @@ struct EntryFields {
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
-            variants: variants.selection)
+            animation: variants.animation, variants: variants.selection)
     }
 
     private static let attributePrefix = "attr."

@@ -6,6 +6,7 @@ struct VariantFields {
         case encode
         case quality
         case resize
+        case animated
         case variants
 
         init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
@@ -18,6 +19,7 @@ struct VariantFields {
     private(set) var encoding: Recipe.Encoding?
     private(set) var quality: Int?
     private(set) var resize: ResizeGeometry?
+    private(set) var animation: Recipe.Animation?
     /// Nil for all of the run's variants, and where they are not known.
     private(set) var selection: VariantSelection?
     private var given: [Field] = []
@@ -27,7 +29,7 @@ struct VariantFields {
     var isEmpty: Bool { given.isEmpty }
     /// Whether the entry is made as the run says.
     var changesNothing: Bool {
-        encoding == nil && quality == nil && resize == nil && selection == nil
+        encoding == nil && quality == nil && resize == nil && animation == nil && selection == nil
     }
 
     /// - Throws: when the field stood before, or its value is not good.
@@ -55,6 +57,11 @@ struct VariantFields {
                 throw EntryFields.problem("the resize is not \(Transformation.Name.resize.form)")
             }
             resize = geometry
+        case .animated:
+            guard let animation = Recipe.Animation(rawValue: text) else {
+                throw EntryFields.problem("field 'animated' takes keep, first or refuse")
+            }
+            self.animation = animation
         case .variants:
             try addVariants(text, in: known)
         }
@@ -110,10 +117,18 @@ struct VariantFields {
             throw EntryFields.problem(
                 "encode=original strips nothing, so it cannot be combined with --strip all")
         }
-        if encoding == .original, let animation = known?.main?.animation, animation != .keep {
-            throw EntryFields.problem(
-                "encode=original keeps animations, so it cannot be combined with --animated "
-                    + animation.rawValue)
-        }
+        try checkAnimation(known?.main)
+    }
+
+    /// Of format and animation the line may say the one and the run the other.
+    private func checkAnimation(_ main: Recipe?) throws(EntryBatch.Problem) {
+        guard encoding != nil || animation != nil,
+            (encoding ?? main?.encoding) == .original,
+            let asked = animation ?? main?.animation, asked != .keep
+        else { return }
+        let format = encoding == nil ? "--encode original" : "encode=original"
+        let frames = animation == nil ? "--animated \(asked)" : "animated=\(asked)"
+        throw EntryFields.problem(
+            "\(format) keeps animations, so it cannot be combined with \(frames)")
     }
 }
