@@ -41,25 +41,28 @@ struct VariantFields {
         }
         given.append(field)
         let text = String(decoding: value, as: UTF8.self)
+        func problem(takes allowed: String) -> EntryBatch.Problem {
+            EntryFields.problem(field.rawValue, takes: allowed, value)
+        }
         switch field {
         case .encode:
             guard let encoding = Recipe.Encoding(rawValue: text) else {
-                throw EntryFields.problem("the encode is not same, jpeg, png or original")
+                throw problem(takes: Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or"))
             }
             self.encoding = encoding
         case .quality:
             guard let quality = Int(text), (1...100).contains(quality) else {
-                throw EntryFields.problem("the quality is not an integer within 1…100")
+                throw problem(takes: "1 to 100")
             }
             self.quality = quality
         case .resize:
             guard let geometry = ResizeGeometry(text: text) else {
-                throw EntryFields.problem("the resize is not \(Transformation.Name.resize.form)")
+                throw problem(takes: Transformation.Name.resize.form)
             }
             resize = geometry
         case .animated:
             guard let animation = Recipe.Animation(rawValue: text) else {
-                throw EntryFields.problem("field 'animated' takes keep, first or refuse")
+                throw problem(takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
             }
             self.animation = animation
         case .variants:
@@ -76,7 +79,7 @@ struct VariantFields {
             // What is no name is not repeated: it may be half a URL with a password.
             guard let name = VariantName(String(part)) else {
                 throw EntryFields.problem(
-                    "the variants are not names with commas between them, as in main,web")
+                    "field 'variants' takes names with commas between them, as in main,web")
             }
             guard names.count < VariantSet.maximumCount else {
                 throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")

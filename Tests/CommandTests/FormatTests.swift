@@ -144,7 +144,7 @@ struct FormatTests {
                 let stored = entries.map { $0.path?.split(separator: ".").last.map(String.init) }
                 #expect(stored == suffixes, "\(run.result)")
                 #expect(
-                    entries[3].message?.hasSuffix("field 'animated' takes keep, first or refuse")
+                    entries[3].message?.hasSuffix("takes keep, first or refuse, not 'last'")
                         == true, "\(run.result)")
                 let requests = origin.requests.count
                 let again = try await workspace.finish(
