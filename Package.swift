@@ -303,7 +303,8 @@ if Context.environment["PREFETCH_FUZZ"] != nil {
         .executableTarget(
             name: "codec-fuzz",
             dependencies: ["CLibFuzzer", "CodecFuzzing", "Codecs", "PrefetchModel"],
-            path: "Tests/codec-fuzz", exclude: ["jpeg.dict"], swiftSettings: strict),
+            path: "Tests/codec-fuzz", exclude: ["containers.dict", "jpeg.dict"],
+            swiftSettings: strict),
         .systemLibrary(name: "CLibFuzzer", path: "Tests/CLibFuzzer"),
     ]
 }

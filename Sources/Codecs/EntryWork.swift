@@ -73,7 +73,8 @@ struct EntryWork: ~Copyable {
             return try original(interruption)
         }
         if header.isAnimated, recipe.animation == .refuse {
-            throw .unsupported("an animation, which --animated refuse keeps out")
+            throw .unsupported(
+                "an animation, which --animated refuse, or animated=refuse, keeps out")
         }
         try checkDamage()
         do throws(CodecError) {

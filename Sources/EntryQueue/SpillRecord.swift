@@ -211,6 +211,7 @@ extension SpillWriter {
         put(extras.encoding?.rawValue)
         put(extras.quality)
         put(extras.resize?.description)
+        put(extras.animation?.rawValue)
         put(extras.variants.map { Int(bitPattern: UInt($0.rawValue)) })
     }
 }
@@ -317,6 +318,7 @@ extension SpillReader {
         extras.encoding = optionalText().flatMap(Recipe.Encoding.init)
         extras.quality = optionalNumber()
         extras.resize = optionalText().flatMap(ResizeGeometry.init)
+        extras.animation = optionalText().flatMap(Recipe.Animation.init)
         extras.variants = optionalNumber().map {
             VariantSelection(rawValue: UInt64(UInt(bitPattern: $0)))
         }

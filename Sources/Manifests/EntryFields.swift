@@ -17,8 +17,9 @@ import PrefetchModel
 ///   in a run that strips everything of it, as the flags are;
 /// - `quality`: the JPEG quality of the variant `main`, 1…100;
 /// - `resize`: the size of the variant `main`, as ``ResizeGeometry`` is written;
+/// - `animated`: what becomes of an animation in the variant `main`, `keep`, `first` or `refuse`; an `original` is kept;
 /// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and
-///   no others. `encode`, `quality` and `resize` need `main` among them.
+///   no others. `encode`, `quality`, `resize` and `animated` need `main` among them.
 ///
 /// A `#` where a field would begin makes the rest of the line a comment.
 ///
@@ -41,7 +42,7 @@ struct EntryFields {
         return EntryExtras(
             timeToLive: timeToLive, attributes: attributes, headers: headers,
             encoding: variants.encoding, quality: variants.quality, resize: variants.resize,
-            variants: variants.selection)
+            animation: variants.animation, variants: variants.selection)
     }
 
     private static let attributePrefix = "attr."
@@ -74,7 +75,9 @@ struct EntryFields {
         _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ known: VariantSet?
     ) throws(EntryBatch.Problem) {
         guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
-            throw EntryFields.problem("text without '=' after the URL")
+            throw EntryBatch.Problem(
+                reason: .invalidEntry,
+                message: "text without '=' after the URL; a space in a URL is written %20")
         }
         let name = line[range.lowerBound..<equals]
         let value = (equals + 1)..<range.upperBound
@@ -151,7 +154,7 @@ struct EntryFields {
         guard value.count <= maximumTimeToLiveBytes,
             let duration = Duration(quantity: String(decoding: value, as: UTF8.self))
         else {
-            throw problem("the ttl is not a duration like 500ms, 30s, 5m, 2h or 7d up to 36500d")
+            throw problem("ttl", takes: Duration.quantityForm + ", at most 36500d", value)
         }
         return duration
     }
@@ -165,7 +168,7 @@ struct EntryFields {
         case "low" where value.count == 3: return .low
         case let text:
             guard value.count <= 8, let number = Int(text), let priority = Priority(number) else {
-                throw problem("the priority is not high, normal, low or an integer within -100…100")
+                throw problem("priority", takes: "high, normal, low or -100 to 100", value)
             }
             return priority
         }
@@ -175,14 +178,14 @@ struct EntryFields {
         _ value: UnsafeBufferPointer<UInt8>
     ) throws(EntryBatch.Problem) {
         guard (1...maximumKeyBytes).contains(value.count) else {
-            throw problem("the key is not 1 to \(maximumKeyBytes) bytes long")
+            throw problem("field 'key' takes 1 to \(maximumKeyBytes) bytes")
         }
         guard let text = String(validating: value, as: UTF8.self) else {
-            throw problem("the key is not UTF-8")
+            throw problem("field 'key' takes UTF-8")
         }
         // The ASCII ones are refused in every line.
         guard !text.unicodeScalars.contains(where: { (0x80...0x9F).contains($0.value) }) else {
-            throw problem("the key contains a control character")
+            throw problem("field 'key' takes no control characters")
         }
     }
 
@@ -190,10 +193,21 @@ struct EntryFields {
         _ name: Slice<UnsafeBufferPointer<UInt8>>
     ) -> EntryBatch.Problem {
         guard let text = shown(name) else {
-            return problem("an unknown field after the URL")
+            return problem("an unknown field after the URL; \(knownNames)")
         }
-        return problem("unknown field '\(text)'")
+        let lower = text.lowercased()
+        let near = names.first { lower.isNearly($0) }
+        let advice =
+            near.map { "did you mean '\($0)'?" }
+            // Before the dot that is missing.
+            ?? (lower.hasPrefix("attr") ? "did you mean 'attr.NAME'?" : knownNames)
+        return problem("unknown field '\(text)'; \(advice)")
     }
+
+    private static let names =
+        ["priority", "key", "ttl", "header"] + VariantFields.Field.allCases.map(\.rawValue)
+    private static let knownNames =
+        "known are \((names + ["attr.NAME"]).joined(separator: ", "))"
 
     /// The name as a message may repeat it; nil for a long one, and for one with other bytes than
     /// letters, digits and `-_.`, which may be half a URL with a password.
@@ -207,7 +221,19 @@ struct EntryFields {
     }
 
     static func problem(_ message: String) -> EntryBatch.Problem {
-        EntryBatch.Problem(reason: .invalidEntry, message: message)
+        EntryBatch.Problem(reason: .invalidEntry, message: message, isOfField: true)
+    }
+
+    /// Of a value that a field does not take. It is repeated where it cannot be half a URL with a password.
+    static func problem(
+        _ name: String, takes allowed: String, _ value: some Collection<UInt8>
+    ) -> EntryBatch.Problem {
+        let isPlain = value.allSatisfy {
+            $0.isLetter || $0.isDecimalDigit || "-_.,^!%".utf8.contains($0)
+        }
+        let isShown = isPlain && (1...maximumShownBytes).contains(value.count)
+        let text = isShown ? ", not '\(String(decoding: value, as: UTF8.self))'" : ""
+        return problem("field '\(name)' takes \(allowed)\(text)")
     }
 }
 

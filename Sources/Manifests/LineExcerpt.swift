@@ -1,7 +1,7 @@
 import PrefetchModel
 
-/// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, control
-/// characters replaced by U+FFFD, and what looks like user information by `***`, as all that stands
+/// The beginning of a bad line as it may be shown: valid UTF-8 of at most 512 bytes, tabs replaced by spaces, other control
+/// characters by U+FFFD, and what looks like user information by `***`, as all that stands
 /// behind the name of a `header` field.
 ///
 /// The masking is done here since a bad line may hide its user information from whoever parses it:
@@ -31,7 +31,7 @@ enum LineExcerpt {
         excerpt.reserveCapacity(min(visible.count, maximumBytes))
         for scalar in String(decoding: visible, as: UTF8.self).unicodeScalars {
             let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-            let shown = UTF8.encode(isControl ? "\u{FFFD}" : scalar)
+            let shown = UTF8.encode(scalar == "\t" ? " " : isControl ? "\u{FFFD}" : scalar)
             guard let shown, excerpt.count + shown.count <= maximumBytes else { break }
             excerpt += shown
         }

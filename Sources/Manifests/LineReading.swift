@@ -184,20 +184,34 @@ final class LineReading: @unchecked Sendable {
         } catch {
             switch error {
             case .problem(let problem):
-                let text = batch.text.count
-                batch.text += LineExcerpt.make(bytes)
-                let range = text..<batch.text.count
-                batch.records.append(
-                    EntryBatch.Record(
-                        line: line, url: range, key: range, priority: .normal,
-                        problem: batch.problems.count))
-                batch.problems.append(problem)
+                appendBad(UnsafeBufferPointer(rebasing: bytes[start...]), problem, to: &batch)
             case .missingLibrary(let missing):
                 throw ManifestError(
                     path: source.name, operation: .parse, message: missing.description,
                     hint: missing.hint)
             }
         }
+    }
+
+    /// Appends a line that is no entry; its key is its text, since a cache may have such a key.
+    private func appendBad(
+        _ line: UnsafeBufferPointer<UInt8>, _ problem: EntryBatch.Problem,
+        to batch: inout EntryBatch
+    ) {
+        func append(_ excerpt: [UInt8]) -> Range<Int> {
+            let start = batch.text.count
+            batch.text += excerpt
+            return start..<batch.text.count
+        }
+        let key = append(LineExcerpt.make(line))
+        let url = problem.isOfField ? line.firstIndex(where: \.isBlank) : nil
+        batch.records.append(
+            EntryBatch.Record(
+                line: self.line,
+                url: url.map {
+                    append(LineExcerpt.make(UnsafeBufferPointer(rebasing: line[..<$0])))
+                } ?? key, key: key, priority: .normal, problem: batch.problems.count))
+        batch.problems.append(problem)
     }
 
     /// Appends the entry of a line that begins with its URL; leaves the batch as it was on a throw.

@@ -6,6 +6,7 @@ struct VariantFields {
         case encode
         case quality
         case resize
+        case animated
         case variants
 
         init?(_ name: Slice<UnsafeBufferPointer<UInt8>>) {
@@ -18,6 +19,7 @@ struct VariantFields {
     private(set) var encoding: Recipe.Encoding?
     private(set) var quality: Int?
     private(set) var resize: ResizeGeometry?
+    private(set) var animation: Recipe.Animation?
     /// Nil for all of the run's variants, and where they are not known.
     private(set) var selection: VariantSelection?
     private var given: [Field] = []
@@ -27,7 +29,7 @@ struct VariantFields {
     var isEmpty: Bool { given.isEmpty }
     /// Whether the entry is made as the run says.
     var changesNothing: Bool {
-        encoding == nil && quality == nil && resize == nil && selection == nil
+        encoding == nil && quality == nil && resize == nil && animation == nil && selection == nil
     }
 
     /// - Throws: when the field stood before, or its value is not good.
@@ -39,22 +41,30 @@ struct VariantFields {
         }
         given.append(field)
         let text = String(decoding: value, as: UTF8.self)
+        func problem(takes allowed: String) -> EntryBatch.Problem {
+            EntryFields.problem(field.rawValue, takes: allowed, value)
+        }
         switch field {
         case .encode:
             guard let encoding = Recipe.Encoding(rawValue: text) else {
-                throw EntryFields.problem("the encode is not same, jpeg, png or original")
+                throw problem(takes: Recipe.Encoding.allCases.map(\.rawValue).listed(with: "or"))
             }
             self.encoding = encoding
         case .quality:
             guard let quality = Int(text), (1...100).contains(quality) else {
-                throw EntryFields.problem("the quality is not an integer within 1…100")
+                throw problem(takes: "1 to 100")
             }
             self.quality = quality
         case .resize:
             guard let geometry = ResizeGeometry(text: text) else {
-                throw EntryFields.problem("the resize is not \(Transformation.Name.resize.form)")
+                throw problem(takes: Transformation.Name.resize.form)
             }
             resize = geometry
+        case .animated:
+            guard let animation = Recipe.Animation(rawValue: text) else {
+                throw problem(takes: Recipe.Animation.allCases.map(\.rawValue).listed(with: "or"))
+            }
+            self.animation = animation
         case .variants:
             try addVariants(text, in: known)
         }
@@ -69,7 +79,7 @@ struct VariantFields {
             // What is no name is not repeated: it may be half a URL with a password.
             guard let name = VariantName(String(part)) else {
                 throw EntryFields.problem(
-                    "the variants are not names with commas between them, as in main,web")
+                    "field 'variants' takes names with commas between them, as in main,web")
             }
             guard names.count < VariantSet.maximumCount else {
                 throw EntryFields.problem("more than \(VariantSet.maximumCount) variants")
@@ -110,10 +120,18 @@ struct VariantFields {
             throw EntryFields.problem(
                 "encode=original strips nothing, so it cannot be combined with --strip all")
         }
-        if encoding == .original, let animation = known?.main?.animation, animation != .keep {
-            throw EntryFields.problem(
-                "encode=original keeps animations, so it cannot be combined with --animated "
-                    + animation.rawValue)
-        }
+        try checkAnimation(known?.main)
+    }
+
+    /// Of format and animation the line may say the one and the run the other.
+    private func checkAnimation(_ main: Recipe?) throws(EntryBatch.Problem) {
+        guard encoding != nil || animation != nil,
+            (encoding ?? main?.encoding) == .original,
+            let asked = animation ?? main?.animation, asked != .keep
+        else { return }
+        let format = encoding == nil ? "--encode original" : "encode=original"
+        let frames = animation == nil ? "--animated \(asked)" : "animated=\(asked)"
+        throw EntryFields.problem(
+            "\(format) keeps animations, so it cannot be combined with \(frames)")
     }
 }

@@ -86,7 +86,7 @@ extension RunCoordinator {
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
                         different URL or different fields header=, encode=, quality=, \
-                        resize= or variants=
+                        resize=, animated= or variants=
                         """)
             }
         case .new:

@@ -18,7 +18,7 @@ package struct EntryBatch: Sendable {
         private let isBad: Bool
 
         /// The URL to request, without fragment and normalised, in ``EntryBatch/text``; for a bad
-        /// line the line's own beginning (see ``problem``).
+        /// line the line's own beginning, as it is written (see ``problem``).
         package var url: Range<Int> { Int(urlStart)..<Int(urlEnd) }
         /// The cache key in ``EntryBatch/text``: the URL without user information, or what the
         /// entry's field `key` says.
@@ -52,10 +52,13 @@ package struct EntryBatch: Sendable {
         package let reason: FailureReason
         /// One line, without the manifest's name and the line's number.
         package let message: String
+        /// Whether it is about a field that the message names, so that the URL in front is enough to show the line by.
+        package let isOfField: Bool
 
-        package init(reason: FailureReason, message: String) {
+        package init(reason: FailureReason, message: String, isOfField: Bool = false) {
             self.reason = reason
             self.message = message
+            self.isOfField = isOfField
         }
     }
 

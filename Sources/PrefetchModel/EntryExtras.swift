@@ -15,12 +15,14 @@ package struct EntryExtras: Hashable, Sendable {
     package var quality: Int?
     /// The size of the variant `main`, in place of the run's.
     package var resize: ResizeGeometry?
+    /// What becomes of an animation in the variant `main`, in place of the run's; of no effect on `original`.
+    package var animation: Recipe.Animation?
     /// Which of the run's variants are made; nil for all of them.
     package var variants: VariantSelection?
 
     /// Whether the entry may ask for other variants than the run; ``VariantSet/applying(_:)`` has them.
     package var changesVariants: Bool {
-        encoding != nil || quality != nil || resize != nil || variants != nil
+        encoding != nil || quality != nil || resize != nil || animation != nil || variants != nil
     }
 
     /// The most attributes that one entry may bring. They are few by nature; without a bound, a
@@ -34,7 +36,8 @@ package struct EntryExtras: Hashable, Sendable {
     package init(
         timeToLive: Duration? = nil, attributes: [EntryAttribute] = [],
         headers: [HeaderField] = [], encoding: Recipe.Encoding? = nil, quality: Int? = nil,
-        resize: ResizeGeometry? = nil, variants: VariantSelection? = nil
+        resize: ResizeGeometry? = nil, animation: Recipe.Animation? = nil,
+        variants: VariantSelection? = nil
     ) {
         self.timeToLive = timeToLive
         self.attributes = attributes
@@ -42,6 +45,7 @@ package struct EntryExtras: Hashable, Sendable {
         self.encoding = encoding
         self.quality = quality
         self.resize = resize
+        self.animation = animation
         self.variants = variants
     }
 }

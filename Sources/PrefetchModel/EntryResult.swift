@@ -4,7 +4,7 @@ package struct EntryResult: Sendable {
     package var manifest: String
     /// 1 for the first line.
     package var line: Int
-    /// As requested, user information included; print it only through ``RedactedURL``.
+    /// As requested, user information included, or the beginning of a bad line; print it only as ``shownURL``.
     package var url: String
     package var key: String
     package var outcome: Outcome
@@ -62,6 +62,18 @@ package struct EntryResult: Sendable {
         self.expiresAt = expiresAt
         self.exchange = exchange
         self.stages = stages
+    }
+
+    /// For people, without secrets; what is no URL is as the line has it.
+    package var shownURL: String { shown(url) }
+    /// The same of the key.
+    package var shownKey: String { key == url ? shownURL : shown(key) }
+
+    private func shown(_ text: String) -> String {
+        switch reason {
+        case .invalidEntry, .unsupportedScheme: RedactedURL(line: text).description
+        default: RedactedURL(text).description
+        }
     }
 
     /// The requests that a run made for an entry, as its last response leaves them.

@@ -5,6 +5,9 @@ extension Duration {
         ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
     ]
 
+    /// What is taken, for messages.
+    package static let quantityForm = "a duration like 500ms, 90s, 5m, 12h or 30d"
+
     /// Reads the text form, rounded to milliseconds.
     ///
     /// Returns nil for anything else: signs, white space, exponents, other units, and more than
@@ -41,6 +44,9 @@ extension ByteCount {
         ("g", 1_000_000_000), ("gb", 1_000_000_000), ("kib", 1 << 10), ("mib", 1 << 20),
         ("gib", 1 << 30),
     ]
+
+    /// What is taken, for messages.
+    package static let quantityForm = "a size like 500000, 200KiB, 64MiB or 2GB"
 
     /// Reads the text form, rounded to bytes. Returns nil for anything else: signs, white space,
     /// exponents, other units, and what is beyond an `Int`.

@@ -269,9 +269,7 @@ extension Recipe.SpecificationProblem {
         return step.map { $0.rawValue + "=" }
     }
 
-    /// `same, jpeg or png`.
     fileprivate static func list(_ words: [String], _ conjunction: String = "or") -> String {
-        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
-        return words.dropLast().joined(separator: ", ") + " \(conjunction) " + last
+        words.listed(with: conjunction)
     }
 }

@@ -15,16 +15,25 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
         self.init(String(url))
     }
 
+    /// The text of a line, which may be no URL, or more than one: its spaces stay.
+    package init(line: String) {
+        self.init(line, keepingSpaces: true)
+    }
+
     // Not generic, since other modules would run the generic code unspecialised for every line of
     // a report.
     package init(_ url: String) {
+        self.init(url, keepingSpaces: false)
+    }
+
+    private init(_ url: String, keepingSpaces: Bool) {
         var needsEncoding = false
         var mayHoldSecrets = false
         for byte in url.utf8 {
             needsEncoding = needsEncoding || byte <= 0x20 || byte == 0x22 || byte >= 0x7F
             mayHoldSecrets = mayHoldSecrets || byte == Byte.at || byte == Byte.equals
         }
-        let text = needsEncoding ? RedactedURL.printable(url) : url
+        let text = needsEncoding ? RedactedURL.printable(url, keepingSpaces: keepingSpaces) : url
         guard mayHoldSecrets else {
             description = text
             return
@@ -51,10 +60,11 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
 
     /// Control characters, spaces, quotation marks and bidirectional controls are replaced by their
     /// percent-encoded UTF-8 bytes.
-    private static func printable(_ url: String) -> String {
+    private static func printable(_ url: String, keepingSpaces: Bool) -> String {
         var text = ""
         for scalar in url.unicodeScalars {
             switch scalar.value {
+            case 0x20 where keepingSpaces: text += " "
             case 0...0x20, 0x22, 0x7F...0x9F, 0x061C, 0x200B...0x200F, 0x2028...0x202E,
                 0x2060...0x206F, 0xFEFF, 0xFFFD:
                 for byte in String(scalar).utf8 {

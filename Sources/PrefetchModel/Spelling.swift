@@ -1,3 +1,11 @@
+extension [String] {
+    /// As a sentence names them: `same, jpeg or png`.
+    package func listed(with conjunction: String) -> String {
+        guard let last, count > 1 else { return first ?? "" }
+        return dropLast().joined(separator: ", ") + " \(conjunction) " + last
+    }
+}
+
 extension String {
     /// Whether somebody may have meant `name`: it is that, or one letter more, less or another one, or two
     /// letters that have changed places.

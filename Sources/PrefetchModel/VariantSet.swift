@@ -83,7 +83,7 @@ extension VariantSet: RandomAccessCollection {
 
 extension VariantSet {
     /// What an entry of the run asks for: of the run's variants those that it picks, `main` with its own
-    /// format, quality and size.
+    /// format, quality, size and treatment of animations.
     ///
     /// The other variants stay as they are: what is called `web` is made the same way of every image.
     /// A quality is of no effect on a format that has none, as with the flag. An entry that picks none
@@ -95,6 +95,7 @@ extension VariantSet {
         if let encoding = extras.encoding { recipe.encoding = encoding }
         if let quality = extras.quality { recipe.quality = quality }
         if let geometry = extras.resize { recipe.replaceSize(with: geometry) }
+        if let animation = extras.animation { recipe.animation = animation }
         result.primary.recipe = recipe
         return result
     }

@@ -123,7 +123,7 @@ extension FailureGroups.Cause {
 
 extension FailureGroups.Sample {
     init(_ result: EntryResult) {
-        entry = printable("\(result.manifest):\(result.line): \(RedactedURL(result.url))")
+        entry = printable("\(result.manifest):\(result.line): \(result.shownURL)")
         message = FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
     }
 

@@ -123,9 +123,8 @@ extension JSONObjectWriter {
         string("type", "result")
         string("manifest", result.manifest)
         integer("line", result.line)
-        let url = RedactedURL(result.url).description
-        string("url", url)
-        string("key", result.key == result.url ? url : RedactedURL(result.key).description)
+        string("url", result.shownURL)
+        string("key", result.shownKey)
         string("outcome", result.outcome.rawValue)
         string("reason", result.reason?.rawValue)
         string("message", result.message.map(redacted))

@@ -240,7 +240,7 @@ package final class RunReporter: RunObserving, Sendable {
         if let stored = result.stored, result.outcome == .downloaded {
             details.append("\(stored.size) stored")
         }
-        var text = "prefetch: \(result.manifest):\(result.line): \(RedactedURL(result.url)): "
+        var text = "prefetch: \(result.manifest):\(result.line): \(result.shownURL): "
         text += result.outcome.rawValue
         if let reason = result.reason { text += ": \(reason.rawValue)" }
         if let message = result.message { text += ": \(redacted(message))" }

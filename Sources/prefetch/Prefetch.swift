@@ -59,12 +59,19 @@ struct Prefetch: ParsableCommand {
             try command.run()
         } catch let failure as CommandFailure {
             failure.report()
+            if failure.exitStatus == 2 { adviseFile(arguments) }
             ProcessEnd.leave(failure.exitStatus)
         } catch {
             say(error)
+            if !exitCode(for: error).isSuccess { adviseFile(arguments) }
             ProcessEnd.leave(exitCode(for: error).rawValue)
         }
         ProcessEnd.leave(0)
+    }
+
+    private static func adviseFile(_ arguments: [String]) {
+        guard let advice = UsageAdvice.file(namedLikeSubcommand: arguments) else { return }
+        StandardError.write("hint: \(advice)")
     }
 
     private static func command(from arguments: [String]) throws -> any ParsableCommand {
@@ -82,7 +89,7 @@ struct Prefetch: ParsableCommand {
 
     /// Help, the version, or what is wrong with the arguments.
     private static func say(_ error: any Error) {
-        var message = fullMessage(for: error)
+        var message = UsageAdvice.adding(to: fullMessage(for: error))
         // The parser takes its text at every start; the libraries are asked only when it is wanted.
         if message == version, exitCode(for: error).isSuccess { message = VersionText.make() }
         // The parser repeats arguments as they are.

@@ -1,3 +1,4 @@
+import CodecFuzzing
 import Foundation
 import PrefetchModel
 import SeededRandom

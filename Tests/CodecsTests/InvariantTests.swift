@@ -16,6 +16,7 @@ import Testing
 
     private func check(_ source: [UInt8], _ recipes: [Recipe]) throws {
         try source.withUnsafeBytes { source in
+            try ContainerInvariants.check(source)
             guard let invariants = try CodecInvariants(source, limits: CodecLimits()) else {
                 return
             }
@@ -30,6 +31,23 @@ import Testing
     func holdForWhatAFuzzerFound(name: String) throws {
         let source = try Data(contentsOf: InvariantTests.regressions.appending(path: name))
         try check([UInt8](source), Recipe.samples)
+    }
+
+    @Test(arguments: HandmadeContainer.all)
+    func holdForContainers(file: HandmadeContainer) throws {
+        for seed in 0..<200 as Range<UInt64> {
+            var random = SplitMix(seed: seed)
+            var bytes = file.bytes
+            if seed > 0 { random.change(&bytes, maximumBytes: 1 << 12) }
+            do {
+                let isOne = try bytes.withUnsafeBytes { try ContainerInvariants.check($0) }
+                // Of an icon there is no container without its codec.
+                if seed == 0 { #expect(isOne == (file.format != .icon)) }
+            } catch {
+                let text = Data(bytes).base64EncodedString()
+                Issue.record("seed \(seed): \(error); the file: \(text)")
+            }
+        }
     }
 
     @Test(arguments: Samples.jpegs + Samples.pngs)

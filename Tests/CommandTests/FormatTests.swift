@@ -114,6 +114,55 @@ struct FormatTests {
         }
     }
 
+    /// A line says it for its entry, whatever the run says.
+    @Test(arguments: ["keep", "first"])
+    func aLineSaysWhatBecomesOfAnimations(ofTheRun: String) async throws {
+        try await withOrigin { origin in
+            var (lines, verdicts, suffixes): ([String], [String], [String?]) = ([], [], [])
+            for name in ["animation.gif", "animation.webp"] {
+                let body = try FormatTests.file(name)
+                let format = String(name.suffix(name.count - "animation.".count))
+                for (value, suffix) in [
+                    ("keep", format), ("first", "png"), ("refuse", nil), ("last", nil),
+                ] {
+                    origin.serve("/\(value)/\(name)", .image(body))
+                    lines.append(origin.url("/\(value)/\(name)") + " animated=\(value)")
+                    suffixes.append(suffix)
+                    verdicts.append(
+                        suffix != nil
+                            ? "downloaded"
+                            : value == "refuse"
+                                ? "failed/unsupported-image" : "failed/invalid-entry")
+                }
+            }
+            let options = ["--animated", ofTheRun]
+            try await withWorkspace { workspace in
+                let run = try await workspace.finish(
+                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                let entries = run.report.entries.sorted { $0.line < $1.line }
+                #expect(entries.map(\.verdict) == verdicts, "\(run.result)")
+                let stored = entries.map { $0.path?.split(separator: ".").last.map(String.init) }
+                #expect(stored == suffixes, "\(run.result)")
+                #expect(
+                    entries[3].message?.hasSuffix("takes keep, first or refuse, not 'last'")
+                        == true, "\(run.result)")
+                let requests = origin.requests.count
+                let again = try await workspace.finish(
+                    workspace.prefetchCommand(lines, options).run(), entries: lines.count)
+                #expect(
+                    again.report.entries.sorted { $0.line < $1.line }.map(\.verdict)
+                        == verdicts.map {
+                            switch $0 {
+                            case "downloaded": "fresh"
+                            case "failed/unsupported-image": "blacklisted"
+                            default: $0
+                            }
+                        }, "\(again.result)")
+                #expect(origin.requests.count == requests)
+            }
+        }
+    }
+
     @Test func animationsAreRefusedOnDemand() async throws {
         try await withOrigin { origin in
             try FormatTests.serve(origin)

@@ -54,7 +54,11 @@ struct HoldTests {
                 let failed = try await workspace.run("manifest-1.txt")
                 #expect(failed.status == 75 && failed.error.contains(holder), "\(failed)")
                 #expect(failed.error.contains("hint: --lock wait waits for it"), "\(failed)")
-                let skipped = try await workspace.run("manifest-1.txt", "--lock", "skip")
+                try workspace.write(Array("earlier".utf8), to: "report")
+                let skipped = try await workspace.run(
+                    "manifest-1.txt", "--lock", "skip", "--report", "report", "--summary", "json")
+                #expect(skipped.output.isEmpty, "\(skipped)")
+                #expect(try workspace.bytes(of: "../report") == Array("earlier".utf8))
                 #expect(skipped.status == 0 && skipped.error.contains(holder), "\(skipped)")
                 let quiet = try await workspace.run("manifest-1.txt", "--lock", "skip", "-q")
                 #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")

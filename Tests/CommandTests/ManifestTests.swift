@@ -51,6 +51,52 @@ struct ManifestTests {
         }
     }
 
+    /// What is shown of a bad line is the line, and its field is no part of a URL.
+    @Test func badLinesAreShownAsTheyAreWritten() async throws {
+        let lines = [
+            "http://127.0.0.1/a.png quality=900", "http://127.0.0.1/b.png\tencode=gif",
+            "http://127.0.0.1/my picture.png",
+            "http://u:SECRET@127.0.0.1/d.png SECRET2=1 =u:SECRET@h",
+        ]
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            let run = try await workspace.prefetch(lines)
+            for shown in [
+                "1: http://127.0.0.1/a.png: invalid-entry: field 'quality' takes 1 to 100, not '900'",
+                "2: http://127.0.0.1/b.png: invalid-entry: field 'encode' takes same, jpeg,",
+                "3: http://127.0.0.1/my picture.png: invalid-entry: text without '=' after the URL",
+                "4: http://***@127.0.0.1/d.png: invalid-entry: unknown field 'SECRET2'",
+            ] {
+                #expect(run.result.error.contains("manifest-1.txt:" + shown), "\(run.result)")
+            }
+            #expect(!run.result.error.contains("%20") || run.result.error.contains("written %20"))
+            #expect(!run.result.error.contains("SECRET@"), "\(run.result)")
+            let urls = run.report.entries.sorted { $0.line < $1.line }.map(\.url)
+            #expect(
+                urls == [
+                    "http://127.0.0.1/a.png", "http://127.0.0.1/b.png",
+                    "http://127.0.0.1/my picture.png", "http://***@127.0.0.1/d.png",
+                ])
+        }
+    }
+
+    @Test func aListMayBeNamedLikeASubcommand() async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Fixtures.png()))
+            try await withWorkspace { workspace in
+                try workspace.write(Array("\(origin.url("/a"))\n".utf8), to: "list")
+                let hint = "hint: for the list in the file list: prefetch ./list\n"
+                for arguments in [["list"], ["list", "--order", "lifo"]] {
+                    let result = try await workspace.command(arguments).run()
+                    #expect(result.status != 0 && result.error.hasSuffix(hint), "\(result)")
+                }
+                let run = try await workspace.run("./list")
+                #expect(run.status == 0, "\(run)")
+                let listed = try await workspace.run("list")
+                #expect(listed.status == 0 && !listed.error.contains("hint"), "\(listed)")
+            }
+        }
+    }
+
     @Test func badLinesDoNotKeepGoodOnesFromArriving() async throws {
         try await withOrigin { origin in
             let good = origin.serveImages(2)

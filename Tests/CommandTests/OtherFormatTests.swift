@@ -14,7 +14,7 @@ struct OtherFormatTests {
         """.utf8)
     private static let pdf = Array("%PDF-1.4\nxref\ntrailer\nstartxref\n9\n%%EOF\n".utf8)
     /// 6 by 4, one strip in front of the directory.
-    private static let tiff: [UInt8] = {
+    static let tiff: [UInt8] = {
         func number(_ value: Int, _ bytes: Int) -> [UInt8] {
             (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
         }

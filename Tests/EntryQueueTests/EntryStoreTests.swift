@@ -25,7 +25,8 @@ struct EntryStoreTests {
                 timeToLive: .milliseconds(number),
                 headers: [
                     HeaderField(name: "X-A", value: "ä b"), HeaderField(name: "Accept", value: ""),
-                ], encoding: .png, quality: 77,
+                ], encoding: .png, quality: 77, resize: .fit(width: 3, height: nil),
+                animation: .first,
                 variants: VariantSelection(rawValue: 1 << 63 | 1)),
             EntryExtras(attributes: [
                 EntryAttribute(storedName: "näme", value: [0, 10, 255]),

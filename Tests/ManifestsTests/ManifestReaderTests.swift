@@ -91,33 +91,39 @@ struct ManifestReaderTests {
     }
 
     static let priorityMessage =
-        "the priority is not high, normal, low or an integer within -100…100"
+        "field 'priority' takes high, normal, low or -100 to 100"
 
-    @Test(arguments: [
-        ("priority=101", priorityMessage), ("priority=-101", priorityMessage),
-        ("priority=", priorityMessage), ("priority=HIGH", priorityMessage),
-        ("priority=1.5", priorityMessage), ("priority=99999999999999999999", priorityMessage),
-        ("priority=1 priority=1", "duplicate field 'priority'"),
-        ("key=a key=b", "duplicate field 'key'"),
-        ("key=", "the key is not 1 to 2048 bytes long"),
-        ("key=" + String(repeating: "k", count: 2049), "the key is not 1 to 2048 bytes long"),
-        ("key=\u{85}", "the key contains a control character"),
-        ("x=1", "unknown field 'x'"), ("attr=b", "unknown field 'attr'"),
-        ("Attr.a=b", "unknown field 'Attr.a'"), ("TTL=5m", "unknown field 'TTL'"),
-        (
-            "resize=1y1",
-            "the resize is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
-        ),
-        (
-            "resize=0x9",
-            "the resize is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
-        ),
-        ("word", "text without '=' after the URL"), ("=1", "an unknown field after the URL"),
-        ("http://u:p@h/=1", "an unknown field after the URL"),
-        ("key=\u{1}", "the line contains a control character"),
-        ("key=\u{0}", "the line contains a control character"),
-        ("key=a\rb", "the line contains a control character"),
-    ])
+    static let resizeMessage =
+        "field 'resize' takes a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+    static let knownFields =
+        "known are priority, key, ttl, header, encode, quality, resize, animated, variants, attr.NAME"
+
+    @Test(
+        arguments: [
+            ("priority=101", priorityMessage + ", not '101'"),
+            ("priority=-101", priorityMessage + ", not '-101'"),
+            ("priority=", priorityMessage), ("priority=HIGH", priorityMessage + ", not 'HIGH'"),
+            ("priority=1.5", priorityMessage + ", not '1.5'"),
+            ("priority=99999999999999999999", priorityMessage + ", not '99999999999999999999'"),
+            ("priority=1 priority=1", "duplicate field 'priority'"),
+            ("key=a key=b", "duplicate field 'key'"),
+            ("key=", "field 'key' takes 1 to 2048 bytes"),
+            ("key=" + String(repeating: "k", count: 2049), "field 'key' takes 1 to 2048 bytes"),
+            ("key=\u{85}", "field 'key' takes no control characters"),
+            ("x=1", "unknown field 'x'; \(knownFields)"),
+            ("attr=b", "unknown field 'attr'; did you mean 'attr.NAME'?"),
+            ("Attr.a=b", "unknown field 'Attr.a'; did you mean 'attr.NAME'?"),
+            ("TTL=5m", "unknown field 'TTL'; did you mean 'ttl'?"),
+            ("heaer=A:b", "unknown field 'heaer'; did you mean 'header'?"),
+            ("resize=1y1", resizeMessage + ", not '1y1'"),
+            ("resize=0x9", resizeMessage + ", not '0x9'"),
+            ("word", "text without '=' after the URL; a space in a URL is written %20"),
+            ("=1", "an unknown field after the URL; \(knownFields)"),
+            ("http://u:p@h/=1", "an unknown field after the URL; \(knownFields)"),
+            ("key=\u{1}", "the line contains a control character"),
+            ("key=\u{0}", "the line contains a control character"),
+            ("key=a\rb", "the line contains a control character"),
+        ] as [(String, String)])
     func refusesFields(fields: String, message: String) throws {
         let entries = try read("http://a.b/ \(fields)\nhttp://a.b/2")
         #expect(entries.map(\.problem) == [message, nil])
@@ -131,7 +137,7 @@ struct ManifestReaderTests {
 
     @Test func refusesKeyThatIsNotUTF8() throws {
         let result = try read(Array("http://a.b/ key=".utf8) + [0xFF])
-        #expect(result.entries.first?.problem == "the key is not UTF-8")
+        #expect(result.entries.first?.problem == "field 'key' takes UTF-8")
     }
 
     @Test func resolvesAgainstBase() throws {

@@ -12,8 +12,12 @@ struct VariantFieldsTests {
         folder = try TemporaryFolder()
     }
 
-    private static func variants(stripping: Recipe.Stripping = .safe) throws -> VariantSet {
-        var main = Recipe()
+    private static func variants(
+        stripping: Recipe.Stripping = .safe, encoding: Recipe.Encoding = .same,
+        animation: Recipe.Animation = .keep
+    ) throws -> VariantSet {
+        var main = Recipe(encoding: encoding)
+        main.animation = animation
         main.stripping = stripping
         let others = try ["web", "thumb"].map {
             RequestedVariant(name: try #require(VariantName($0)), recipe: Recipe(encoding: .jpeg))
@@ -39,6 +43,15 @@ struct VariantFieldsTests {
             ("quality=1", EntryExtras(quality: 1)), ("quality=100", EntryExtras(quality: 100)),
             ("quality=085", EntryExtras(quality: 85)),
             ("encode=png quality=9", EntryExtras(encoding: .png, quality: 9)),
+            ("animated=keep", EntryExtras(animation: .keep)),
+            ("animated=first", EntryExtras(animation: .first)),
+            ("animated=refuse", EntryExtras(animation: .refuse)),
+            (
+                "animated=first encode=png resize=20",
+                EntryExtras(
+                    encoding: .png, resize: .fit(width: 20, height: nil), animation: .first)
+            ),
+            ("encode=original animated=keep", EntryExtras(encoding: .original, animation: .keep)),
             ("variants=main", EntryExtras(variants: .position(0))),
             ("variants=web", EntryExtras(variants: .position(1))),
             ("variants=thumb,main", EntryExtras(variants: [.position(0), .position(2)])),
@@ -56,43 +69,60 @@ struct VariantFieldsTests {
                 == ReadEntry(1, "http://a.b/", extras: extras))
     }
 
-    static let encodeMessage = "the encode is not same, jpeg, png or original"
-    static let qualityMessage = "the quality is not an integer within 1…100"
-    static let listMessage = "the variants are not names with commas between them, as in main,web"
+    static let encodeMessage = "field 'encode' takes same, jpeg, png or original"
+    static let qualityMessage = "field 'quality' takes 1 to 100"
+    static let animatedMessage = "field 'animated' takes keep, first or refuse"
+    static let listMessage = "field 'variants' takes names with commas between them, as in main,web"
     static let known = "this run makes main, web, thumb"
 
-    @Test(arguments: [
-        ("encode=", encodeMessage), ("encode=webp", encodeMessage), ("encode=JPEG", encodeMessage),
-        ("encode=jpeg,q=1", encodeMessage),
-        ("encode=" + String(repeating: "x", count: 60_000), encodeMessage),
-        ("quality=", qualityMessage), ("quality=0", qualityMessage),
-        ("quality=101", qualityMessage), ("quality=8.5", qualityMessage),
-        ("quality=" + String(repeating: "9", count: 60_000), qualityMessage),
-        ("variants=", listMessage), ("variants=main,", listMessage),
-        ("variants=,main", listMessage), ("variants=main,,web", listMessage),
-        ("variants=http://u:SECRET@h/", listMessage), ("variants=-web", listMessage),
-        ("variants=" + String(repeating: "n", count: 65), listMessage),
-        ("variants=large", "unknown variant 'large': \(known)"),
-        ("variants=main,Web", "unknown variant 'Web': \(known)"),
-        ("variants=web,main,web", "variant 'web' is named twice"),
-        ("encode=png encode=png", "duplicate field 'encode'"),
-        ("quality=1 ttl=1 quality=2", "duplicate field 'quality'"),
-        ("variants=web variants=main", "duplicate field 'variants'"),
-        (
-            "variants=web quality=9",
-            "field 'quality' is for the variant main, which is not among the variants"
-        ),
-        (
-            "encode=png variants=web,thumb",
-            "field 'encode' is for the variant main, which is not among the variants"
-        ),
-        ("Encode=png", "unknown field 'Encode'"), ("variant=web", "unknown field 'variant'"),
-        ("encode", "text without '=' after the URL"),
-    ])
+    @Test(
+        arguments: [
+            ("encode=", encodeMessage), ("encode=gif", encodeMessage + ", not 'gif'"),
+            ("encode=JPEG", encodeMessage + ", not 'JPEG'"), ("encode=jpeg,q=1", encodeMessage),
+            ("encode=" + String(repeating: "x", count: 60_000), encodeMessage),
+            ("quality=", qualityMessage), ("quality=0", qualityMessage + ", not '0'"),
+            ("quality=900", qualityMessage + ", not '900'"),
+            ("quality=8.5", qualityMessage + ", not '8.5'"), ("quality=u:SECRET@h", qualityMessage),
+            ("quality=" + String(repeating: "9", count: 60_000), qualityMessage),
+            ("animated=", animatedMessage), ("animated=last", animatedMessage + ", not 'last'"),
+            ("animated=First", animatedMessage + ", not 'First'"),
+            ("animated=first,keep", animatedMessage + ", not 'first,keep'"),
+            ("animated=keep animated=keep", "duplicate field 'animated'"),
+            (
+                "variants=web animated=first",
+                "field 'animated' is for the variant main, which is not among the variants"
+            ),
+            ("variants=", listMessage), ("variants=main,", listMessage),
+            ("variants=,main", listMessage), ("variants=main,,web", listMessage),
+            ("variants=http://u:SECRET@h/", listMessage), ("variants=-web", listMessage),
+            ("variants=" + String(repeating: "n", count: 65), listMessage),
+            ("variants=large", "unknown variant 'large': \(known)"),
+            ("variants=main,Web", "unknown variant 'Web': \(known)"),
+            ("variants=web,main,web", "variant 'web' is named twice"),
+            ("encode=png encode=png", "duplicate field 'encode'"),
+            ("quality=1 ttl=1 quality=2", "duplicate field 'quality'"),
+            ("variants=web variants=main", "duplicate field 'variants'"),
+            (
+                "variants=web quality=9",
+                "field 'quality' is for the variant main, which is not among the variants"
+            ),
+            (
+                "encode=png variants=web,thumb",
+                "field 'encode' is for the variant main, which is not among the variants"
+            ),
+            ("Encode=png", "unknown field 'Encode'; did you mean 'encode'?"),
+            ("variant=web", "unknown field 'variant'; did you mean 'variants'?"),
+            ("qualty=5", "unknown field 'qualty'; did you mean 'quality'?"),
+            ("encode", "text without '=' after the URL; a space in a URL is written %20"),
+        ] as [(String, String)])
     func refusesFields(fields: String, message: String) throws {
         let entry = try entry(fields, VariantFieldsTests.variants())
         #expect(entry.problem == message)
         #expect(entry.extras == nil)
+        // Where a field is wrong, the URL is not made to look so.
+        let isOfField = message.contains("field") || message.contains("variant")
+        #expect(entry.url == (isOfField ? "http://a.b/" : "http://a.b/ \(fields)"))
+        #expect(entry.key == String("http://a.b/ \(fields)".prefix(512)))
     }
 
     @Test func aRunOfMainAloneKnowsNoOtherVariant() throws {
@@ -109,6 +139,32 @@ struct VariantFieldsTests {
             try entry("encode=original", strict).problem
                 == "encode=original strips nothing, so it cannot be combined with --strip all")
         #expect(try entry("encode=png", strict).extras == EntryExtras(encoding: .png))
+    }
+
+    @Test(
+        arguments: [
+            (
+                "encode=original animated=first", Recipe.Encoding.same, Recipe.Animation.keep,
+                "encode=original keeps animations, so it cannot be combined with animated=first"
+            ),
+            (
+                "animated=refuse", .original, .keep,
+                "--encode original keeps animations, so it cannot be combined with animated=refuse"
+            ),
+            (
+                "encode=original", .same, .first,
+                "encode=original keeps animations, so it cannot be combined with --animated first"
+            ),
+            ("encode=original animated=keep", .same, .first, nil),
+            ("animated=keep", .original, .keep, nil),
+            ("encode=png animated=first", .original, .keep, nil),
+            ("quality=5", .original, .keep, nil),
+        ] as [(String, Recipe.Encoding, Recipe.Animation, String?)])
+    func anOriginalKeepsItsAnimation(
+        fields: String, encoding: Recipe.Encoding, animation: Recipe.Animation, message: String?
+    ) throws {
+        let run = try VariantFieldsTests.variants(encoding: encoding, animation: animation)
+        #expect(try entry(fields, run).problem == message)
     }
 
     /// `get --batch` makes nothing, and reads the lists of every run.

@@ -68,6 +68,13 @@ struct RedactedURLTests {
                 == "http://h/%1B[2J%0A%E2%80%AE%22%7F%C2%85")
     }
 
+    @Test func aLineKeepsItsSpaces() {
+        #expect(
+            RedactedURL(line: "http://u:SE CRET@h/a b?sig=x \u{1B}[2J").description
+                == "http://***@h/a b?sig=***")
+        #expect(RedactedURL(line: "a b\tc\n").description == "a b%09c%0A")
+    }
+
     @Test func neverTrapsAndStaysPrintable() {
         let alphabet = Array("hta:/\\@?&;#=%[]2 \"\u{301}\u{202E}é").map(String.init)
         var generator = SplitMix(seed: 23)

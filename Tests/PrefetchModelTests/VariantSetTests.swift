@@ -107,6 +107,9 @@ import Testing
         // As the flags have it.
         #expect(main(.png, 40) == "png;strip=all;larger")
         #expect(main(.original, 40) == "original")
+        let first = set.applying(EntryExtras(encoding: .jpeg, animation: .first))
+        #expect(first.main?.canonicalText == "jpeg;q=70;strip=all;animated=first;larger")
+        #expect(first[1] == web)
         let other = set.applying(
             EntryExtras(encoding: .png, quality: 4, variants: .position(1)))
         #expect(other == VariantSet(web))
@@ -116,6 +119,7 @@ import Testing
         #expect(!EntryExtras(timeToLive: .zero).changesVariants)
         #expect(EntryExtras(encoding: .same).changesVariants)
         #expect(EntryExtras(quality: 85).changesVariants)
+        #expect(EntryExtras(animation: .keep).changesVariants)
         #expect(EntryExtras(variants: .position(0)).changesVariants)
     }
 }

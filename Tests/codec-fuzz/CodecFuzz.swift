@@ -13,19 +13,37 @@ import PrefetchModel
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
 /// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
-/// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too.
+/// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too;
+/// - `containers`: what is followed without decoding, in this build or another, by ``ContainerInvariants``.
+///
+/// `codec-fuzz --seeds=FOLDER` writes the smallest files that have a container.
 ///
 /// `corpus` looks at each with the sample recipes, under the limits of the program and with the
 /// comparison of the verdicts. An invariant that is broken ends the process.
 @main
 enum CodecFuzz {
     static func main() {
+        if let folder = CommandLine.arguments.dropFirst().first, folder.hasPrefix("--seeds=") {
+            return writeSeeds(String(folder.dropFirst(8)))
+        }
         var count = CommandLine.argc
         var arguments = CommandLine.unsafeArgv
         exit(
             LLVMFuzzerRunDriver(&count, &arguments) { bytes, count in
                 target.run(UnsafeRawBufferPointer(start: bytes, count: count)) ? 0 : -1
             })
+    }
+
+    private static func writeSeeds(_ folder: String) {
+        for (number, file) in HandmadeContainer.all.enumerated() {
+            let path = "\(folder)/handmade-\(number)"
+            let stream = fopen(path, "w")
+            let count = stream.map { fwrite(file.bytes, 1, file.bytes.count, $0) }
+            guard let stream, fclose(stream) == 0, count == file.bytes.count else {
+                perror("codec-fuzz: \(path)")
+                exit(1)
+            }
+        }
     }
 }
 
@@ -38,6 +56,7 @@ private enum Target: String {
     case avif
     case ico
     case differential
+    case containers
     case corpus
 
     /// Small, so that many inputs are looked at in a second.
@@ -63,9 +82,11 @@ private enum Target: String {
             case .avif: format == .avif
             case .ico: format == .icon
             case .differential: format == .jpeg || format == .png
+            case .containers: format != nil
             case .corpus: format == .jpeg || format == .png || format == .bmp
             }
         guard isWanted else { return false }
+        if self == .containers { return runContainers(bytes) }
         do throws(CodecInvariants.Violation) {
             guard
                 let invariants = try CodecInvariants(
@@ -81,6 +102,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
+            case .containers: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -96,6 +118,14 @@ private enum Target: String {
         }
         return true
     }
+
+    private func runContainers(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(ContainerInvariants.Violation) {
+            return try ContainerInvariants.check(bytes, limits: Target.fuzzingLimits)
+        } catch {
+            fatalError("\(error)")
+        }
+    }
 }
 
 /// Read once, from the one argument that libFuzzer leaves alone.
@@ -104,7 +134,7 @@ private let target: Target = {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
     let text =
-        "codec-fuzz: --target=NAME: it is jpeg, png, bmp, webp, gif, avif, ico, differential or corpus\n"
+        "codec-fuzz: --target=NAME: it is jpeg, png, bmp, webp, gif, avif, ico, differential, containers or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

@@ -1,4 +1,4 @@
-/// Changes pixels where they are: blurring, tinting, rounded corners.
+/// Changes pixels where they are: blurring, tinting, rounded corners, colours of other primaries.
 ///
 /// No function keeps state; all may run on several threads at once.
 #ifndef CPIXELS_H
@@ -55,6 +55,37 @@ cpixels_status cpixels_tint(
 /// - The picture has alpha: 2 or 4 channels.
 cpixels_status cpixels_round(
     const cpixels_picture *picture, double radius, cinterruption *_Nullable interruption);
+
+/// Chromaticities, as CIE x and y.
+typedef struct {
+    double red[2];
+    double green[2];
+    double blue[2];
+    double white[2];
+} cpixels_primaries;
+
+/// How samples encode light.
+typedef enum {
+    /// IEC 61966-2-1.
+    CPIXELS_CURVE_SRGB,
+    CPIXELS_CURVE_LINEAR,
+    CPIXELS_CURVE_GAMMA_2_2,
+    CPIXELS_CURVE_GAMMA_2_8,
+    /// SMPTE ST 240.
+    CPIXELS_CURVE_240M,
+} cpixels_curve;
+
+/// Makes samples of sRGB out of such of other primaries and another curve: by their light, adapted to sRGB's white
+/// (Bradford), with what sRGB cannot show cut off at 0 and the most. Grey stays grey, and alpha what it is.
+///
+/// Every processor makes the same samples. Those of 8 bits are the nearest to the exact ones, or next to them where these
+/// lie between two; those of 16 bits are off by up to 4.
+///
+/// - The picture has 3 or 4 channels, here of `bit_depth` 8, or 16, big-endian.
+/// - It allocates 0.5 MB.
+cpixels_status cpixels_convert_to_srgb(
+    const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
+    cpixels_curve curve, cinterruption *_Nullable interruption);
 
 #pragma clang assume_nonnull end
 

@@ -55,6 +55,20 @@ cwebp_status cwebp_decode(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
     const cwebp_rows *_Nullable rows, cinterruption *_Nullable interruption);
 
+/// What the library allocates for the tables of prefix codes, which a file of 300 KB may have 1.3 GB of: followed as far as
+/// these are known, without decoding. For more than one picture it is the most of one.
+///
+/// A lossless picture, and the alpha of a lossy one, says for each part of it which of up to 65 536 groups of codes it has;
+/// libwebp 1.2.4 holds tables of 12 to 20 KB for each group. What it refuses before it has any is 0. Alpha that is not
+/// of a palette counts with what it takes beside them, too.
+///
+/// - `chunks`: those of a file behind `WEBP`, or a frame's. Those that are cut count as far as they are there.
+/// - `width` and `height`: of the picture, for its alpha.
+/// - `effort`: steps, some nanoseconds each, that the look may take, and on return those that are left. A picture that
+///   takes more is answered as if it had all groups that its size allows.
+uint64_t cwebp_table_bytes(
+    const uint8_t *chunks, size_t length, uint32_t width, uint32_t height, uint64_t *effort);
+
 /// The version of the libwebp that is loaded, as 1.2.4.
 void cwebp_library_version(char text[_Nonnull 16]);
 

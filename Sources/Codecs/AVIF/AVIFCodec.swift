@@ -125,18 +125,15 @@
             }
         }
 
-        /// By ITU-T H.273: primaries of sRGB (1) or not said (2); of the transfer characteristics those of video (1, 6, 14,
-        /// 15), of sRGB (13) or not said (2), which browsers show alike. Others are told by the container alone, unless an
-        /// ICC profile goes before them.
+        private var colours: CodePointColours {
+            CodePointColours(
+                primaries: Int(container.primaries), transfer: Int(container.transfer))
+        }
+
+        /// An ICC profile goes before what the container says.
         func checkColours() throws(CodecError) {
-            let isUsual =
-                [1, 2].contains(container.primaries)
-                && [1, 2, 6, 13, 14, 15].contains(container.transfer)
-            guard isUsual || profile != nil else {
-                throw .unsupported(
-                    "an AVIF of a wide or high range of colours (CICP \(container.primaries)/"
-                        + "\(container.transfer)), which is not converted")
-            }
+            guard case .unconverted(let text) = colours, profile == nil else { return }
+            throw .unsupported("an AVIF \(text)")
         }
 
         /// The container is whole as far as it says; damage of pictures is not looked for.
@@ -175,10 +172,15 @@
                 image.row_bytes *= 2
                 image.filter_distance *= 2
             }
-            let raster = Raster(
+            let profile = profile
+            var raster = Raster(
                 owning: image,
                 colour: ColourDescription(profile: request.takesProfile ? profile : nil),
                 orientation: header.orientation, decodeDuration: ThreadClock.now - begin)
+            if case .converted(let space) = colours, profile == nil {
+                try raster.convertToSRGB(from: space, interruption)
+                raster.decodeDuration = ThreadClock.now - begin
+            }
             return try raster.formed(as: request.form, interruption)
         }
 

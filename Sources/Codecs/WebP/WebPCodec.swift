@@ -30,25 +30,52 @@
                 channels: features.has_alpha || features.is_animated ? 4 : 3, coefficientBytes: 0,
                 sourceBytes: source.count)
             header.isAnimated = file.frames.count > 1
-            header.libraryBytes = libraryBytes(features)
+            header.libraryBytes = libraryBytes(features, file, source)
             return header
         }
 
         /// What libwebp 1.2.4 allocates to decode, as its sources have it.
         ///
         /// A lossless picture is held with four bytes a pixel, the images of its transforms are at most a 16th as
-        /// large, and each of its groups of prefix codes has some 12 KB of tables. libwebp's encoder makes at most
-        /// 2 600 groups; a file may have 65 536, which is not known before. Of a lossy one a few rows are held, and
-        /// its alpha channel, once as it is and once as it is decoded.
-        private static func libraryBytes(_ features: cwebp_features) -> Int {
+        /// large, and its tables of prefix codes are counted where all of the file is there: before, they count for nothing. Of
+        /// a lossy one a few rows are held, and its alpha channel, once as it is and once as it is decoded.
+        private static func libraryBytes(
+            _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
+        ) -> Int {
             let pixels = ByteEstimate(Int(features.width)) * ByteEstimate(Int(features.height))
-            let groups = min(pixels / 16 + 1, 2600) * ByteEstimate(12 << 10)
+            let groups = file.isCut ? 0 : tableBytes(features, file, source)
             let rows = ByteEstimate(Int(features.width)) * 128 + ByteEstimate(1 << 20)
             // To keep nothing it is scaled down.
             let scaled = pixels / 16
             if !features.is_lossy { return (5 * pixels + groups + rows + scaled).count }
             return (features.has_alpha ? 3 * pixels + groups + rows + scaled : rows + scaled).count
         }
+
+        /// The most that one of the pictures takes.
+        private static func tableBytes(
+            _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
+        ) -> ByteEstimate {
+            var effort = mostEffort
+            func bytes(_ range: Range<Int>, _ width: Int, _ height: Int) -> UInt64 {
+                let chunks = UnsafeRawBufferPointer(rebasing: source[range])
+                guard let start = chunks.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                    return 0
+                }
+                return cwebp_table_bytes(
+                    start, chunks.count, UInt32(width), UInt32(height), &effort)
+            }
+            let most =
+                features.is_animated
+                ? file.frames.reduce(0) { max($0, bytes($1.data, $1.width, $1.height)) }
+                : bytes(
+                    WebPFile.riffBytes..<max(file.pictureEnd, WebPFile.riffBytes),
+                    Int(features.width), Int(features.height))
+            return ByteEstimate(Int(most))
+        }
+
+        /// For the look at the tables: a bit, or a symbol, is a step. What libwebp's encoder makes of 100 megapixels takes a
+        /// third of it.
+        private static let mostEffort: UInt64 = 1 << 26
 
         private static func features(
             of source: UnsafeRawBufferPointer
@@ -69,8 +96,11 @@
             on header: ImageHeader, of beginning: UnsafeRawBufferPointer
         ) throws(CodecError) -> HeaderOutlook {
             let file = try WebPFile(beginning)
-            guard file.isExtended, file.isCut else {
-                return HeaderOutlook(headers: [header], isFinal: true)
+            guard file.isCut else { return HeaderOutlook(headers: [header], isFinal: true) }
+            guard file.isExtended else {
+                // A lossless picture has tables that are not known yet.
+                let isLossy = try features(of: beginning).is_lossy
+                return HeaderOutlook(headers: [header], isFinal: isLossy)
             }
             var (still, animated) = (header, header)
             still.isAnimated = false

@@ -32,7 +32,7 @@
         private static let profileFlag: UInt8 = 0x20
         private static let exifFlag: UInt8 = 0x08
         private static let xmpFlag: UInt8 = 0x04
-        private static let riffBytes = 12
+        static let riffBytes = 12
 
         /// In file order, shorter where the data ends before.
         private(set) var chunks: [Chunk] = []

@@ -1,19 +1,18 @@
-import Foundation
-import PrefetchModel
+package import PrefetchModel
 
 /// The smallest files that are whole as far as their containers tell. What they hold is no picture.
-struct HandmadeContainer: CustomStringConvertible {
-    let name: String
-    let format: ImageFormat
-    let bytes: [UInt8]
+package struct HandmadeContainer: CustomStringConvertible, Sendable {
+    package let name: String
+    package let format: ImageFormat
+    package let bytes: [UInt8]
     /// Nil where the file does not say it at a known place.
-    let size: (width: Int, height: Int)?
+    package let size: (width: Int, height: Int)?
     /// Bytes at the end without which it is as whole.
-    var spareBytes = 0
+    package var spareBytes = 0
 
-    var description: String { name }
+    package var description: String { name }
 
-    static let all: [HandmadeContainer] = [
+    package static let all: [HandmadeContainer] = [
         HandmadeContainer(
             name: "HEIC", format: .heif,
             bytes: box("ftyp", Array("heic".utf8) + zeros(4) + Array("mif1heic".utf8))
@@ -132,23 +131,23 @@ struct HandmadeContainer: CustomStringConvertible {
                 + more)
     }
 
-    static func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+    package static func box(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         big(8 + payload.count) + Array(type.utf8) + payload
     }
 
-    static func riff(_ chunks: [UInt8]) -> [UInt8] {
+    package static func riff(_ chunks: [UInt8]) -> [UInt8] {
         Array("RIFF".utf8) + little(4 + chunks.count, 4) + Array("WEBP".utf8) + chunks
     }
 
-    static func chunk(_ type: String, _ payload: [UInt8]) -> [UInt8] {
+    package static func chunk(_ type: String, _ payload: [UInt8]) -> [UInt8] {
         Array(type.utf8) + little(payload.count, 4) + payload + zeros(payload.count % 2)
     }
 
-    static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+    package static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
-    static func big(_ value: Int) -> [UInt8] { little(value, 4).reversed() }
+    package static func big(_ value: Int) -> [UInt8] { little(value, 4).reversed() }
 
-    static func little(_ value: Int, _ bytes: Int) -> [UInt8] {
+    package static func little(_ value: Int, _ bytes: Int) -> [UInt8] {
         (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
 

@@ -1,0 +1,257 @@
+#include "cpixels.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+// Sums, products, quotients and their rounding alone, so that every processor makes the same numbers.
+#pragma STDC FP_CONTRACT OFF
+
+enum {
+    /// Light is counted up to 1 << LIGHT_BITS, and encoded by two tables: of each step of what is dark, where the curve is
+    /// steep, and of every 64th of the rest.
+    LIGHT_BITS = 22,
+    DARK_BITS = 16,
+    REST_SHIFT = 6,
+    DARK = 1 << DARK_BITS,
+    REST = (1 << (LIGHT_BITS - REST_SHIFT)) + 1,
+    FACTOR_BITS = 20,
+};
+
+/// `x` to the power `1 / n`, for 0 to 1, by Newton's method from above.
+static double root(double x, int n) {
+    if (x <= 0) return 0;
+    double least = 1, scale = 1;
+    for (int k = 0; k < n; k++) least /= 2;
+    while (x < least) {
+        x /= least;
+        scale /= 2;
+    }
+    for (double value = 1;;) {
+        double power = 1;
+        for (int k = 1; k < n; k++) power *= value;
+        double next = ((n - 1) * value + x / power) / n;
+        if (!(next < value)) return value * scale;
+        value = next;
+    }
+}
+
+/// `x` to the power `p / q`, for 0 to 1.
+static double power(double x, int p, int q) {
+    double base = root(x, q), result = 1;
+    for (int k = 0; k < p; k++) result *= base;
+    return result;
+}
+
+/// The light of a sample, both from 0 to 1. The number of each exponent is a fraction: 2.4 is 12/5.
+static double light_of(double sample, cpixels_curve curve) {
+    switch (curve) {
+    case CPIXELS_CURVE_LINEAR: return sample;
+    case CPIXELS_CURVE_GAMMA_2_2: return power(sample, 11, 5);
+    case CPIXELS_CURVE_GAMMA_2_8: return power(sample, 14, 5);
+    // SMPTE ST 240 (ITU-T H.273, transfer characteristics 7).
+    case CPIXELS_CURVE_240M:
+        return sample < 4 * 0.0228 ? sample / 4 : power((sample + 0.1115) / 1.1115, 20, 9);
+    // IEC 61966-2-1, section 5.2.
+    case CPIXELS_CURVE_SRGB: break;
+    }
+    return sample <= 0.04045 ? sample / 12.92 : power((sample + 0.055) / 1.055, 12, 5);
+}
+
+typedef struct { double m[3][3]; } matrix;
+
+static matrix product(matrix a, matrix b) {
+    matrix result;
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) {
+            result.m[row][column] = a.m[row][0] * b.m[0][column] + a.m[row][1] * b.m[1][column]
+                + a.m[row][2] * b.m[2][column];
+        }
+    }
+    return result;
+}
+
+static matrix inverse(matrix a) {
+    matrix result;
+    double determinant = 0;
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) {
+            // Of the transposed matrix, with the signs that the cyclic places bring along.
+            int r1 = (column + 1) % 3, r2 = (column + 2) % 3, c1 = (row + 1) % 3, c2 = (row + 2) % 3;
+            result.m[row][column] = a.m[r1][c1] * a.m[r2][c2] - a.m[r1][c2] * a.m[r2][c1];
+        }
+    }
+    for (int column = 0; column < 3; column++) determinant += a.m[0][column] * result.m[column][0];
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) result.m[row][column] /= determinant;
+    }
+    return result;
+}
+
+/// A colour of luminance 1 by its chromaticity.
+static void xyz_of(const double xy[2], double xyz[3]) {
+    xyz[0] = xy[0] / xy[1];
+    xyz[1] = 1;
+    xyz[2] = (1 - xy[0] - xy[1]) / xy[1];
+}
+
+static void applied(matrix a, const double from[3], double to[3]) {
+    for (int row = 0; row < 3; row++) {
+        to[row] = a.m[row][0] * from[0] + a.m[row][1] * from[1] + a.m[row][2] * from[2];
+    }
+}
+
+/// From light of these primaries to CIE XYZ, where the white has luminance 1 (SMPTE RP 177).
+static matrix to_xyz(const cpixels_primaries *primaries) {
+    matrix columns;
+    const double *each[] = {primaries->red, primaries->green, primaries->blue};
+    for (int column = 0; column < 3; column++) {
+        double xyz[3];
+        xyz_of(each[column], xyz);
+        for (int row = 0; row < 3; row++) columns.m[row][column] = xyz[row];
+    }
+    double white[3], amounts[3];
+    xyz_of(primaries->white, white);
+    applied(inverse(columns), white, amounts);
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) columns.m[row][column] *= amounts[column];
+    }
+    return columns;
+}
+
+/// From colours under one white to those that look alike under another (Bradford; ICC.1:2022, annex E).
+static matrix adaptation(const double from[2], const double to[2]) {
+    static const matrix cones = {
+        {{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}};
+    double white[3], before[3], after[3];
+    xyz_of(from, white);
+    applied(cones, white, before);
+    xyz_of(to, white);
+    applied(cones, white, after);
+    matrix scaled = cones;
+    for (int row = 0; row < 3; row++) {
+        for (int column = 0; column < 3; column++) scaled.m[row][column] *= after[row] / before[row];
+    }
+    return product(inverse(cones), scaled);
+}
+
+static const cpixels_primaries srgb = {
+    .red = {0.64, 0.33}, .green = {0.30, 0.60}, .blue = {0.15, 0.06}, .white = {0.3127, 0.3290}};
+
+static int32_t rounded(double value) { return (int32_t)(value < 0 ? value - 0.5 : value + 0.5); }
+
+/// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so that what is grey stays so.
+static void make_factors(const cpixels_primaries *from, int32_t factors[3][3]) {
+    matrix whole = product(
+        inverse(to_xyz(&srgb)), product(adaptation(from->white, srgb.white), to_xyz(from)));
+    for (int row = 0; row < 3; row++) {
+        int32_t rest = 1 << FACTOR_BITS;
+        for (int column = 0; column < 3; column++) {
+            factors[row][column] = rounded(whole.m[row][column] * (1 << FACTOR_BITS));
+            rest -= factors[row][column];
+        }
+        factors[row][row] += rest;
+    }
+}
+
+/// Where sRGB's encoding goes over from the sample below `sample` to it, of `most`, in units of light.
+static uint32_t threshold(uint32_t sample, uint32_t most) {
+    double between = (sample - 0.5) / most;
+    return (uint32_t)(light_of(between, CPIXELS_CURVE_SRGB) * (1 << LIGHT_BITS) + 0.5);
+}
+
+/// The samples of sRGB, of 0 to `most`, for each step of light.
+static void fill_encoding(uint16_t *dark, uint16_t *rest, uint32_t most) {
+    uint32_t sample = 0, next = threshold(1, most);
+    for (uint32_t light = 0; light < DARK; light++) {
+        while (sample < most && light >= next) {
+            sample++;
+            if (sample < most) next = threshold(sample + 1, most);
+        }
+        dark[light] = (uint16_t)sample;
+    }
+    for (uint32_t place = DARK >> REST_SHIFT; place < REST; place++) {
+        // The middle of the steps that the place stands for.
+        uint32_t light = (place << REST_SHIFT) + (1 << REST_SHIFT) / 2;
+        while (sample < most && light >= next) {
+            sample++;
+            if (sample < most) next = threshold(sample + 1, most);
+        }
+        rest[place] = (uint16_t)sample;
+    }
+}
+
+typedef struct {
+    int32_t factors[3][3];
+    uint32_t *light;
+    uint16_t *dark;
+    uint16_t *rest;
+} conversion;
+
+static inline __attribute__((always_inline)) unsigned converted(
+    const conversion *by, int row, uint32_t red, uint32_t green, uint32_t blue) {
+    int64_t sum = (int64_t)by->factors[row][0] * red + (int64_t)by->factors[row][1] * green
+        + (int64_t)by->factors[row][2] * blue + (1 << (FACTOR_BITS - 1));
+    if (sum < 0) return 0;
+    uint64_t light = (uint64_t)sum >> FACTOR_BITS;
+    if (light < DARK) return by->dark[light];
+    return by->rest[light >> REST_SHIFT < REST ? light >> REST_SHIFT : REST - 1];
+}
+
+static void convert_row(
+    uint8_t *pixel, uint32_t width, int channels, int bit_depth, const conversion *by) {
+    size_t step = (size_t)(channels * bit_depth / 8);
+    for (uint32_t x = 0; x < width; x++, pixel += step) {
+        if (bit_depth == 8) {
+            uint32_t red = by->light[pixel[0]], green = by->light[pixel[1]], blue = by->light[pixel[2]];
+            for (int row = 0; row < 3; row++) {
+                pixel[row] = (uint8_t)converted(by, row, red, green, blue);
+            }
+        } else {
+            uint32_t light[3];
+            for (int row = 0; row < 3; row++) {
+                light[row] = by->light[(unsigned)pixel[2 * row] << 8 | pixel[2 * row + 1]];
+            }
+            for (int row = 0; row < 3; row++) {
+                unsigned sample = converted(by, row, light[0], light[1], light[2]);
+                pixel[2 * row] = (uint8_t)(sample >> 8);
+                pixel[2 * row + 1] = (uint8_t)sample;
+            }
+        }
+    }
+}
+
+cpixels_status cpixels_convert_to_srgb(
+    const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,
+    cpixels_curve curve, cinterruption *interruption) {
+    uint32_t most = (1u << bit_depth) - 1;
+    conversion by = {
+        .light = malloc(((size_t)most + 1) * sizeof *by.light),
+        .dark = malloc(DARK * sizeof *by.dark),
+        .rest = malloc(REST * sizeof *by.rest),
+    };
+    cpixels_status status = CPIXELS_OK;
+    if (by.light == NULL || by.dark == NULL || by.rest == NULL) {
+        status = CPIXELS_OUT_OF_MEMORY;
+        goto end;
+    }
+    make_factors(primaries, by.factors);
+    for (uint32_t sample = 0; sample <= most; sample++) {
+        by.light[sample] =
+            (uint32_t)(light_of((double)sample / most, curve) * (1 << LIGHT_BITS) + 0.5);
+    }
+    fill_encoding(by.dark, by.rest, most);
+    for (uint32_t y = 0; y < picture->height; y++) {
+        if (cinterruption_after(interruption, (size_t)picture->width * 3)) {
+            status = CPIXELS_INTERRUPTED;
+            goto end;
+        }
+        convert_row(
+            picture->pixels + (size_t)y * picture->stride, picture->width, picture->channels,
+            bit_depth, &by);
+    }
+end:
+    free(by.light);
+    free(by.dark);
+    free(by.rest);
+    return status;
+}

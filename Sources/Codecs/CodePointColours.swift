@@ -1,0 +1,106 @@
+internal import CPNG
+internal import CPixels
+
+/// What the code points of a container (CICP, ITU-T H.273) say of colours.
+enum CodePointColours {
+    /// Those of sRGB, or as good as these.
+    case sRGB
+    /// Of a standard range, so that pixels of sRGB can be made of them.
+    case converted(Space)
+    /// The text says why not, behind the name of the format.
+    case unconverted(String)
+
+    struct Space {
+        var primaries: cpixels_primaries
+        var curve: cpixels_curve
+    }
+
+    /// Nothing that is said is taken for sRGB's.
+    private static let unspecified = 2
+
+    /// The curves of video (1, 6, 11, 12, 14, 15) are shown as sRGB's, as browsers do: they are made for screens that show them
+    /// darker than the light that they encode.
+    init(primaries: Int, transfer: Int) {
+        let name = "CICP \(primaries)/\(transfer)"
+        let curve: cpixels_curve
+        switch transfer {
+        case 1, CodePointColours.unspecified, 6, 11...15: curve = CPIXELS_CURVE_SRGB
+        case 4: curve = CPIXELS_CURVE_GAMMA_2_2
+        case 5: curve = CPIXELS_CURVE_GAMMA_2_8
+        case 7: curve = CPIXELS_CURVE_240M
+        case 8: curve = CPIXELS_CURVE_LINEAR
+        case 16, 18:
+            self = .unconverted(
+                "of a high dynamic range (\(transfer == 16 ? "PQ" : "HLG"), \(name)), which is kept by same and "
+                    + "original only")
+            return
+        default:
+            self = .unconverted("of colours that are not known (\(name))")
+            return
+        }
+        guard let chromaticities = CodePointColours.chromaticities(primaries) else {
+            self = .unconverted("of colours that are not known (\(name))")
+            return
+        }
+        let isUsual = [1, CodePointColours.unspecified].contains(primaries)
+        self =
+            isUsual && curve == CPIXELS_CURVE_SRGB
+            ? .sRGB : .converted(Space(primaries: chromaticities, curve: curve))
+    }
+
+    /// ITU-T H.273, table 2.
+    private static func chromaticities(_ code: Int) -> cpixels_primaries? {
+        let daylight = (0.3127, 0.3290)
+        let illuminantC = (0.310, 0.316)
+        func primaries(
+            _ red: (Double, Double), _ green: (Double, Double), _ blue: (Double, Double),
+            white: (Double, Double)
+        ) -> cpixels_primaries {
+            cpixels_primaries(red: red, green: green, blue: blue, white: white)
+        }
+        return switch code {
+        case 1, unspecified:
+            primaries((0.640, 0.330), (0.300, 0.600), (0.150, 0.060), white: daylight)
+        // BT.470 System M.
+        case 4: primaries((0.67, 0.33), (0.21, 0.71), (0.14, 0.08), white: illuminantC)
+        // BT.601 of 625 lines.
+        case 5: primaries((0.64, 0.33), (0.29, 0.60), (0.15, 0.06), white: daylight)
+        // BT.601 of 525 lines, SMPTE ST 240.
+        case 6, 7: primaries((0.630, 0.340), (0.310, 0.595), (0.155, 0.070), white: daylight)
+        // Film with illuminant C.
+        case 8: primaries((0.681, 0.319), (0.243, 0.692), (0.145, 0.049), white: illuminantC)
+        // BT.2020.
+        case 9: primaries((0.708, 0.292), (0.170, 0.797), (0.131, 0.046), white: daylight)
+        // P3 of cinemas, and of displays.
+        case 11: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: (0.314, 0.351))
+        case 12: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: daylight)
+        // EBU Tech. 3213-E.
+        case 22: primaries((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), white: daylight)
+        default: nil
+        }
+    }
+}
+
+extension Raster {
+    /// Makes samples of sRGB out of such of another space, where they are.
+    ///
+    /// - Precondition: red, green and blue of 8 or 16 bits, with alpha or without.
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    mutating func convertToSRGB(
+        from space: CodePointColours.Space, _ interruption: Interruption
+    ) throws(CodecError) {
+        precondition(channels >= 3 && bitDepth >= 8)
+        guard let start = rows.rows else { return }
+        var picture = cpixels_picture(
+            pixels: start + 1, stride: stride, width: rows.width, height: rows.height,
+            channels: Int32(channels))
+        var primaries = space.primaries
+        switch cpixels_convert_to_srgb(
+            &picture, Int32(bitDepth), &primaries, space.curve, interruption.pointer)
+        {
+        case CPIXELS_OK: return
+        case CPIXELS_INTERRUPTED: throw interruption.error
+        default: throw .outOfMemory("no memory to convert colours")
+        }
+    }
+}
