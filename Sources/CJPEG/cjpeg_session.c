@@ -269,10 +269,14 @@ void cjpeg_require_all_components(cjpeg_session *s) {
 static void read_preview(cjpeg_session *s, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
     size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels;
-    uint8_t *pixels = cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
+    cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
+    s->row = malloc(row_bytes);
+    if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
     while (cinfo->output_scanline < cinfo->output_height) {
-        JSAMPROW rows[1] = {pixels + cinfo->output_scanline * row_bytes};
+        JSAMPROW rows[1] = {s->row};
+        uint32_t y = cinfo->output_scanline;
         jpeg_read_scanlines(cinfo, rows, 1);
+        cjpeg_put_preview_row(s, y, s->row);
     }
     jpeg_finish_decompress(cinfo);
     s->limits->preview->is_complete = true;

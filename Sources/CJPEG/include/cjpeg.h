@@ -34,7 +34,7 @@ typedef enum {
     CJPEG_INTERRUPTED,
 } cjpeg_status;
 
-/// A picture in small, 8-bit grey or RGB without gaps between rows, as far as one is come by.
+/// A picture in small, 8-bit grey or RGB, as far as one is come by: a plane after the other, without gaps between rows.
 typedef struct {
     /// Owned by the caller, who releases them with `free`; NULL before there are any.
     uint8_t *_Nullable pixels;
