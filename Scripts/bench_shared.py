@@ -1,4 +1,4 @@
-"""What Scripts/bench-run, -net, -warm and -codec share: measuring a command, nginx, texts.
+"""What Scripts/bench-run, -net, -warm, -codec and -sizes share: measuring a command, nginx, texts.
 
 Wall time is from start to end of the process; CPU is user + system of the process and all its
 children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
@@ -232,7 +232,7 @@ def arguments_of(description):
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
         "prefetch-large, prefetch-warm, prefetch-help; download, small, latency and scheduler; "
         "warm, new and known for lists against large caches; codec-photo, codec-graphics and "
-        "codec-jpeg for the codecs alone")
+        "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()
@@ -302,6 +302,9 @@ def versions(names):
         + first_line("/usr/sbin/nginx", "-v").rsplit("/", 1)[-1],
         "libjpeg-turbo": lambda: "libjpeg-turbo "
         + first_line("dpkg-query", "-W", "-f", "${Version}", "libjpeg62-turbo"),
+        "vips": lambda: "vips " + first_line("vips", "--version").removeprefix("vips-"),
+        "Pillow": lambda: "Pillow " + first_line(
+            "/usr/bin/python3", "-c", "import PIL; print(PIL.__version__)"),
         "Python": lambda: f"Python {platform.python_version()}",
         "SQLite": lambda: f"SQLite {sqlite3.sqlite_version} (in Python)",
         "Swift": lambda: first_line("swift", "--version"),

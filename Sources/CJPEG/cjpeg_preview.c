@@ -16,6 +16,9 @@
 // Pictures of fewer blocks a side are noted in full: half of them is less than ThumbHash's seven cosines take.
 #define FEW_BLOCKS 2
 
+// Nothing is fused, so that every processor gives the same bytes.
+#pragma STDC FP_CONTRACT OFF
+
 bool cjpeg_wants_preview(const cjpeg_session *s) {
     const cjpeg_preview *preview = s->limits != NULL ? s->limits->preview : NULL;
     if (preview == NULL || preview->pixels != NULL) return false;
@@ -45,7 +48,8 @@ static uint32_t reduced(uint32_t side, unsigned eighths) {
 
 uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, int channels) {
     cjpeg_preview *preview = s->limits->preview;
-    preview->pixels = malloc((size_t)width * height * (size_t)channels);
+    // With a plane to work in.
+    preview->pixels = malloc((size_t)width * height * ((size_t)channels + 1));
     if (preview->pixels == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a small picture");
     preview->width = width;
     preview->height = height;
@@ -56,15 +60,25 @@ uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, 
     return preview->pixels;
 }
 
-/// cos((2x + 1) u π / 2n) · c(u) / 2, by size: those of ITU-T T.81, A.3.3, for fewer points.
-static const float basis_of_2[2][2] = {{0.35355339f, 0.35355339f}, {0.35355339f, -0.35355339f}};
-static const float basis_of_4[4][4] = {
-    {0.35355339f, 0.46193977f, 0.35355339f, 0.19134172f},
-    {0.35355339f, 0.19134172f, -0.35355339f, -0.46193977f},
-    {0.35355339f, -0.19134172f, -0.35355339f, 0.46193977f},
-    {0.35355339f, -0.46193977f, 0.35355339f, -0.19134172f},
-};
+void cjpeg_put_preview_row(cjpeg_session *s, uint32_t y, const uint8_t *row) {
+    const cjpeg_preview *preview = s->limits->preview;
+    size_t plane = (size_t)preview->width * preview->height;
+    uint8_t *restrict first = preview->pixels + (size_t)y * preview->width;
+    if (preview->channels == 1) {
+        memcpy(first, row, preview->width);
+        return;
+    }
+    uint8_t *restrict second = first + plane, *restrict third = second + plane;
+    for (uint32_t x = 0; x < preview->width; x++, row += 3) {
+        first[x] = row[0];
+        second[x] = row[1];
+        third[x] = row[2];
+    }
+}
 
+// MARK: - Samples of blocks
+
+/// cos((2x + 1) u π / 16) · c(u) / 2 of ITU-T T.81, A.3.3; for fewer points there are fewer angles.
 static const float basis_of_8[8][8] = {
     {0.35355339f, 0.49039264f, 0.46193977f, 0.41573481f, 0.35355339f, 0.27778512f, 0.19134172f, 0.09754516f},
     {0.35355339f, 0.41573481f, 0.19134172f, -0.09754516f, -0.35355339f, -0.49039264f, -0.46193977f, -0.27778512f},
@@ -76,94 +90,134 @@ static const float basis_of_8[8][8] = {
     {0.35355339f, -0.49039264f, 0.46193977f, -0.41573481f, 0.35355339f, -0.27778512f, 0.19134172f, -0.09754516f},
 };
 
-static const float *basis_of(int n) {
-    switch (n) {
-    case 2: return *basis_of_2;
-    case 4: return *basis_of_4;
-    default: return *basis_of_8;
-    }
-}
-
 static uint8_t clamped(float value) {
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)(value + 0.5f);
 }
 
-/// Samples of a block, n by n, into every third, or every, byte of a row.
-static void transform(
-    const JCOEF *block, const UINT16 *steps, int n, const float *basis, uint8_t *out, size_t stride, size_t distance,
-    int columns, int rows) {
+static void transform_to_8(const JCOEF *block, const float *steps, uint8_t *out) {
     float half[DCTSIZE][DCTSIZE];
-    for (int v = 0; v < n; v++) {
-        for (int x = 0; x < n; x++) {
+    for (int v = 0; v < DCTSIZE; v++) {
+        for (int x = 0; x < DCTSIZE; x++) {
             float sum = 0;
-            for (int u = 0; u < n; u++) {
-                sum += (float)(block[v * DCTSIZE + u] * steps[v * DCTSIZE + u]) * basis[x * n + u];
+            for (int u = 0; u < DCTSIZE; u++) {
+                sum += (float)block[v * DCTSIZE + u] * steps[v * DCTSIZE + u] * basis_of_8[x][u];
             }
             half[v][x] = sum;
         }
     }
-    for (int y = 0; y < rows; y++) {
-        for (int x = 0; x < columns; x++) {
+    for (int y = 0; y < DCTSIZE; y++) {
+        for (int x = 0; x < DCTSIZE; x++) {
             float sum = 128;
-            for (int v = 0; v < n; v++) sum += half[v][x] * basis[y * n + v];
-            out[(size_t)y * stride + (size_t)x * distance] = clamped(sum);
+            for (int v = 0; v < DCTSIZE; v++) sum += half[v][x] * basis_of_8[y][v];
+            out[y * DCTSIZE + x] = clamped(sum);
         }
     }
 }
 
-static int at_most(int limit, size_t value) { return value < (size_t)limit ? (int)value : limit; }
+/// Four samples side by side are one register on every processor.
+typedef float four __attribute__((vector_size(16)));
 
-/// A component's samples, `width` by `height` of them, with so many bytes from one to the next.
+/// The inverse transform of four points, in each lane.
+static inline void invert(four values[4]) {
+    const four mean = {0.35355339f, 0.35355339f, 0.35355339f, 0.35355339f};
+    four even = (values[0] + values[2]) * mean, other = (values[0] - values[2]) * mean;
+    four odd = values[1] * 0.46193977f + values[3] * 0.19134172f;
+    four other_odd = values[1] * 0.19134172f - values[3] * 0.46193977f;
+    values[0] = even + odd;
+    values[1] = other + other_odd;
+    values[2] = other - other_odd;
+    values[3] = even - odd;
+}
+
+static inline void transpose(four rows[4]) {
+    four low = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+    four high = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+    four other_low = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+    four other_high = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+    rows[0] = __builtin_shufflevector(low, other_low, 0, 1, 4, 5);
+    rows[1] = __builtin_shufflevector(low, other_low, 2, 3, 6, 7);
+    rows[2] = __builtin_shufflevector(high, other_high, 0, 1, 4, 5);
+    rows[3] = __builtin_shufflevector(high, other_high, 2, 3, 6, 7);
+}
+
+static void transform_to_4(const JCOEF *block, const float *steps, uint8_t *out) {
+    typedef JCOEF coefficients __attribute__((vector_size(4 * sizeof(JCOEF))));
+    typedef uint8_t bytes __attribute__((vector_size(4)));
+    const four least = {0}, most = {255, 255, 255, 255};
+    four rows[4];
+    for (int v = 0; v < 4; v++) {
+        coefficients row;
+        four step;
+        memcpy(&row, block + v * DCTSIZE, sizeof row);
+        memcpy(&step, steps + v * DCTSIZE, sizeof step);
+        rows[v] = __builtin_convertvector(row, four) * step;
+    }
+    invert(rows);
+    transpose(rows);
+    invert(rows);
+    transpose(rows);
+    for (int y = 0; y < 4; y++) {
+        bytes row = __builtin_convertvector(
+            __builtin_elementwise_min(__builtin_elementwise_max(rows[y] + 128.5f, least), most), bytes);
+        memcpy(out + 4 * y, &row, sizeof row);
+    }
+}
+
+static void transform_to_2(const JCOEF *block, const float *steps, uint8_t *out) {
+    float mean = (float)block[0] * steps[0], across = (float)block[1] * steps[1];
+    float down = (float)block[DCTSIZE] * steps[DCTSIZE], both = (float)block[DCTSIZE + 1] * steps[DCTSIZE + 1];
+    float left = mean + across, right = mean - across, odd_left = down + both, odd_right = down - both;
+    // Of two points each cosine's value is the root of 1/8, or its opposite.
+    out[0] = clamped((left + odd_left) / DCTSIZE + 128);
+    out[1] = clamped((right + odd_right) / DCTSIZE + 128);
+    out[2] = clamped((left - odd_left) / DCTSIZE + 128);
+    out[3] = clamped((right - odd_right) / DCTSIZE + 128);
+}
+
+static size_t at_most(size_t limit, size_t value) { return value < limit ? value : limit; }
+
+/// A component's samples in a plane, `width` by `height` of them, `n` by `n` of a block.
 static void read_component(
-    cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, int n, uint8_t *out,
-    size_t distance, size_t width, size_t height) {
+    cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, unsigned n, uint8_t *out,
+    size_t width, size_t height) {
     j_decompress_ptr cinfo = &s->decompress;
     if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
-    const UINT16 *steps = component->quant_table->quantval;
-    const float *basis = basis_of(n);
-    JDIMENSION step = (JDIMENSION)component->v_samp_factor;
+    float steps[DCTSIZE2];
+    for (int index = 0; index < DCTSIZE2; index++) steps[index] = component->quant_table->quantval[index];
+    JDIMENSION group = (JDIMENSION)component->v_samp_factor;
+    uint8_t samples[DCTSIZE2];
     for (JDIMENSION row = 0; row < component->height_in_blocks; row++) {
-        size_t y = (size_t)row * (size_t)n;
+        size_t y = (size_t)row * n;
         if (y >= height) return;
-        JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
-            (j_common_ptr)cinfo, coefficients, row - row % step, step, FALSE);
-        JBLOCKROW line = blocks[row % step];
-        uint8_t *target = out + y * width * distance;
+        JBLOCKROW line = cinfo->mem->access_virt_barray(
+            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE)[row % group];
         for (JDIMENSION column = 0; column < component->width_in_blocks; column++) {
-            size_t x = (size_t)column * (size_t)n;
+            size_t x = (size_t)column * n;
             if (x >= width) break;
-            transform(
-                line[column], steps, n, basis, target + x * distance, width * distance, distance,
-                at_most(n, width - x), at_most(n, height - y));
+            switch (n) {
+            case 2: transform_to_2(line[column], steps, samples); break;
+            case 4: transform_to_4(line[column], steps, samples); break;
+            default: transform_to_8(line[column], steps, samples);
+            }
+            size_t rows = at_most(n, height - y), columns = at_most(n, width - x);
+            for (size_t each = 0; each < rows; each++) {
+                uint8_t *to = out + (y + each) * width + x;
+                if (columns == 4) {
+                    memcpy(to, samples + each * n, 4);
+                } else {
+                    for (size_t index = 0; index < columns; index++) to[index] = samples[each * n + index];
+                }
+            }
         }
         cjpeg_check_interruption(s, (uint64_t)component->width_in_blocks * DCTSIZE);
     }
 }
 
-/// JFIF's formula (ITU-T T.871), by 65 536ths, in place.
-static void convert_to_rgb(uint8_t *pixels, size_t count) {
-    for (size_t index = 0; index < count; index++, pixels += 3) {
-        int y = pixels[0] * 65536 + 32768, cb = pixels[1] - 128, cr = pixels[2] - 128;
-        int values[3] = {y + 91881 * cr, y - 22554 * cb - 46802 * cr, y + 116130 * cb};
-        for (int channel = 0; channel < 3; channel++) {
-            int value = values[channel] >> 16;
-            pixels[channel] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-        }
-    }
-}
-
-/// Of a component with fewer samples each stands for several, from the last to the first, in place.
-static void spread(uint8_t *out, size_t width, size_t height, size_t fewer, unsigned across, unsigned down) {
-    for (size_t y = height; y-- > 0;) {
-        const uint8_t *from = out + 3 * (y / down) * fewer;
-        for (size_t x = width; x-- > 0;) out[3 * (y * width + x)] = from[3 * (x / across)];
-    }
-}
-
-/// At 1/8: the means of blocks, of every `step`th of the grid of all, where components with fewer have each for several.
+/// Means of blocks into a plane, of every `step`th of the grid of the component that has most, each in the middle of
+/// its `step` by `step`; what is beyond has the last one.
 static void read_means(
     cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, unsigned step, uint8_t *out,
-    size_t distance, size_t width, size_t height) {
+    size_t width, size_t height) {
     j_decompress_ptr cinfo = &s->decompress;
     if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
     int scale = component->quant_table->quantval[0];
@@ -174,17 +228,66 @@ static void read_means(
     for (size_t y = 0; y < height; y++) {
         JDIMENSION row = (JDIMENSION)(y * step + step / 2) / down;
         if (row >= rows) row = rows - 1;
-        JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
-            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE);
-        JBLOCKROW line = blocks[row % group];
-        for (size_t x = 0; x < width; x++, out += distance) {
-            JDIMENSION column = (JDIMENSION)(x * step + step / 2) / across;
+        JBLOCKROW line = cinfo->mem->access_virt_barray(
+            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE)[row % group];
+        size_t place = step / 2;
+        for (size_t x = 0; x < width; x++, place += step) {
+            size_t column = across == 1 ? place : across == 2 ? place / 2 : place / across;
             if (column >= columns) column = columns - 1;
-            *out = clamped((float)(line[column][0] * scale) / DCTSIZE + 128);
+            // Arithmetic: half of what is below a whole one rounds up, too.
+            int mean = ((line[column][0] * scale + DCTSIZE / 2) >> 3) + 128;
+            *out++ = (uint8_t)(mean < 0 ? 0 : mean > 255 ? 255 : mean);
         }
         cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE);
     }
 }
+
+// MARK: - Planes
+
+// Wider registers halve the time; arm64 has but one kind. The clones are chosen before a sanitizer is set up, which
+// the thread sanitizer does not survive.
+#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+static inline uint8_t from_65536ths(int value) {
+    value >>= 16;
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/// JFIF's formula (ITU-T T.871), by 65 536ths, in place: from Y, Cb and Cr to red, green and blue.
+FOR_EACH_PROCESSOR static void convert_to_rgb(
+    uint8_t *restrict first, uint8_t *restrict second, uint8_t *restrict third, size_t count) {
+    for (size_t index = 0; index < count; index++) {
+        int y = first[index] * 65536 + 32768, cb = second[index] - 128, cr = third[index] - 128;
+        first[index] = from_65536ths(y + 91881 * cr);
+        second[index] = from_65536ths(y - 22554 * cb - 46802 * cr);
+        third[index] = from_65536ths(y + 116130 * cb);
+    }
+}
+
+/// Of a component with fewer samples each stands for several.
+static void spread(
+    const uint8_t *restrict from, size_t fewer, unsigned across, unsigned down, uint8_t *restrict out, size_t width,
+    size_t height) {
+    for (size_t y = 0; y < height; y++) {
+        uint8_t *row = out + y * width;
+        if (y % down != 0) {
+            memcpy(row, row - width, width);
+            continue;
+        }
+        const uint8_t *samples = from + y / down * fewer;
+        size_t x = 0;
+        if (across == 2) {
+            for (; x + 1 < width; x += 2) row[x] = row[x + 1] = samples[x / 2];
+        }
+        for (; x < width; x++) row[x] = samples[x / across];
+    }
+}
+
+// MARK: - The picture
 
 static void note_means(cjpeg_session *s, jvirt_barray_ptr *coefficients, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
@@ -192,28 +295,40 @@ static void note_means(cjpeg_session *s, jvirt_barray_ptr *coefficients, int cha
     unsigned step = (columns > rows ? columns : rows) / MOST_BLOCKS;
     if (step < 1) step = 1;
     uint32_t width = (columns + step - 1) / step, height = (rows + step - 1) / step;
-    uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels);
+    size_t plane = (size_t)width * height;
+    uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels), *work = pixels + (size_t)channels * plane;
     cjpeg_preview *preview = s->limits->preview;
     preview->last_column = (double)cinfo->image_width / (DCTSIZE * step) - (width - 1);
     preview->last_row = (double)cinfo->image_height / (DCTSIZE * step) - (height - 1);
+    // Of colours half as many a side, as most pictures have them.
+    bool is_halved = cinfo->jpeg_color_space == JCS_YCbCr;
+    uint32_t fewer = (width + 1) / 2;
     for (int index = 0; index < channels; index++) {
-        read_means(
-            s, coefficients[index], &cinfo->comp_info[index], step, pixels + index, (size_t)channels, width, height);
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        uint8_t *out = pixels + (size_t)index * plane;
+        if (index == 0 || !is_halved) {
+            read_means(s, coefficients[index], component, step, out, width, height);
+        } else {
+            read_means(s, coefficients[index], component, 2 * step, work, fewer, (height + 1) / 2);
+            spread(work, fewer, 2, 2, out, width, height);
+        }
     }
 }
 
 static void note_samples(cjpeg_session *s, jvirt_barray_ptr *coefficients, unsigned eighths, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
     uint32_t width = reduced(cinfo->image_width, eighths), height = reduced(cinfo->image_height, eighths);
-    uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels);
+    size_t plane = (size_t)width * height;
+    uint8_t *pixels = cjpeg_begin_preview(s, width, height, channels), *work = pixels + (size_t)channels * plane;
     for (int index = 0; index < channels; index++) {
         const jpeg_component_info *component = &cinfo->comp_info[index];
         unsigned across = (unsigned)(cinfo->max_h_samp_factor / component->h_samp_factor);
         unsigned down = (unsigned)(cinfo->max_v_samp_factor / component->v_samp_factor);
         size_t columns = (width + across - 1) / across, rows = (height + down - 1) / down;
-        read_component(
-            s, coefficients[index], component, (int)eighths, pixels + index, (size_t)channels, columns, rows);
-        if (across > 1 || down > 1) spread(pixels + index, width, height, columns, across, down);
+        bool is_full = across == 1 && down == 1;
+        uint8_t *out = pixels + (size_t)index * plane;
+        read_component(s, coefficients[index], component, eighths, is_full ? out : work, columns, rows);
+        if (!is_full) spread(work, columns, across, down, out, width, height);
     }
 }
 
@@ -227,7 +342,8 @@ void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
     }
     cjpeg_preview *preview = s->limits->preview;
     if (s->decompress.jpeg_color_space == JCS_YCbCr) {
-        convert_to_rgb(preview->pixels, (size_t)preview->width * preview->height);
+        size_t plane = (size_t)preview->width * preview->height;
+        convert_to_rgb(preview->pixels, preview->pixels + plane, preview->pixels + 2 * plane, plane);
     }
     preview->is_complete = true;
 }

@@ -12,7 +12,10 @@ unsigned cjpeg_preview_eighths(const cjpeg_session *s);
 /// Notes it from coefficients, quantised as the source has them, of which every component has been read.
 void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients);
 
-/// Makes room for rows of so many pixels, as many as there are samples, and returns the first.
+/// Makes room for planes of so many pixels and returns the first.
 uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, int channels);
+
+/// Puts a row of whole pixels into the planes.
+void cjpeg_put_preview_row(cjpeg_session *s, uint32_t y, const uint8_t *row);
 
 #endif

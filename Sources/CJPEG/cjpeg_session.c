@@ -148,7 +148,7 @@ static void source_skip(j_decompress_ptr cinfo, long count) {
     source->bytes_in_buffer -= (size_t)count;
 }
 
-static void note_scan(cjpeg_session *s) {
+void cjpeg_note_scan(cjpeg_session *s) {
     j_decompress_ptr cinfo = &s->decompress;
     for (int index = 0; index < cinfo->comps_in_scan; index++) {
         s->components_seen |= 1u << cinfo->cur_comp_info[index]->component_index;
@@ -162,7 +162,7 @@ static void note_scan(cjpeg_session *s) {
 /// multi-scan file.
 static void progress_monitor(j_common_ptr cinfo) {
     cjpeg_session *s = cinfo->client_data;
-    if (cinfo->is_decompressor) note_scan(s);
+    if (cinfo->is_decompressor) cjpeg_note_scan(s);
     cjpeg_check_interruption(s, s->pixels_a_step);
 }
 
@@ -213,14 +213,12 @@ void cjpeg_end(cjpeg_session *s) {
     jpeg_destroy_decompress(&s->decompress);
     jpeg_destroy_compress(&s->compress);
     free(s->output);
-    free(s->pixels);
     free(s->row);
 }
 
 // The functions below run under a jump target.
 
-void cjpeg_open_source(cjpeg_session *s) {
-    j_decompress_ptr cinfo = &s->decompress;
+void cjpeg_open_header(cjpeg_session *s, j_decompress_ptr cinfo, struct jpeg_source_mgr *source) {
     cinfo->err = &s->errors;
     cinfo->client_data = s;
     jpeg_create_decompress(cinfo);
@@ -228,17 +226,23 @@ void cjpeg_open_source(cjpeg_session *s) {
         cinfo->mem->max_memory_to_use = s->limits->maximum_memory_bytes > INT64_MAX
             ? INT64_MAX : (long)s->limits->maximum_memory_bytes;
     }
-    cinfo->progress = &s->progress;
-    s->source.next_input_byte = s->input;
-    s->source.bytes_in_buffer = s->input_length;
-    s->source.init_source = source_nothing;
-    s->source.fill_input_buffer = source_fill;
-    s->source.skip_input_data = source_skip;
-    s->source.resync_to_restart = jpeg_resync_to_restart;
-    s->source.term_source = source_nothing;
-    cinfo->src = &s->source;
+    source->next_input_byte = s->input;
+    source->bytes_in_buffer = s->input_length;
+    source->init_source = source_nothing;
+    source->fill_input_buffer = source_fill;
+    source->skip_input_data = source_skip;
+    source->resync_to_restart = jpeg_resync_to_restart;
+    source->term_source = source_nothing;
+    cinfo->src = source;
+    s->has_seen_scan = false;
     jpeg_read_header(cinfo, TRUE);
     s->has_seen_scan = true;
+}
+
+void cjpeg_open_source(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cjpeg_open_header(s, cinfo, &s->source);
+    cinfo->progress = &s->progress;
     s->pixels_a_step = (uint64_t)cinfo->image_width * DCTSIZE;
     uint64_t pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
     if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CJPEG_LIMIT, "more pixels than allowed");
@@ -253,7 +257,7 @@ void cjpeg_open_source(cjpeg_session *s) {
             cjpeg_fail(s, CJPEG_UNSUPPORTED, "fractional sampling factors");
         }
     }
-    note_scan(s);
+    cjpeg_note_scan(s);
 }
 
 void cjpeg_require_all_components(cjpeg_session *s) {
@@ -269,10 +273,14 @@ void cjpeg_require_all_components(cjpeg_session *s) {
 static void read_preview(cjpeg_session *s, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
     size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels;
-    uint8_t *pixels = cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
+    cjpeg_begin_preview(s, cinfo->output_width, cinfo->output_height, channels);
+    s->row = malloc(row_bytes);
+    if (s->row == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a row");
     while (cinfo->output_scanline < cinfo->output_height) {
-        JSAMPROW rows[1] = {pixels + cinfo->output_scanline * row_bytes};
+        JSAMPROW rows[1] = {s->row};
+        uint32_t y = cinfo->output_scanline;
         jpeg_read_scanlines(cinfo, rows, 1);
+        cjpeg_put_preview_row(s, y, s->row);
     }
     jpeg_finish_decompress(cinfo);
     s->limits->preview->is_complete = true;

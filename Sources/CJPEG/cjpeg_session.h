@@ -13,6 +13,9 @@
 
 #include <jpeglib.h>
 
+/// See `cjpeg_several.c`.
+typedef struct cjpeg_shared cjpeg_shared;
+
 /// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
 /// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
 typedef struct {
@@ -40,8 +43,9 @@ typedef struct {
     bool has_seen_scan;
     /// Bit n: component n was in a scan.
     unsigned components_seen;
-    uint8_t *pixels;
     uint8_t *row;
+    /// Of a source that is decoded at several scales.
+    cjpeg_shared *shared;
 } cjpeg_session;
 
 /// Processor time of the calling thread, in nanoseconds.
@@ -63,8 +67,14 @@ void cjpeg_begin(
 
 void cjpeg_end(cjpeg_session *s);
 
+/// Readies a decompressor, zeroed before, and reads the header of `input`.
+void cjpeg_open_header(cjpeg_session *s, j_decompress_ptr cinfo, struct jpeg_source_mgr *source);
+
 /// Reads the header of `input` and checks it against the limits.
 void cjpeg_open_source(cjpeg_session *s);
+
+/// Notes which components the scan has, and that it is not one too many.
+void cjpeg_note_scan(cjpeg_session *s);
 
 /// Every component must have been in some scan, and its DC coefficients too.
 void cjpeg_require_all_components(cjpeg_session *s);

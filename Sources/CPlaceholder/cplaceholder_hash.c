@@ -10,11 +10,11 @@ enum { L, P, Q, A, CHANNELS };
 
 // The most cosines a channel has on an axis, filled up to a whole vector.
 #define MOST_TERMS 8
-#define MOST_SIDE 100
+#define FULL_TERMS 7
 
 /// cos(π/n · k · (x + ½)) for each x below n and each k; the same for the other half but for signs.
 typedef struct {
-    float values[MOST_SIDE][MOST_TERMS];
+    float values[CPLACEHOLDER_LONGEST_SIDE][MOST_TERMS];
 } cosines;
 
 static void make_cosines(cosines *table, uint32_t n) {
@@ -35,41 +35,107 @@ static void make_cosines(cosines *table, uint32_t n) {
     if (n % 2 == 1) for (int k = 1; k < MOST_TERMS; k += 2) table->values[n / 2][k] = 0;
 }
 
-// Wider registers take all cosines at once; the order of additions is the same. The clones are chosen before a
-// sanitizer is set up, which the thread sanitizer does not survive.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
+/// For each column the sums of a channel's samples times the cosines of y.
+typedef float columns[FULL_TERMS][CPLACEHOLDER_MOST_STRIDE];
 
 /// The sums of a channel's samples times cosines: [row][column] of frequencies.
 typedef float spectrum[MOST_TERMS][MOST_TERMS];
 
-/// Adds one row of a channel: its sums over x, times the cosines of y.
-FOR_EACH_PROCESSOR static void add_row(
-    spectrum sums, const float *samples, uint32_t width, const cosines *across, const float *down, int rows) {
-    float line[MOST_TERMS] = {0};
-    for (uint32_t x = 0; x < width; x++) {
-        for (int k = 0; k < MOST_TERMS; k++) line[k] += samples[x] * across->values[x][k];
+#define LANES 8
+
+/// Samples side by side; what the compiler makes of it takes as many registers as the processor needs.
+typedef float samples __attribute__((vector_size(LANES * sizeof(float))));
+
+// By pointers, since what is passed by value depends on the processor that is compiled for.
+static inline __attribute__((always_inline)) void load(const uint8_t *from, samples *to) {
+    typedef uint8_t bytes __attribute__((vector_size(LANES)));
+    bytes values;
+    memcpy(&values, from, sizeof values);
+    *to = __builtin_convertvector(values, samples);
+}
+
+/// A colour over the mean, 0 to 1; of opaque ones without alpha.
+typedef struct {
+    samples channels[CHANNELS];
+} light;
+
+static inline __attribute__((always_inline)) void load_light(
+    const cplaceholder_picture *picture, size_t place, const float mean[3], bool is_opaque, light *to) {
+    samples red, green, blue, alpha = {0};
+    load(picture->planes[0] + place, &red);
+    load(picture->planes[1] + place, &green);
+    load(picture->planes[2] + place, &blue);
+    if (is_opaque) {
+        red *= 1.0f / 255;
+        green *= 1.0f / 255;
+        blue *= 1.0f / 255;
+    } else {
+        load(picture->planes[3] + place, &alpha);
+        alpha /= 255;
+        samples rest = 1 - alpha, part = alpha / 255;
+        red = mean[0] * rest + part * red;
+        green = mean[1] * rest + part * green;
+        blue = mean[2] * rest + part * blue;
     }
-    for (int y = 0; y < rows; y++) {
-        for (int k = 0; k < MOST_TERMS; k++) sums[y][k] += line[k] * down[y];
+    *to = (light){{(red + green + blue) / 3, (red + green) / 2 - blue, red - green, alpha}};
+}
+
+/// Of the cosines of y so many are taken.
+static const int terms_down[CHANNELS] = {FULL_TERMS, 3, 3, 5};
+
+/// Adds a channel of two rows that mirror each other about the middle: cosines that are even there have the same value
+/// in both, odd ones the opposite.
+static inline __attribute__((always_inline)) void add_mirrored(
+    columns to, uint32_t x, const samples *top, const samples *bottom, const float *down, int terms) {
+    samples even = *top + *bottom, odd = *top - *bottom;
+    for (int k = 0; k < terms; k++) {
+        samples sum;
+        memcpy(&sum, &to[k][x], sizeof sum);
+        sum += (k % 2 == 0 ? even : odd) * down[k];
+        memcpy(&to[k][x], &sum, sizeof sum);
     }
 }
 
-/// The same for two channels of which the first three or four cosines are wanted.
-FOR_EACH_PROCESSOR static void add_rows_of_two(
-    spectrum first, spectrum second, const float *one, const float *other, uint32_t width, const cosines *across,
-    const float *down) {
-    float line[8] = {0};
-    for (uint32_t x = 0; x < width; x++) {
-        for (int k = 0; k < 4; k++) line[k] += one[x] * across->values[x][k];
-        for (int k = 0; k < 4; k++) line[4 + k] += other[x] * across->values[x][k];
+static inline __attribute__((always_inline)) void add_pairs(
+    const cplaceholder_picture *picture, const float mean[3], const cosines *down, columns sums[CHANNELS],
+    bool is_opaque) {
+    uint32_t stride = picture->stride, height = picture->height;
+    for (int channel = 0; channel < (is_opaque ? A : CHANNELS); channel++) {
+        for (int k = 0; k < terms_down[channel]; k++) memset(sums[channel][k], 0, stride * sizeof(float));
     }
-    for (int y = 0; y < 3; y++) {
-        for (int k = 0; k < 4; k++) first[y][k] += line[k] * down[y];
-        for (int k = 0; k < 4; k++) second[y][k] += line[4 + k] * down[y];
+    for (uint32_t y = 0; y < (height + 1) / 2; y++) {
+        uint32_t mirrored = height - 1 - y;
+        for (uint32_t x = 0; x < stride; x += LANES) {
+            light top, bottom = {{{0}}};
+            load_light(picture, (size_t)y * stride + x, mean, is_opaque, &top);
+            if (mirrored != y) load_light(picture, (size_t)mirrored * stride + x, mean, is_opaque, &bottom);
+            for (int channel = 0; channel < (is_opaque ? A : CHANNELS); channel++) {
+                add_mirrored(
+                    sums[channel], x, &top.channels[channel], &bottom.channels[channel], down->values[y],
+                    terms_down[channel]);
+            }
+        }
+    }
+}
+
+FOR_EACH_PROCESSOR static void add_columns(
+    const cplaceholder_picture *picture, const float mean[3], const cosines *down, columns sums[CHANNELS]) {
+    if (picture->is_opaque) {
+        add_pairs(picture, mean, down, sums, true);
+    } else {
+        add_pairs(picture, mean, down, sums, false);
+    }
+}
+
+/// The sums over the columns, times the cosines of x.
+FOR_EACH_PROCESSOR static void add_lines(
+    columns from, uint32_t width, const cosines *across, int rows, spectrum to) {
+    for (int y = 0; y < rows; y++) {
+        float line[MOST_TERMS] = {0};
+        for (uint32_t x = 0; x < width; x++) {
+            for (int k = 0; k < MOST_TERMS; k++) line[k] += from[y][x] * across->values[x][k];
+        }
+        memcpy(to[y], line, sizeof line);
     }
 }
 
@@ -134,33 +200,22 @@ static void write_terms(writer *to, const channel_terms *channel) {
     }
 }
 
-/// The mean colour, 0 to 1, of what is not transparent; returns whether all is opaque.
-static bool mean_colour(const uint8_t *rgba, size_t pixels, float mean[3]) {
-    uint64_t sums[4] = {0};
-    for (size_t index = 0; index < pixels; index++) {
-        const uint8_t *pixel = rgba + 4 * index;
-        for (int channel = 0; channel < 3; channel++) sums[channel] += (uint32_t)pixel[channel] * pixel[3];
-        sums[3] += pixel[3];
-    }
-    for (int channel = 0; channel < 3; channel++) {
-        mean[channel] = sums[3] == 0 ? 0 : (float)((double)sums[channel] / (255.0 * (double)sums[3]));
-    }
-    return sums[3] == 255 * (uint64_t)pixels;
+FOR_EACH_PROCESSOR static void sum_products(
+    const uint8_t *restrict samples, const uint8_t *restrict alphas, size_t count, uint32_t *sum) {
+    uint32_t result = 0;
+    for (size_t index = 0; index < count; index++) result += (uint32_t)samples[index] * alphas[index];
+    *sum = result;
 }
 
-/// A row over the mean colour, in L, P, Q and A.
-static void convert_row(
-    const uint8_t *rgba, uint32_t width, const float mean[3], float row[CHANNELS][MOST_SIDE]) {
-    for (uint32_t x = 0; x < width; x++) {
-        const uint8_t *pixel = rgba + 4 * x;
-        float alpha = (float)pixel[3] / 255, rest = 1 - alpha, part = alpha / 255;
-        float r = mean[0] * rest + part * (float)pixel[0];
-        float g = mean[1] * rest + part * (float)pixel[1];
-        float b = mean[2] * rest + part * (float)pixel[2];
-        row[L][x] = (r + g + b) / 3;
-        row[P][x] = (r + g) / 2 - b;
-        row[Q][x] = r - g;
-        row[A][x] = alpha;
+/// The mean colour, 0 to 1, of what is not transparent.
+static void find_mean(const cplaceholder_picture *picture, float mean[3]) {
+    size_t count = (size_t)picture->stride * picture->height;
+    uint32_t alpha = 0;
+    for (size_t index = 0; index < count; index++) alpha += picture->planes[3][index];
+    for (int plane = 0; plane < 3; plane++) {
+        uint32_t sum;
+        sum_products(picture->planes[plane], picture->planes[3], count, &sum);
+        mean[plane] = alpha == 0 ? 0 : (float)((double)sum / (255.0 * (double)alpha));
     }
 }
 
@@ -186,35 +241,28 @@ static size_t write_hash(
     return to.length;
 }
 
-size_t cplaceholder_hash_picture(
-    const uint8_t *rgba, uint32_t width, uint32_t height, double full_width, double full_height,
-    uint8_t hash[CPLACEHOLDER_MOST_HASH]) {
-    float mean[3];
-    bool is_opaque = mean_colour(rgba, (size_t)width * height, mean);
-    cosines across, down;
+size_t cplaceholder_hash_picture(const cplaceholder_picture *picture, uint8_t hash[CPLACEHOLDER_MOST_HASH]) {
+    bool is_opaque = picture->is_opaque;
+    uint32_t width = picture->width, height = picture->height;
+    double full_width = picture->full_width, full_height = picture->full_height;
+    float mean[3] = {0};
+    if (!is_opaque) find_mean(picture, mean);
+    cosines across, other;
+    const cosines *down = width == height ? &across : &other;
     make_cosines(&across, width);
-    make_cosines(&down, height);
+    if (width != height) make_cosines(&other, height);
+    columns sums[CHANNELS];
+    add_columns(picture, mean, down, sums);
     double limit = is_opaque ? 7 : 5, longest = full_width > full_height ? full_width : full_height;
     int lx = terms_on(limit, full_width, longest), ly = terms_on(limit, full_height, longest);
-    spectrum sums[CHANNELS];
-    memset(sums, 0, sizeof sums);
-    float row[CHANNELS][MOST_SIDE];
-    for (uint32_t y = 0; y < height; y++) {
-        const float *cosines_of_y = down.values[y];
-        convert_row(rgba + 4 * (size_t)y * width, width, mean, row);
-        add_row(sums[L], row[L], width, &across, cosines_of_y, larger(3, ly));
-        add_rows_of_two(sums[P], sums[Q], row[P], row[Q], width, &across, cosines_of_y);
-        if (!is_opaque) add_row(sums[A], row[A], width, &across, cosines_of_y, 5);
-    }
+    const int terms[CHANNELS][2] = {{larger(3, lx), larger(3, ly)}, {3, 3}, {3, 3}, {5, 5}};
     float pixels = (float)(width * height);
-    channel_terms channels[CHANNELS] = {
-        terms_of(sums[L], larger(3, lx), larger(3, ly), pixels), terms_of(sums[P], 3, 3, pixels),
-        terms_of(sums[Q], 3, 3, pixels), terms_of(sums[A], 5, 5, pixels)};
+    channel_terms channels[CHANNELS];
+    for (int channel = 0; channel < (is_opaque ? A : CHANNELS); channel++) {
+        spectrum lines;
+        add_lines(sums[channel], width, &across, terms[channel][1], lines);
+        channels[channel] = terms_of(lines, terms[channel][0], terms[channel][1], pixels);
+    }
     bool is_landscape = full_width > full_height;
     return write_hash(channels, is_opaque, is_landscape, is_landscape ? ly : lx, hash);
-}
-
-size_t cplaceholder_thumbhash(
-    const uint8_t *rgba, uint32_t width, uint32_t height, uint8_t hash[CPLACEHOLDER_MOST_HASH]) {
-    return cplaceholder_hash_picture(rgba, width, height, width, height, hash);
 }

@@ -5,22 +5,12 @@
 
 #pragma STDC FP_CONTRACT OFF
 
-// Of what the reference makes a hash of.
-#define MOST_SIDE 100
 // Columns are worked on in blocks whose sums stay in the first cache, and which need no memory of their own however
 // wide a picture is.
 #define BLOCK_PIXELS 512
 // After so many rows of products of two bytes a sum of 32 bits might be full.
 #define MOST_SUMMED_ROWS 65536
 #define ENOUGH_ROWS 16
-
-// Wider registers halve the time of these loops; arm64 has but one kind. The clones are chosen
-// before a sanitizer is set up, which the thread sanitizer does not survive.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
 
 // MARK: - Rows to samples of 8 bits
 
@@ -231,44 +221,68 @@ static uint8_t rounded(double value) {
     return value >= 255 ? 255 : value <= 0 ? 0 : (uint8_t)(value + 0.5);
 }
 
-static void put_pixel(const double sums[4], double area, int channels, uint8_t *pixel) {
-    if (channels == 4) {
-        pixel[3] = rounded(sums[3] / area);
-        for (int index = 0; index < 3; index++) {
-            pixel[index] = pixel[3] == 0 ? 0 : rounded(sums[index] / sums[3]);
-        }
+/// Where the samples of a row in small go: a plane for each channel.
+typedef struct {
+    uint8_t *planes[4];
+} small_row;
+
+static small_row row_of(cplaceholder_picture *picture, uint32_t y) {
+    small_row row;
+    for (int plane = 0; plane < 4; plane++) row.planes[plane] = picture->planes[plane] + (size_t)y * picture->stride;
+    return row;
+}
+
+static void put_pixel(const double sums[4], double area, int channels, const small_row *row, uint32_t x) {
+    if (channels < 4) {
+        for (int index = 0; index < channels; index++) row->planes[index][x] = rounded(sums[index] / area);
         return;
     }
+    uint8_t alpha = rounded(sums[3] / area);
+    row->planes[3][x] = alpha;
     for (int index = 0; index < 3; index++) {
-        pixel[index] = rounded(sums[channels == 1 ? 0 : index] / area);
+        row->planes[index][x] = alpha == 0 ? 0 : rounded(sums[index] / sums[3]);
     }
-    pixel[3] = 255;
+}
+
+static inline void add_column(float sums[4], const float *totals, int channels, float weight) {
+    for (int channel = 0; channel < channels; channel++) sums[channel] += weight * totals[channel];
+}
+
+static inline __attribute__((always_inline)) void add_columns_of(
+    const float *totals, const interval *columns, size_t x, size_t begin, size_t end, int channels, double cell[4]) {
+    float sums[4] = {0};
+    size_t column = begin, whole = end > columns->last ? columns->last : end;
+    totals += (begin - x) * (size_t)channels;
+    if (column == columns->first) {
+        add_column(sums, totals, channels, columns->first_weight);
+        column++;
+        totals += channels;
+    }
+    // The sums of the channels side by side: each waits for the one before.
+    for (; column < whole; column++, totals += channels) add_column(sums, totals, channels, 1);
+    if (column < end) add_column(sums, totals, channels, columns->last_weight);
+    for (int channel = 0; channel < channels; channel++) cell[channel] += (double)sums[channel];
 }
 
 /// Adds a block's columns, those of `begin` to `end` of the picture, to a cell; those at its ends by their weights.
 static void add_columns(
     const block_sums *block, const interval *columns, size_t x, size_t begin, size_t end, int channels,
     double cell[4]) {
-    for (int channel = 0; channel < channels; channel++) {
-        const float *totals = block->totals + channel;
-        float sum = 0;
-        size_t column = begin;
-        if (column == columns->first) sum += columns->first_weight * totals[(column++ - x) * (size_t)channels];
-        size_t whole = end > columns->last ? columns->last : end;
-        for (; column < whole; column++) sum += totals[(column - x) * (size_t)channels];
-        if (column < end) sum += columns->last_weight * totals[(column - x) * (size_t)channels];
-        cell[channel] += (double)sum;
+    switch (channels) {
+    case 1: add_columns_of(block->totals, columns, x, begin, end, 1, cell); break;
+    case 3: add_columns_of(block->totals, columns, x, begin, end, 3, cell); break;
+    default: add_columns_of(block->totals, columns, x, begin, end, 4, cell);
     }
 }
 
 static void reduce_band(
-    const cplaceholder_rows *rows, const interval *band, double width, int channels, cplaceholder_picture *picture,
-    uint32_t y) {
+    const cplaceholder_rows *rows, const interval *band, double width, int channels, uint32_t small_width,
+    const small_row *row) {
     double cells[CPLACEHOLDER_REDUCED_SIDE][4] = {{0}};
     block_sums block;
     uint32_t cell = 0;
     double height = 0;
-    interval columns = interval_of(0, picture->width, width, rows->width);
+    interval columns = interval_of(0, small_width, width, rows->width);
     for (size_t x = 0; x < rows->width; x += BLOCK_PIXELS) {
         size_t end = rows->width - x < BLOCK_PIXELS ? rows->width : x + BLOCK_PIXELS;
         height = sum_columns(rows, band, x, end - x, channels, &block);
@@ -277,8 +291,8 @@ static void reduce_band(
             size_t last = columns.last + 1 < end ? columns.last + 1 : end;
             add_columns(&block, &columns, x, first, last, channels, cells[cell]);
             // One that goes on in the next block, or the last.
-            if (columns.last >= end || cell + 1 == picture->width) break;
-            interval next = interval_of(cell + 1, picture->width, width, rows->width);
+            if (columns.last >= end || cell + 1 == small_width) break;
+            interval next = interval_of(cell + 1, small_width, width, rows->width);
             if (next.first >= end) {
                 columns = next;
                 cell++;
@@ -288,22 +302,29 @@ static void reduce_band(
             cell++;
         }
     }
-    double area = width / picture->width * height;
-    for (uint32_t x = 0; x < picture->width; x++) {
-        put_pixel(cells[x], area, channels, picture->pixels + 4 * ((size_t)y * picture->width + x));
-    }
+    double area = width / small_width * height;
+    for (uint32_t x = 0; x < small_width; x++) put_pixel(cells[x], area, channels, row, x);
 }
 
 static void copy(const cplaceholder_rows *rows, int channels, cplaceholder_picture *picture) {
-    uint8_t *out = picture->pixels;
     uint8_t buffer[CPLACEHOLDER_MOST_SIDE * 8];
     for (uint32_t y = 0; y < rows->height; y++) {
         const uint8_t *part = part_of_row(rows, y, 0, rows->width, channels, buffer);
-        for (uint32_t x = 0; x < rows->width; x++, part += channels, out += 4) {
-            out[0] = part[0];
-            out[1] = part[channels == 1 ? 0 : 1];
-            out[2] = part[channels == 1 ? 0 : 2];
-            out[3] = channels == 4 ? part[3] : 255;
+        small_row row = row_of(picture, y);
+        for (uint32_t x = 0; x < rows->width; x++, part += channels) {
+            for (int index = 0; index < channels; index++) row.planes[index][x] = part[index];
+        }
+    }
+}
+
+/// Grey has the same in all planes, and what has no alpha is opaque.
+static void complete(cplaceholder_picture *picture, int channels) {
+    for (uint32_t y = 0; y < picture->height; y++) {
+        small_row row = row_of(picture, y);
+        for (int plane = channels; plane < 3; plane++) memcpy(row.planes[plane], row.planes[0], picture->width);
+        if (channels < 4) memset(row.planes[3], 255, picture->width);
+        for (uint32_t x = 0; channels == 4 && x < picture->width; x++) {
+            if (row.planes[3][x] != 255) picture->is_opaque = false;
         }
     }
 }
@@ -312,67 +333,58 @@ static void copy(const cplaceholder_rows *rows, int channels, cplaceholder_pictu
 static uint32_t side_of(double side, double longest, uint32_t pixels) {
     double reduced = round(CPLACEHOLDER_REDUCED_SIDE * side / longest);
     if (reduced < CPLACEHOLDER_SHORT_SIDE) {
-        reduced = fmin(round(MOST_SIDE * side / longest), CPLACEHOLDER_SHORT_SIDE);
+        reduced = fmin(round(CPLACEHOLDER_LONGEST_SIDE * side / longest), CPLACEHOLDER_SHORT_SIDE);
     }
     return reduced < 1 ? 1 : reduced < pixels ? (uint32_t)reduced : pixels;
 }
 
+/// Sets the sizes of a picture by that of its source.
+///
+/// - Returns: whether it is taken as it is.
+static bool begin(
+    cplaceholder_picture *picture, uint32_t columns, uint32_t rows, double last_column, double last_row) {
+    double width = columns - 1 + last_column, height = rows - 1 + last_row;
+    bool is_small = columns <= CPLACEHOLDER_MOST_SIDE && rows <= CPLACEHOLDER_MOST_SIDE;
+    if (is_small) {
+        cplaceholder_begin(picture, columns, rows);
+    } else {
+        cplaceholder_begin(
+            picture, side_of(width, fmax(width, height), columns), side_of(height, fmax(width, height), rows));
+    }
+    picture->full_width = width;
+    picture->full_height = height;
+    return is_small;
+}
+
 void cplaceholder_reduce(const cplaceholder_rows *rows, cplaceholder_picture *picture) {
     int channels = channels_of(rows);
-    picture->full_width = rows->width - 1 + rows->last_column;
-    picture->full_height = rows->height - 1 + rows->last_row;
-    if (rows->width <= CPLACEHOLDER_MOST_SIDE && rows->height <= CPLACEHOLDER_MOST_SIDE) {
-        picture->width = rows->width;
-        picture->height = rows->height;
+    if (begin(picture, rows->width, rows->height, 1, 1)) {
         copy(rows, channels, picture);
-        return;
-    }
-    double width = picture->full_width, height = picture->full_height;
-    picture->width = side_of(width, fmax(width, height), rows->width);
-    picture->height = side_of(height, fmax(width, height), rows->height);
-    for (uint32_t y = 0; y < picture->height; y++) {
-        interval band = interval_of(y, picture->height, height, rows->height);
-        reduce_band(rows, &band, width, channels, picture, y);
-    }
-}
-
-void cplaceholder_turn(cplaceholder_picture *picture, int orientation) {
-    if (orientation <= 1 || orientation > 8) return;
-    cplaceholder_picture source = *picture;
-    uint32_t width = source.width, height = source.height;
-    if (orientation > 4) {
-        picture->width = height;
-        picture->height = width;
-        picture->full_width = source.full_height;
-        picture->full_height = source.full_width;
-    }
-    for (uint32_t y = 0; y < height; y++) {
-        for (uint32_t x = 0; x < width; x++) {
-            uint32_t right = width - 1 - x, bottom = height - 1 - y, to_x = x, to_y = y;
-            switch (orientation) {
-            case 2: to_x = right; break;
-            case 3: to_x = right; to_y = bottom; break;
-            case 4: to_y = bottom; break;
-            case 5: to_x = y; to_y = x; break;
-            case 6: to_x = bottom; to_y = x; break;
-            case 7: to_x = bottom; to_y = right; break;
-            case 8: to_x = y; to_y = right; break;
-            }
-            memcpy(
-                picture->pixels + 4 * ((size_t)to_y * picture->width + to_x),
-                source.pixels + 4 * ((size_t)y * width + x), 4);
+    } else {
+        for (uint32_t y = 0; y < picture->height; y++) {
+            interval band = interval_of(y, picture->height, picture->full_height, rows->height);
+            small_row row = row_of(picture, y);
+            reduce_band(rows, &band, picture->full_width, channels, picture->width, &row);
         }
     }
+    complete(picture, channels);
 }
 
-void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result) {
-    cplaceholder_picture picture;
-    memset(result, 0, sizeof *result);
-    cplaceholder_reduce(rows, &picture);
-    cplaceholder_turn(&picture, orientation);
-    result->hash_length = (uint8_t)cplaceholder_hash_picture(
-        picture.pixels, picture.width, picture.height, picture.full_width, picture.full_height,
-        result->hash);
-    result->has_colour = cplaceholder_colour(
-        picture.pixels, picture.width, picture.height, result->colour);
+void cplaceholder_reduce_planes(const cplaceholder_planes *planes, cplaceholder_picture *picture) {
+    bool is_small = begin(picture, planes->width, planes->height, planes->last_column, planes->last_row);
+    for (int plane = 0; plane < planes->count; plane++) {
+        cplaceholder_rows rows = {
+            .pixels = planes->samples + (size_t)plane * planes->width * planes->height, .stride = planes->width,
+            .width = planes->width, .height = planes->height, .color_type = 0, .bit_depth = 8};
+        for (uint32_t y = 0; y < picture->height; y++) {
+            small_row row = {{picture->planes[plane] + (size_t)y * picture->stride}};
+            if (is_small) {
+                memcpy(row.planes[0], rows.pixels + y * rows.stride, rows.width);
+                continue;
+            }
+            interval band = interval_of(y, picture->height, picture->full_height, rows.height);
+            reduce_band(&rows, &band, picture->full_width, 1, picture->width, &row);
+        }
+    }
+    complete(picture, planes->count);
 }

@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+// Nothing is fused, so that every processor gives the same bytes.
+#pragma STDC FP_CONTRACT OFF
+
 /// Sums of 8-bit samples have 16 bits for a block's column, and 32 for all of it.
 static const uint32_t most_averaged = 256;
 
@@ -16,6 +19,24 @@ static double lanczos3(double x) {
     if (x < 1e-9) return 1;
     double angle = M_PI * x;
     return 3 * sin(angle) * sin(angle / 3) / (angle * angle);
+}
+
+/// A third of a tap's angle, from tap to tap by the addition theorems: of some 30 in a row the last is off by 10⁻¹⁴ at
+/// most, and two calls of the library a tap were most of what small pictures cost.
+typedef struct {
+    double sine, cosine;
+} turning;
+
+static turning turned(turning at, turning by) {
+    return (turning){at.sine * by.cosine + at.cosine * by.sine, at.cosine * by.cosine - at.sine * by.sine};
+}
+
+/// The same as `lanczos3`, by the sine of a third of the angle.
+static double lanczos3_of(double x, double third_sine) {
+    // Where the quotient of two small numbers would magnify what that is off by.
+    if (fabs(x) < 1e-4 || fabs(x) >= 3) return lanczos3(x);
+    double angle = M_PI * x;
+    return 3 * third_sine * third_sine * (3 - 4 * third_sine * third_sine) / (angle * angle);
 }
 
 static double clamped(double value, double most) {
@@ -63,12 +84,15 @@ cresample_window cresample_weigh(const cresample_axis *axis, uint32_t index, dou
     double centre = centre_of(axis, index), filter_scale = fmax(axis->scale, 1);
     uint32_t first = block_at(axis, centre - axis->reach, false);
     uint32_t end = block_at(axis, centre + axis->reach, true);
-    double sum = 0;
-    for (uint32_t block = first; block < end; block++) {
+    double sum = 0, third = M_PI / 3 / filter_scale;
+    double start = third * (((double)first + 0.5) * axis->ratio - centre), step = third * axis->ratio;
+    turning at = {sin(start), cos(start)}, by = {sin(step), cos(step)};
+    for (uint32_t block = first; block < end; block++, at = turned(at, by)) {
         double size = cresample_block_pixels(axis, block);
         double place = (double)block * axis->ratio + size / 2;
         // A block that the picture's edge cuts short counts for the pixels that it has.
-        double weight = lanczos3((place - centre) / filter_scale) * size;
+        double x = (place - centre) / filter_scale;
+        double weight = (size < axis->ratio ? lanczos3(x) : lanczos3_of(x, at.sine)) * size;
         weights[block - first] = weight;
         sum += weight;
     }

@@ -1,7 +1,8 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The table `attribute`, for the commands.
+/// The attributes of resources, for the commands: those of users are in the table `attribute`, the
+/// program's own are columns of `resource`.
 package struct AttributeStore: Sendable {
     private let database: CacheDatabase
 
@@ -11,6 +12,7 @@ package struct AttributeStore: Sendable {
 
     /// Sets an attribute of a key's resource.
     ///
+    /// - Precondition: it is not the program's own.
     /// - Returns: false when the cache has no such key.
     package func set(_ attribute: EntryAttribute, key: String) throws(StorageError) -> Bool {
         try database.write("setting an attribute") { database in
@@ -55,18 +57,26 @@ package struct AttributeStore: Sendable {
     }
 
     static func fetch(resource: Int64, in database: Connection) throws -> [EntryAttribute] {
-        try Statement(
+        var attributes = try Statement(
             database, sql: "SELECT name, value FROM attribute WHERE resource_id = ? ORDER BY name"
         ).all(.integer(resource)) {
             EntryAttribute(storedName: try $0.text(0), value: try $0.blob(1))
         }
+        if let placeholder = try PlaceholderStore.fetch(resource: resource, in: database) {
+            attributes.insert(placeholder)
+        }
+        return attributes
     }
 
     /// Nil when the resource has no attribute of that name.
     static func value(
         _ name: String, resource: Int64, in database: Connection
     ) throws -> [UInt8]? {
-        try Statement(
+        if name.utf8.starts(with: EntryAttribute.reservedPrefix.utf8) {
+            return try PlaceholderStore.fetch(resource: resource, in: database)?
+                .attributes.first { $0.name == name }?.value
+        }
+        return try Statement(
             database, sql: "SELECT value FROM attribute WHERE resource_id = ? AND name = ?"
         ).first(.integer(resource), .text(name)) { try $0.blob(0) }
     }

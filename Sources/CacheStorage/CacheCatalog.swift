@@ -164,13 +164,18 @@ package struct CacheCatalog: Sendable {
         let rows = try Statement(
             database,
             sql: """
-                SELECT \(columns), attribute.name, attribute.value
+                SELECT \(columns), attribute.name, attribute.value, thumbhash, color
                 FROM resource JOIN variant ON id = variant.resource_id
                 LEFT JOIN attribute ON id = attribute.resource_id
                 ORDER BY key, recipe, attribute.name
                 """)
         var current: Item?
+        var placeholder: Placeholder?
         var isAtEnd = false
+        func complete() -> Item? {
+            if let placeholder { current?.attributes.insert(placeholder) }
+            return current
+        }
         return {
             // SQLite would begin anew when it is asked for a row after the last one.
             if isAtEnd { return nil }
@@ -179,11 +184,14 @@ package struct CacheCatalog: Sendable {
                 if let item = current {
                     let isSame = try rows.integer(5) == item.resource.id
                     if try !isSame || rows.text(8) != item.recipe {
-                        finished = current
+                        finished = complete()
                         current = nil
                     }
                 }
-                if current == nil { current = try Item(rows) }
+                if current == nil {
+                    current = try Item(rows)
+                    placeholder = try rows.placeholder(from: 24)
+                }
                 if let name = try rows.optionalText(22) {
                     current?.attributes.append(
                         EntryAttribute(storedName: name, value: try rows.blob(23)))
@@ -191,7 +199,7 @@ package struct CacheCatalog: Sendable {
                 if let finished { return finished }
             }
             isAtEnd = true
-            return current
+            return complete()
         }
     }
 

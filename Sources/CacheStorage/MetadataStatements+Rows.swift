@@ -5,17 +5,20 @@ extension MetadataStatements {
         INSERT INTO resource (key, url, final_url, host, etag, last_modified, cache_control,
             expires, vary, date, fetched_at, validated_at, expires_at, source_bytes,
             source_format, source_sha256, source_width, source_height, permanent_url, content_type,
-            redirects)
+            redirects, thumbhash, color)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-            ?18, ?19, ?20)
+            ?18, ?19, ?20, ?21, ?22)
         """
 
+    /// A placeholder stays unless there is another one, or another picture.
     static let resourceUpdate = """
         UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
             cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
             validated_at = ?11, expires_at = ?12, source_bytes = ?13, source_format = ?14,
             source_sha256 = ?15, source_width = ?16, source_height = ?17, permanent_url = ?18,
-            content_type = ?19, redirects = ?20
+            content_type = ?19, redirects = ?20,
+            thumbhash = iif(?21 IS NULL AND source_sha256 = ?15, thumbhash, ?21),
+            color = iif(?21 IS NULL AND source_sha256 = ?15, color, ?22)
         WHERE key = ?1
         """
 }

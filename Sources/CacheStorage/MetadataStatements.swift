@@ -93,7 +93,9 @@ struct MetadataStatements: ~Copyable {
             .init(validation.validatedAt), .init(validation.expiresAt), .init(source.size.bytes),
             .text(source.format.rawValue), .digest(source.digest), .init(source.widthInPixels),
             .init(source.heightInPixels), .init(location.permanentURL),
-            .init(response.contentType), .init(location.redirects))
+            .init(response.contentType), .init(location.redirects),
+            source.placeholder.map { .blob($0.thumbHash) } ?? .null,
+            .init(source.placeholder?.colour.map { Int64($0.number) }))
         if let previous {
             resource = previous.id
             if previous.sourceDigest != source.digest {
@@ -124,12 +126,6 @@ struct MetadataStatements: ~Copyable {
             try use(row.variants.map(\.variant), of: resource, in: database)
         }
         try put(row.attributes, resource: resource, in: database)
-        if let placeholder = source.placeholder {
-            try PlaceholderStore.put(placeholder, resource: resource, in: database)
-        } else if let previous, previous.sourceDigest != source.digest {
-            // They are of another picture.
-            try PlaceholderStore.remove(resource: resource, in: database)
-        }
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
         return replaced.filter { !row.variants.name($0) }
     }

@@ -1,7 +1,8 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The attributes `prefetch.thumbhash` and `prefetch.color` of resources.
+/// The placeholders of resources, which are shown as the attributes `prefetch.thumbhash` and
+/// `prefetch.color`.
 package struct PlaceholderStore: Sendable {
     /// A resource without a placeholder.
     package struct Candidate: Sendable {
@@ -65,45 +66,23 @@ package struct PlaceholderStore: Sendable {
 
     /// Of a resource that has an image.
     private static let isLacking = """
-        EXISTS (SELECT 1 FROM variant WHERE variant.resource_id = resource.id)
-        AND NOT EXISTS (
-            SELECT 1 FROM attribute WHERE attribute.resource_id = resource.id
-            AND attribute.name = '\(EntryAttribute.Own.thumbHash)')
+        thumbhash IS NULL
+        AND EXISTS (SELECT 1 FROM variant WHERE variant.resource_id = resource.id)
         """
 
-    static func put(
+    private static func put(
         _ placeholder: Placeholder, resource: Int64, in database: Connection
     ) throws {
-        try put(
-            placeholder.thumbHashText, EntryAttribute.Own.thumbHash, resource: resource,
-            in: database)
-        if let colour = placeholder.colourText {
-            try put(colour, EntryAttribute.Own.colour, resource: resource, in: database)
-        } else {
-            try remove(EntryAttribute.Own.colour, resource: resource, in: database)
-        }
-    }
-
-    private static func put(
-        _ value: String, _ name: String, resource: Int64, in database: Connection
-    ) throws {
-        try AttributeStore.put(
-            EntryAttribute(storedName: name, value: Array(value.utf8)), resource: resource,
-            in: database)
-    }
-
-    /// Forgets what a resource has.
-    static func remove(resource: Int64, in database: Connection) throws {
-        try remove(EntryAttribute.Own.thumbHash, resource: resource, in: database)
-        try remove(EntryAttribute.Own.colour, resource: resource, in: database)
-    }
-
-    private static func remove(
-        _ name: String, resource: Int64, in database: Connection
-    ) throws {
         try Statement(
-            database, sql: "DELETE FROM attribute WHERE resource_id = ? AND name = ?"
-        ).execute(.integer(resource), .text(name))
+            database, sql: "UPDATE resource SET thumbhash = ?2, color = ?3 WHERE id = ?1"
+        ).execute(
+            .integer(resource), .blob(placeholder.thumbHash),
+            .init(placeholder.colour.map { Int64($0.number) }))
+    }
+
+    static func fetch(resource: Int64, in database: Connection) throws -> Placeholder? {
+        try Statement(database, sql: "SELECT thumbhash, color FROM resource WHERE id = ?")
+            .first(.integer(resource)) { try $0.placeholder(from: 0) } ?? nil
     }
 }
 

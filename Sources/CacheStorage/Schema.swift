@@ -30,6 +30,10 @@ internal import SQLite
 //                           versions
 //   redirects      INTEGER  redirects that were followed to the response; NULL in rows of older
 //                           versions
+//   thumbhash      BLOB     the picture's ThumbHash, 5 to 25 bytes; NULL where none was made
+//   color          INTEGER  its dominant colour, 0xRRGGBB; NULL where none was made, and of a picture
+//                           that is transparent everywhere. Both are shown as attributes, see
+//                           `Placeholder`
 // variant   what is stored of a resource; primary key (resource_id, recipe)
 //   resource_id    INTEGER  resource.id; removed with it
 //   recipe         TEXT     canonical text of what was asked for, see `Recipe`
@@ -59,7 +63,7 @@ internal import SQLite
 //                             is superseded
 // attribute  extended attributes of a resource; primary key (resource_id, name)
 //   resource_id    INTEGER  resource.id; removed with it
-//   name           TEXT     1 to 255 bytes; names that begin with `prefetch.` are ours
+//   name           TEXT     1 to 255 bytes; names that begin with `prefetch.` are ours, and are not here
 //   value          BLOB     at most 65536 bytes
 // failure   what could not be fetched; one row per cache key, removed by the next success
 //   key            TEXT     primary key, like `resource.key`; a resource need not exist
@@ -144,7 +148,7 @@ enum Schema {
             Migrator.Migration("1", makeVersion1), Migrator.Migration("2", makeVersion2),
             Migrator.Migration("3", makeVersion3), Migrator.Migration("4", makeVersion4),
             Migrator.Migration("5", makeVersion5), Migrator.Migration("6", makeVersion6),
-            Migrator.Migration("7", makeVersion7),
+            Migrator.Migration("7", makeVersion7), Migrator.Migration("8", makeVersion8),
         ])
 
     private static func makeVersion1(_ database: Connection) throws {

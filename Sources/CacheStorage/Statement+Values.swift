@@ -19,6 +19,20 @@ extension Statement {
         isNull(column) ? nil : try time(column)
     }
 
+    /// The placeholder in two columns, `thumbhash` and `color`; nil where the first is NULL.
+    func placeholder(from column: Int32) throws(SQLiteError) -> Placeholder? {
+        if isNull(column) { return nil }
+        let hash = try blob(column, orDamage: "a ThumbHash of another length") {
+            (5...25).contains($0.count) ? [UInt8]($0) : nil
+        }
+        let number = try optionalInteger(column + 1)
+        return Placeholder(
+            thumbHash: hash,
+            colour: try number.map { number throws(SQLiteError) in
+                try value(RGBColor(number: Int(number)), orDamage: "\(number)", in: column + 1)
+            })
+    }
+
     func digest(_ column: Int32) throws(SQLiteError) -> ContentDigest {
         try blob(column, orDamage: "a digest of another length") { ContentDigest(bytes: $0) }
     }

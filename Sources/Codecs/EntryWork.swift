@@ -7,11 +7,14 @@ struct EntryWork: ~Copyable {
     private let header: ImageHeader
     private let check: SourceCheck
     private let memoryBytes: Int
-    /// What is decoded once for all results that are made of pixels at one scale, where these are several.
+    /// What is decoded once for all results that are made of pixels at one scale, where these, or the scales, are
+    /// several.
     private var shared: [DecodingScale: SharedRaster] = [:]
-    /// Of one of ``shared``, from the first of its results to the last. Its interruption is that of a result which
-    /// has been made, so whoever takes it sets another.
-    private var raster: Raster?
+    /// Scales that are decoded at once when the first of them is wanted; empty where there is but one.
+    private var joined: [DecodingScale] = []
+    /// Those of ``shared``, each from its decoding to the last of its results. Their interruption is that of a
+    /// result which has been made, so whoever takes one sets another.
+    private var kept = ScaledRasters()
     /// What is made by shortcuts.
     private var shortcuts: [Recipe] = []
     /// Of several of them, what was made at once; nil before that.
@@ -60,7 +63,11 @@ struct EntryWork: ~Copyable {
             request.takesProfile = recipe.stripping != .all
             shared[plan.scale, default: SharedRaster(request)].add(request)
         }
-        shared = shared.filter { $0.value.uses > 1 }
+        if shared.count > 1 {
+            joined = DecodingScale.allCases.filter { shared[$0] != nil }
+        } else {
+            shared = shared.filter { $0.value.uses > 1 }
+        }
     }
 
     /// - Throws: why there is none; `cancelled` is of all results.
@@ -207,14 +214,14 @@ struct EntryWork: ~Copyable {
         }
         sharing.uses -= 1
         shared[request.scale] = sharing
+        try decodeJoined(interruption)
         var decoded: Raster
-        if let kept = raster.take(), sharing.isDecoded {
+        if let kept = kept.take(request.scale) {
             decoded = kept
         } else {
             decoded = try source.raster(sharing.request, interruption)
             note(decoded)
-            decodeDuration = decoded.decodeDuration
-            shared[request.scale]?.isDecoded = true
+            decodeDuration += decoded.decodeDuration
         }
         decoded.follow(interruption)
         guard isOwn else { return decoded }
@@ -222,11 +229,11 @@ struct EntryWork: ~Copyable {
         switch request.form {
         case .opaque(let background) where request.form != sharing.request.form:
             result = try decoded.opaque(over: background, interruption)
-            if sharing.uses > 0 { raster = consume decoded }
+            if sharing.uses > 0 { kept.put(decoded, at: request.scale) }
         default:
             if sharing.uses > 0 {
                 result = try decoded.copy()
-                raster = consume decoded
+                kept.put(decoded, at: request.scale)
             } else {
                 result = decoded
             }
@@ -234,6 +241,32 @@ struct EntryWork: ~Copyable {
         result.decodeDuration = decodeDuration
         decodeDuration = .zero
         return result
+    }
+
+    /// Decodes all scales that are wanted, where the source can do it at once.
+    ///
+    /// - Throws: `cancelled`. Whatever else is wrong shows when they are decoded one by one.
+    private mutating func decodeJoined(_ interruption: Interruption) throws(CodecError) {
+        guard !joined.isEmpty else { return }
+        let scales = joined
+        joined = []
+        let decoded: ScaledRasters?
+        do throws(CodecError) {
+            decoded = try source.rasters(
+                scales.compactMap { shared[$0]?.request }, interruption.another(for: scales.count))
+        } catch .cancelled {
+            throw .cancelled
+        } catch {
+            return
+        }
+        guard var decoded else { return }
+        // The smallest is large enough for a placeholder, and costs least.
+        for scale in scales.reversed() {
+            guard let raster = decoded.take(scale) else { continue }
+            note(raster)
+            decodeDuration += raster.decodeDuration
+            kept.put(raster, at: scale)
+        }
     }
 
     // MARK: The placeholder
@@ -253,7 +286,7 @@ struct EntryWork: ~Copyable {
     /// Keeps a raster for the results that are yet to be made of it.
     private mutating func put(back decoded: consuming Raster, of scale: DecodingScale) {
         guard let sharing = shared[scale], sharing.uses > 0 else { return }
-        raster = consume decoded
+        kept.put(decoded, at: scale)
     }
 }
 
@@ -263,7 +296,6 @@ private struct SharedRaster {
     private(set) var request: RasterRequest
     /// Results that are yet to be made of it.
     var uses = 0
-    var isDecoded = false
 
     init(_ request: RasterRequest) {
         self.request = request

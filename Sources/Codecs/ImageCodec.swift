@@ -127,6 +127,16 @@ protocol ImageSource {
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster
 
+    /// Decodes into pixels at several scales at once, for less than one by one, with the same pixels.
+    ///
+    /// The requests are at different scales; of the rasters the first has the time.
+    ///
+    /// - Returns: nil for a source that has no way to do that.
+    /// - Throws: why not; each is then decoded by itself.
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters?
+
     /// Makes a result of the source's own format without pixels, for ``CodecWay/shortcut``. The whole source is
     /// decoded, at least as far as ``verify(_:)`` does it.
     func shortcut(
@@ -159,6 +169,12 @@ protocol ImageSource {
 extension ImageSource {
     func checkSilentDamage() throws(CodecError) {}
     func checkColours() throws(CodecError) {}
+
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters? {
+        nil
+    }
 
     func shortcuts(
         by recipes: [Recipe], _ interruption: Interruption

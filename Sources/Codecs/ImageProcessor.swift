@@ -73,12 +73,17 @@ package enum ImageProcessor {
         }
         let distinct = DistinctRecipes(recipes, of: header)
         let planned = distinct.recipes.map { PlannedRecipe($0, of: header) }
+        let allowed = planned.map { planned in
+            Result { () throws(CodecError) in try header.checkPixels(planned.steps, limits) }
+        }
         var work = EntryWork(
             source: try codec.source(source, header: header, limits: limits), codec: codec,
-            header: header, recipes: planned, check: check, memoryBytes: memoryBytes,
+            header: header,
+            recipes: zip(planned, allowed).filter { (try? $0.1.get()) != nil }.map(\.0),
+            check: check, memoryBytes: memoryBytes,
             wantsPlaceholder: wantsPlaceholder)
-        // What is made of the largest raster comes first, so that each scale is decoded once. And what decodes for a
-        // result says of the source what those want to know that keep its bytes.
+        // What is made of the largest raster comes first, so that it is let go first. And what decodes for a result says
+        // of the source what those want to know that keep its bytes.
         let places = DecodingScale.allCases.flatMap { scale in
             planned.indices.filter { planned[$0].scale == scale }
         }
@@ -88,7 +93,7 @@ package enum ImageProcessor {
         for place in made + originals {
             let interruption = Interruption(limits, cancellation)
             let result = Result { () throws(CodecError) in
-                try header.checkPixels(planned[place].steps, limits)
+                try allowed[place].get()
                 return try work.result(of: planned[place], interruption)
             }
             if case .failure(.cancelled) = result { throw .cancelled }
@@ -131,7 +136,8 @@ package enum ImageProcessor {
     ) -> Int {
         guard header.format.codec != nil else { return header.structureMemoryBytes(within: budget) }
         let recipes = DistinctRecipes(recipes, of: header).recipes
-        var (peak, results, raster) = (ByteEstimate(0), ByteEstimate(0), ByteEstimate(0))
+        var (peak, results) = (ByteEstimate(0), ByteEstimate(0))
+        var rasters: [DecodingScale: ByteEstimate] = [:]
         for recipe in recipes {
             guard check == .decode || recipe.encoding != .original else {
                 peak = max(peak, ByteEstimate(header.structureMemoryBytes(within: budget)))
@@ -140,11 +146,13 @@ package enum ImageProcessor {
             let estimate = header.estimate(for: recipe)
             peak = max(peak, estimate.peak)
             results = results + estimate.result
-            raster = max(raster, estimate.raster)
+            let scale = PlannedRecipe(recipe, of: header).scale
+            rasters[scale] = max(rasters[scale, default: 0], estimate.raster)
         }
         // One result is within its own peak. Of several the others are kept, and the pixels that they
-        // share.
-        return recipes.count > 1 ? (peak + results + raster).count : peak.count
+        // share, of all scales.
+        return recipes.count > 1
+            ? rasters.values.reduce(peak + results, +).count : peak.count
     }
 }
 

@@ -30,6 +30,29 @@ package struct Placeholder: Hashable, Sendable {
     package var colourText: String? { colour.map { "#\($0)" } }
 }
 
+extension Placeholder {
+    /// What is shown of it with an image's other attributes, in the order of their names.
+    package var attributes: [EntryAttribute] {
+        let texts = [
+            (EntryAttribute.Own.colour, colourText), (EntryAttribute.Own.thumbHash, thumbHashText),
+        ]
+        return texts.compactMap { name, text in
+            text.map { EntryAttribute(storedName: name, value: Array($0.utf8)) }
+        }
+    }
+}
+
+extension [EntryAttribute] {
+    /// Puts a placeholder's where they belong among those that users gave, ordered by name.
+    package mutating func insert(_ placeholder: Placeholder) {
+        // No user's name begins as these do.
+        let place = firstIndex {
+            !$0.name.utf8.lexicographicallyPrecedes(EntryAttribute.reservedPrefix.utf8)
+        }
+        insert(contentsOf: placeholder.attributes, at: place ?? endIndex)
+    }
+}
+
 extension EntryAttribute {
     /// The program's own, whose names no user can give.
     package enum Own {

@@ -13,6 +13,15 @@ package struct RGBColor: Hashable, Sendable {
     }
 
     package var isGrey: Bool { red == green && green == blue }
+
+    /// 0xRRGGBB.
+    package var number: Int { Int(red) << 16 | Int(green) << 8 | Int(blue) }
+
+    /// Nil for what is not within 0…0xFFFFFF.
+    package init?(number: Int) {
+        guard (0...0xFFFFFF).contains(number) else { return nil }
+        self.init(number)
+    }
 }
 
 /// Six hexadecimal digits in lower case: `ff8000`.

@@ -157,6 +157,14 @@ package struct Statement: ~Copyable {
         return result
     }
 
+    /// A value that was made of a column's; where there is none, `what` was found.
+    package func value<Value>(
+        _ value: Value?, orDamage what: @autoclosure () -> String, in column: Int32
+    ) throws(SQLiteError) -> Value {
+        guard let value else { throw damage(what(), in: column) }
+        return value
+    }
+
     /// The bytes of a text or BLOB, valid inside `body`.
     private func withBytes<Result>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result

@@ -8,9 +8,9 @@ import Testing
 /// these are the caches that people have.
 @Suite(.timeLimit(.minutes(5)))
 struct MigrationTests {
-    private let folder: TemporaryFolder
-    private var path: String { folder.path + "/cache" }
-    private var database: String { path + "/prefetch.sqlite" }
+    let folder: TemporaryFolder
+    var path: String { folder.path + "/cache" }
+    var database: String { path + "/prefetch.sqlite" }
 
     init() throws {
         folder = try TemporaryFolder()
@@ -129,7 +129,7 @@ struct MigrationTests {
             """
 
     /// A cache of that version, as the commands find it.
-    private func make(_ version: Int) throws {
+    func make(_ version: Int) throws {
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o700])
@@ -139,7 +139,8 @@ struct MigrationTests {
             switch version {
             case 1: MigrationTests.version1
             case 2: MigrationTests.version2
-            default: MigrationTests.version6
+            case 6: MigrationTests.version6
+            default: MigrationTests.version7
             }
         try runSQL(text, database)
     }
@@ -194,7 +195,7 @@ struct MigrationTests {
     }
 
     /// Nothing else was stored.
-    @Test(arguments: [1, 2, 6])
+    @Test(arguments: [1, 2, 6, 7])
     func imagesOfOlderVersionsAreDecoded(version: Int) throws {
         try make(version)
         let cache = try #require(try OpenCache.open(path: path, waiting: .none))
@@ -225,7 +226,7 @@ struct MigrationTests {
         return try queried("SELECT group_concat(\(row), '; ') FROM \(table)", database)
     }
 
-    @Test(arguments: [1, 2, 6])
+    @Test(arguments: [1, 2, 6, 7])
     func readingCommandsAskForTheRunThatMigrates(version: Int) throws {
         try make(version)
         let directory = try CacheDirectory(path: path, access: .readOnly)
@@ -237,7 +238,7 @@ struct MigrationTests {
     }
 
     /// A new cache and a migrated one have the same tables.
-    @Test(arguments: [1, 2, 6])
+    @Test(arguments: [1, 2, 6, 7])
     func migratedAndNewCachesHaveTheSameSchema(version: Int) throws {
         try make(version)
         let new = folder.path + "/new"

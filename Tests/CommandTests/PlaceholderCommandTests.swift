@@ -53,11 +53,11 @@ struct PlaceholderCommandTests {
                     #expect(colour.wholeMatch(of: /#[0-9a-f]{6}/) != nil, "\(colour)")
                 }
                 // Nothing that is fresh is told of again, or written.
-                let database = try await workspace.query("SELECT * FROM attribute ORDER BY 1, 2")
+                let database = try await workspace.query("SELECT * FROM resource ORDER BY id")
                 let again = try await workspace.prefetch(urls)
                 #expect(again.summary.outcomes == ["fresh": 3], "\(again.result)")
                 #expect(try reportLines(workspace, 2).allSatisfy { $0["thumbhash"] == nil })
-                let after = try await workspace.query("SELECT * FROM attribute ORDER BY 1, 2")
+                let after = try await workspace.query("SELECT * FROM resource ORDER BY id")
                 #expect(after == database)
                 let get = try await workspace.run("attr", "get", urls[2], "prefetch.color")
                 #expect(get.output == stored[urls[2]]?["prefetch.color"], "\(get)")
@@ -180,16 +180,15 @@ struct PlaceholderCommandTests {
                 _ = try await workspace.prefetch(urls)
                 try await workspace.runSQL(
                     """
-                    DELETE FROM attribute WHERE resource_id IN
+                    UPDATE resource SET color = 0x00CAFE;
+                    UPDATE resource SET thumbhash = NULL, color = NULL WHERE id IN
                         (SELECT id FROM resource ORDER BY id LIMIT 2 OFFSET 1);
-                    UPDATE attribute SET value = CAST('kept' AS BLOB)
-                        WHERE name = 'prefetch.color';
                     """)
                 let made = try await workspace.run("placeholders")
                 #expect(made.error == "prefetch: 2 placeholders made\n", "\(made)")
                 let stored = try await placeholders(workspace)
                 #expect(stored.values.allSatisfy { $0.count == 2 })
-                #expect(stored.values.filter { $0["prefetch.color"] == "kept" }.count == 2)
+                #expect(stored.values.filter { $0["prefetch.color"] == "#00cafe" }.count == 2)
             }
         }
     }

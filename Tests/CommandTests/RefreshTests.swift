@@ -29,7 +29,7 @@ struct RefreshTests {
                 #expect(third.report.verdicts == ["revalidated"], "\(third.result)")
                 #expect(origin.requests[2].header("If-None-Match") == "\"v2\"")
                 let note = try await workspace.query(
-                    "SELECT name, value FROM attribute WHERE name NOT LIKE 'prefetch.%'")
+                    "SELECT name, value FROM attribute")
                 #expect(note == [["note", "6b657074"]])
             }
         }

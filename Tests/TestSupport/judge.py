@@ -306,12 +306,24 @@ def check_resources(connection):
 
 
 def check_attributes(connection):
+    if "thumbhash" in {row[1] for row in connection.execute("PRAGMA table_info(resource)")}:
+        check_placeholders(connection)
     for resource, name, size in connection.execute(
             "SELECT resource_id, name, length(value) FROM attribute WHERE "
             "length(CAST(name AS BLOB)) NOT BETWEEN 1 AND 255 OR length(value) > 65536 "
             "OR typeof(value) <> 'blob' "
             "OR NOT EXISTS (SELECT 1 FROM resource WHERE id = resource_id)"):
         problem(f"attribute {name} of {resource}: is not as it should be, {size} bytes")
+
+
+def check_placeholders(connection):
+    for key, in connection.execute(
+            "SELECT key FROM resource WHERE length(thumbhash) NOT BETWEEN 5 AND 25 "
+            "OR color NOT BETWEEN 0 AND 0xFFFFFF OR (thumbhash IS NULL AND color IS NOT NULL)"):
+        problem(f"resource {key}: has no such placeholder")
+    for resource, name in connection.execute(
+            "SELECT resource_id, name FROM attribute WHERE name >= 'prefetch.' AND name < 'prefetch/'"):
+        problem(f"attribute {name} of {resource}: is reserved")
 
 
 REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted redirect http-status

@@ -49,6 +49,9 @@ private struct HandmadeCache {
                 (index, digest.digest(), kind, *size, len(data)))
         base.execute("ALTER TABLE resource ADD COLUMN final_url TEXT")
         base.execute("ALTER TABLE resource ADD COLUMN permanent_url TEXT")
+        base.execute("ALTER TABLE resource ADD COLUMN thumbhash BLOB")
+        base.execute("ALTER TABLE resource ADD COLUMN color INTEGER")
+        base.execute("UPDATE resource SET thumbhash = x'0102030405', color = 255 WHERE id = 0")
         base.execute("UPDATE resource SET final_url = 'http://i/2', permanent_url = 'http://i/1' "
             "WHERE id = 0")
         base.execute("CREATE TABLE host (host TEXT PRIMARY KEY, concurrency INTEGER, "
@@ -167,6 +170,10 @@ struct JudgeTests {
         change("UPDATE attribute SET name = ''"),
         change("UPDATE attribute SET value = zeroblob(65537)"),
         change("UPDATE attribute SET resource_id = 9"),
+        change("UPDATE attribute SET name = 'prefetch.color'"),
+        change("UPDATE resource SET thumbhash = x'01020304' WHERE id = 0"),
+        change("UPDATE resource SET color = 0x1000000 WHERE id = 0"),
+        change("UPDATE resource SET thumbhash = NULL WHERE id = 0"),
         change("UPDATE failure SET reason = 'disk'"),
         change("UPDATE failure SET http_status = 403"),
         change("UPDATE failure SET runs_in_a_row = 0"),

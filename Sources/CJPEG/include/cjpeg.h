@@ -34,7 +34,7 @@ typedef enum {
     CJPEG_INTERRUPTED,
 } cjpeg_status;
 
-/// A picture in small, 8-bit grey or RGB without gaps between rows, as far as one is come by.
+/// A picture in small, 8-bit grey or RGB, as far as one is come by: a plane after the other, without gaps between rows.
 typedef struct {
     /// Owned by the caller, who releases them with `free`; NULL before there are any.
     uint8_t *_Nullable pixels;
@@ -138,6 +138,13 @@ cjpeg_status cjpeg_decode(
 cjpeg_status cjpeg_decode_scaled(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     unsigned denominator, cjpeg_result *result, char *message);
+
+/// The same at several scales, at most four, each with the bytes that it has by itself, for the cost of decoding the
+/// entropy-coded data once. All results are made or none: unless it returns `CJPEG_OK`, one of them could not be, or not
+/// in this way, and whoever calls makes them one by one. The first has the time.
+cjpeg_status cjpeg_decode_several(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    const unsigned *denominators, size_t count, cjpeg_result *results, char *message);
 
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
 ///

@@ -23,10 +23,6 @@ typedef struct {
     /// In pixels, 1 or more, as the height.
     uint32_t width;
     uint32_t height;
-    /// Of the last column and the last row so much belongs to the picture, more than 0 up to 1: what was reduced
-    /// before may not divide evenly.
-    double last_column;
-    double last_row;
     /// PNG's: 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGB and alpha. Alpha is straight.
     int color_type;
     /// 1, 2, 4, 8 or 16.
@@ -36,6 +32,20 @@ typedef struct {
     /// The samples of grey or RGB that are transparent; NULL where none are.
     const uint16_t *_Nullable key;
 } cplaceholder_rows;
+
+/// Samples of 8 bits, a plane after the other: of one grey, of three red, green and blue. Rows have no gaps.
+typedef struct {
+    const uint8_t *samples;
+    /// 1 or 3.
+    int count;
+    /// In pixels, 1 or more, as the height.
+    uint32_t width;
+    uint32_t height;
+    /// Of the last column and the last row so much belongs to the picture, more than 0 up to 1: what was reduced
+    /// before may not divide evenly.
+    double last_column;
+    double last_row;
+} cplaceholder_planes;
 
 /// The most bytes of a ThumbHash, and the fewest.
 #define CPLACEHOLDER_MOST_HASH 25
@@ -57,6 +67,9 @@ typedef struct {
 /// highest of ThumbHash's cosines has three periods, of which means over a 32nd of the side leave 98.6 %.
 void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result);
 
+/// The same of planes.
+void cplaceholder_make_of_planes(const cplaceholder_planes *planes, int orientation, cplaceholder *result);
+
 /// Writes the ThumbHash of a picture of any size up to 100 pixels a side, where the reference ends, and returns
 /// its length in bytes.
 ///
@@ -68,9 +81,10 @@ size_t cplaceholder_thumbhash(
     const uint8_t *rgba, uint32_t width, uint32_t height,
     uint8_t hash[_Nonnull CPLACEHOLDER_MOST_HASH]);
 
-/// Writes the dominant colour of a picture of at most 100 pixels a side: of all cubes of the RGB space with sides of 32 levels that begin at multiples of 16, the one
-/// with most of the picture in it, each pixel counted by its alpha, and the mean of what is in it. Of several that
-/// have as much the first one from black. Of a side of more than 24 pixels every second one is looked at.
+/// Writes the dominant colour of a picture of at most 100 pixels a side: of all cubes of the RGB space with sides of 32
+/// levels that begin at multiples of 16, the one with most of the picture in it, each pixel counted by the sixteenths of
+/// its alpha, and the mean of what is in it, by alpha. Of several that have as much the first one from black. Of a side
+/// of more than 24 pixels every second one is looked at.
 ///
 /// - Returns: false where all of the picture is transparent.
 bool cplaceholder_colour(

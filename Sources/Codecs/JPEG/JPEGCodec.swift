@@ -105,6 +105,30 @@ struct JPEGSource: ImageSource {
             cjpeg_decode_scaled(
                 bytes, source.count, limits, 1, UInt32(request.scale.rawValue), result, message)
         }
+        return try raster(of: result, request, interruption)
+    }
+
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters? {
+        guard let largest = requests.map(\.scale.rawValue).min().flatMap(DecodingScale.init)
+        else { return nil }
+        let denominators = requests.map { UInt32($0.scale.rawValue) }
+        var results = [cjpeg_result](repeating: cjpeg_result(), count: requests.count)
+        _ = try called(interruption, at: largest) { limits, _, message in
+            cjpeg_decode_several(
+                bytes, source.count, limits, 1, denominators, denominators.count, &results, message)
+        }
+        var rasters = ScaledRasters()
+        for (request, result) in zip(requests, results) {
+            rasters.put(try raster(of: result, request, interruption), at: request.scale)
+        }
+        return rasters
+    }
+
+    private func raster(
+        of result: cjpeg_result, _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         let rows = cpng_image_of(
             decoded, result.width, result.height, result.channels, interruption.pointer)

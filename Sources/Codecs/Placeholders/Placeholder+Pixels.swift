@@ -11,8 +11,8 @@ extension Placeholder {
         guard let pixels = raster.rows.rows else { return nil }
         var rows = cplaceholder_rows(
             pixels: pixels + 1, stride: raster.stride, width: raster.rows.width,
-            height: raster.rows.height, last_column: 1, last_row: 1,
-            color_type: raster.rows.color_type, bit_depth: raster.rows.bit_depth, palette: nil,
+            height: raster.rows.height, color_type: raster.rows.color_type,
+            bit_depth: raster.rows.bit_depth, palette: nil,
             key: nil)
         var samples = raster.colour.samples
         let (isIndexed, orientation) = (raster.isIndexed, raster.orientation)
@@ -26,7 +26,9 @@ extension Placeholder {
             {
                 rows.key = (start + offset).assumingMemoryBound(to: UInt16.self)
             }
-            return Placeholder(of: rows, orientation: orientation)
+            var made = cplaceholder()
+            cplaceholder_make(&rows, Int32(orientation), &made)
+            return Placeholder(made)
         }
     }
 
@@ -35,17 +37,15 @@ extension Placeholder {
     /// - Returns: nil where nothing was.
     init?(of preview: cjpeg_preview, orientation: Int) {
         guard preview.is_complete, let pixels = preview.pixels else { return nil }
-        let rows = cplaceholder_rows(
-            pixels: pixels, stride: Int(preview.width) * Int(preview.channels),
-            width: preview.width, height: preview.height, last_column: preview.last_column,
-            last_row: preview.last_row, color_type: preview.channels == 1 ? 0 : 2, bit_depth: 8,
-            palette: nil, key: nil)
-        self.init(of: rows, orientation: orientation)
+        var planes = cplaceholder_planes(
+            samples: pixels, count: preview.channels, width: preview.width, height: preview.height,
+            last_column: preview.last_column, last_row: preview.last_row)
+        var made = cplaceholder()
+        cplaceholder_make_of_planes(&planes, Int32(orientation), &made)
+        self.init(made)
     }
 
-    private init(of rows: cplaceholder_rows, orientation: Int) {
-        var (rows, made) = (rows, cplaceholder())
-        cplaceholder_make(&rows, Int32(orientation), &made)
+    private init(_ made: cplaceholder) {
         let colour = made.colour
         self.init(
             thumbHash: withUnsafeBytes(of: made.hash) { Array($0.prefix(Int(made.hash_length))) },

@@ -1,0 +1,236 @@
+#include "cjpeg_pixels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Several scales of one source, of which the entropy-coded data, most of the work, is decoded once. One decompressor
+// reads coefficients; for each scale another one, which has read nothing but the same header, makes pixels of them.
+//
+// Both do what libjpeg does by itself where an application wants a picture while it arrives (buffered-image mode): the
+// coefficients go into virtual arrays, and pixels are made of as many rows of them as have come. Only the arrays are
+// ours, so that all have the same ones. They are what the memory manager of each is asked for, through its public
+// methods. A row of pixels is asked for only when its coefficients are there, so those that make pixels never read. The
+// inverse transforms, upsampling and colour conversion are the library's own, so the bytes are those of a decoder by
+// itself.
+
+#define MOST_SCALES 4
+
+/// The coefficients of one component.
+typedef struct {
+    JBLOCK *blocks;
+    JBLOCKROW *rows;
+    JDIMENSION blocks_in_row;
+    /// Of the component; those that are kept are used again and again.
+    JDIMENSION height, kept;
+} coefficients;
+
+/// One scale.
+typedef struct {
+    struct jpeg_decompress_struct decompress;
+    struct jpeg_source_mgr source;
+    /// Arrays that it has asked for.
+    int asked;
+    cjpeg_pixels pixels;
+} scaled_output;
+
+struct cjpeg_shared {
+    coefficients arrays[MAX_COMPONENTS];
+    int count;
+    uint64_t bytes;
+    /// Of a file of one scan a row of units of the sampling is kept, else everything.
+    bool keeps_all;
+    scaled_output outputs[MOST_SCALES];
+    size_t scales;
+};
+
+// MARK: - Arrays
+
+static bool is_reader(const cjpeg_session *s, j_common_ptr cinfo) { return cinfo == (j_common_ptr)&s->decompress; }
+
+static scaled_output *output_of(cjpeg_shared *shared, j_common_ptr cinfo) {
+    for (size_t index = 0; index < shared->scales; index++) {
+        if (cinfo == (j_common_ptr)&shared->outputs[index].decompress) return &shared->outputs[index];
+    }
+    return NULL;
+}
+
+static jvirt_barray_ptr request_array(
+    j_common_ptr cinfo, int pool, boolean is_zeroed, JDIMENSION blocks_in_row, JDIMENSION height, JDIMENSION access) {
+    (void)pool;
+    (void)is_zeroed;
+    cjpeg_session *s = cinfo->client_data;
+    cjpeg_shared *shared = s->shared;
+    if (!is_reader(s, cinfo)) {
+        scaled_output *output = output_of(shared, cinfo);
+        int index = output->asked++;
+        if (index >= shared->count || shared->arrays[index].blocks_in_row != blocks_in_row
+            || shared->arrays[index].height != height) {
+            cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+        }
+        return (jvirt_barray_ptr)&shared->arrays[index];
+    }
+    if (shared->count == MAX_COMPONENTS) cjpeg_fail(s, CJPEG_UNSUPPORTED, "more components than there may be");
+    coefficients *array = &shared->arrays[shared->count++];
+    array->blocks_in_row = blocks_in_row;
+    array->height = height;
+    array->kept = shared->keeps_all ? height : access;
+    size_t blocks;
+    if (__builtin_mul_overflow((size_t)blocks_in_row, (size_t)array->kept, &blocks)) {
+        cjpeg_fail(s, CJPEG_LIMIT, "more coefficients than can be addressed");
+    }
+    uint64_t bytes, most = s->limits->maximum_memory_bytes > 0 ? s->limits->maximum_memory_bytes : UINT64_MAX;
+    if (__builtin_mul_overflow(blocks, sizeof(JBLOCK), &bytes)
+        || __builtin_add_overflow(shared->bytes, bytes, &shared->bytes) || shared->bytes > most) {
+        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "more coefficients than fit in the memory");
+    }
+    array->blocks = calloc(blocks, sizeof(JBLOCK));
+    array->rows = malloc(array->kept * sizeof *array->rows);
+    if (array->blocks == NULL || array->rows == NULL) {
+        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for coefficients");
+    }
+    for (JDIMENSION row = 0; row < array->kept; row++) array->rows[row] = array->blocks + (size_t)row * blocks_in_row;
+    return (jvirt_barray_ptr)array;
+}
+
+static JBLOCKARRAY access_array(
+    j_common_ptr cinfo, jvirt_barray_ptr opaque, JDIMENSION first, JDIMENSION count, boolean is_written) {
+    cjpeg_session *s = cinfo->client_data;
+    const coefficients *array = (const coefficients *)opaque;
+    JDIMENSION place = first % array->kept;
+    if (first >= array->height || count > array->kept - place) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are asked for in another order");
+    }
+    // The entropy decoder writes what is not zero.
+    if (is_written && !s->shared->keeps_all) {
+        memset(array->rows[place], 0, (size_t)count * array->blocks_in_row * sizeof(JBLOCK));
+    }
+    return array->rows + place;
+}
+
+static void use_own_arrays(j_decompress_ptr cinfo) {
+    cinfo->mem->request_virt_barray = request_array;
+    cinfo->mem->access_virt_barray = access_array;
+}
+
+// MARK: - Scales
+
+static void open_output(cjpeg_session *s, scaled_output *output, unsigned denominator, size_t spare_bytes) {
+    j_decompress_ptr cinfo = &output->decompress;
+    // Those of the header have been counted.
+    long warnings = s->errors.num_warnings;
+    s->errors.num_warnings = 0;
+    cjpeg_open_header(s, cinfo, &output->source);
+    s->errors.num_warnings = warnings;
+    use_own_arrays(cinfo);
+    cinfo->buffered_image = TRUE;
+    // Where it would smooth, all is decoded one by one.
+    cinfo->do_block_smoothing = FALSE;
+    cjpeg_choose_colours(cinfo, denominator, &output->pixels);
+    jpeg_start_decompress(cinfo);
+    if (output->asked != s->shared->count) cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+    cjpeg_begin_pixels(s, cinfo, spare_bytes, &output->pixels);
+}
+
+/// Tables may be defined between scans; each component has those of its first one.
+static void begin_output(cjpeg_session *s, scaled_output *output) {
+    j_decompress_ptr cinfo = &output->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        cinfo->comp_info[index].quant_table = s->decompress.comp_info[index].quant_table;
+    }
+    jpeg_start_output(cinfo, 1);
+}
+
+/// Makes the rows of pixels that so many rows of units are enough for.
+static void read_rows(scaled_output *output, JDIMENSION rows) {
+    j_decompress_ptr cinfo = &output->decompress;
+    bool is_last = rows == cinfo->total_iMCU_rows;
+    // What the decompressor goes by: it reads on only when it gets ahead of it.
+    cinfo->input_iMCU_row = is_last ? rows + 1 : rows;
+    while (cinfo->output_scanline < cinfo->output_height && (is_last || cinfo->output_iMCU_row < rows)) {
+        cjpeg_read_row(cinfo, &output->pixels);
+    }
+}
+
+static bool is_complete(j_decompress_ptr cinfo) {
+    if (!cinfo->progressive_mode || cinfo->coef_bits == NULL) return true;
+    for (int component = 0; component < cinfo->num_components; component++) {
+        for (int place = 0; place < DCTSIZE2; place++) {
+            if (cinfo->coef_bits[component][place] != 0) return false;
+        }
+    }
+    return true;
+}
+
+/// Reads all coefficients, and makes pixels of them as they come or, of several scans, at the end.
+static void decode(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cjpeg_shared *shared = s->shared;
+    if (!shared->keeps_all) {
+        for (size_t index = 0; index < shared->scales; index++) begin_output(s, &shared->outputs[index]);
+    }
+    int event;
+    while ((event = jpeg_consume_input(cinfo)) != JPEG_REACHED_EOI) {
+        cjpeg_note_scan(s);
+        cjpeg_check_interruption(s, s->pixels_a_step);
+        if (shared->keeps_all || (event != JPEG_ROW_COMPLETED && event != JPEG_SCAN_COMPLETED)) continue;
+        JDIMENSION rows = event == JPEG_SCAN_COMPLETED ? cinfo->total_iMCU_rows : cinfo->input_iMCU_row;
+        for (size_t index = 0; index < shared->scales; index++) read_rows(&shared->outputs[index], rows);
+    }
+    if (!shared->keeps_all) return;
+    cjpeg_require_all_components(s);
+    if (!is_complete(cinfo)) cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients that are to be smoothed");
+    for (size_t index = 0; index < shared->scales; index++) {
+        begin_output(s, &shared->outputs[index]);
+        read_rows(&shared->outputs[index], cinfo->total_iMCU_rows);
+    }
+}
+
+static cjpeg_status run(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    uint64_t begin = cjpeg_now();
+    cjpeg_shared *shared = s->shared;
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    j_decompress_ptr cinfo = &s->decompress;
+    shared->keeps_all = jpeg_has_multiple_scans(cinfo);
+    use_own_arrays(cinfo);
+    cinfo->buffered_image = TRUE;
+    jpeg_start_decompress(cinfo);
+    for (size_t index = 0; index < count; index++) {
+        // Before it asks for arrays.
+        shared->scales = index + 1;
+        open_output(s, &shared->outputs[index], denominators[index], spare_bytes);
+    }
+    s->pixels_a_step = (uint64_t)cinfo->image_width * (uint64_t)cinfo->max_v_samp_factor * DCTSIZE;
+    decode(s);
+    for (size_t index = 0; index < count; index++) {
+        cjpeg_note_source(s, &results[index]);
+        cjpeg_take_pixels(&shared->outputs[index].decompress, &shared->outputs[index].pixels, &results[index]);
+    }
+    results[0].decode_nanoseconds = cjpeg_now() - begin;
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_decode_several(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    const unsigned *denominators, size_t count, cjpeg_result *results, char *message) {
+    cjpeg_session s;
+    cjpeg_result first;
+    cjpeg_begin(&s, source, length, limits, &first, message);
+    memset(results, 0, count * sizeof *results);
+    if (count == 0 || count > MOST_SCALES) return CJPEG_UNSUPPORTED;
+    s.shared = calloc(1, sizeof *s.shared);
+    if (s.shared == NULL) return CJPEG_OUT_OF_MEMORY;
+    cjpeg_status status = run(&s, spare_bytes, denominators, count, results);
+    for (size_t index = 0; index < s.shared->scales; index++) {
+        jpeg_destroy_decompress(&s.shared->outputs[index].decompress);
+        cjpeg_free_pixels(&s.shared->outputs[index].pixels);
+    }
+    for (int index = 0; index < s.shared->count; index++) {
+        free(s.shared->arrays[index].blocks);
+        free(s.shared->arrays[index].rows);
+    }
+    free(s.shared);
+    cjpeg_end(&s);
+    return status;
+}
