@@ -64,7 +64,12 @@ let package = Package(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         .executableTarget(
-            name: "codec-bench", dependencies: ["CResample", "Codecs", "PrefetchModel"],
+            name: "codec-bench",
+            dependencies: [
+                "CJPEG", "CPixels", "CResample", "Codecs", "PrefetchModel",
+                .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
+                .target(name: "CWebP", condition: .when(traits: ["WebP"])),
+            ],
             swiftSettings: strict),
         .target(
             name: "Pipeline",

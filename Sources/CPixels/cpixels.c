@@ -62,3 +62,15 @@ cpixels_status cpixels_round(
     }
     return CPIXELS_OK;
 }
+
+bool cpixels_is_opaque(const cpixels_picture *picture) {
+    if (picture->channels % 2 == 1) return true;
+    size_t channels = (size_t)picture->channels;
+    for (size_t y = 0; y < picture->height; y++) {
+        const uint8_t *alpha = picture->pixels + y * picture->stride + channels - 1;
+        uint8_t all = 255;
+        for (size_t x = 0; x < picture->width; x++) all &= alpha[x * channels];
+        if (all != 255) return false;
+    }
+    return true;
+}

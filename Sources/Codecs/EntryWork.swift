@@ -62,6 +62,12 @@ struct EntryWork: ~Copyable {
             }
             request.takesProfile = recipe.stripping != .all
             shared[plan.scale, default: SharedRaster(request)].add(request)
+            // Where the smallest is looked for, the source's own format may need pixels of its own.
+            if case .smallest = format, plan.isEmpty, let own = own(for: recipe),
+                let way = try? source.way(to: own.format, by: own.recipe), way.rasterForm != nil
+            {
+                shared[plan.scale]?.add(request)
+            }
         }
         if shared.count > 1 {
             joined = DecodingScale.allCases.filter { shared[$0] != nil }
@@ -82,6 +88,16 @@ struct EntryWork: ~Copyable {
         if header.isAnimated, recipe.animation == .refuse {
             throw .unsupported(
                 "an animation, which --animated refuse, or animated=refuse, keeps out")
+        }
+        // What a format cannot hold is said first, of a damaged file, too: decoding for another result may find the damage
+        // before.
+        if let plan = planned.steps {
+            if plan.isEmpty {
+                _ = try source.way(to: format, by: recipe.untransformed)
+            } else {
+                try EncodedFormat(transforming: recipe, by: codec)
+                    .check(plan.size.width, plan.size.height)
+            }
         }
         try checkDamage()
         do throws(CodecError) {
@@ -126,6 +142,7 @@ struct EntryWork: ~Copyable {
     private mutating func made(
         _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
+        if case .smallest = format { return try smallest(by: recipe, interruption) }
         let way = try source.way(to: format, by: recipe)
         if way.rasterForm != nil { try source.checkColours() }
         isDecoded = true
@@ -141,7 +158,49 @@ struct EntryWork: ~Copyable {
             return try source.rewritten(raster, by: recipe, interruption)
         }
         let exif = recipe.stripping == .none ? source.exif : nil
-        return try encoded(raster, format, exif: exif, by: recipe, interruption)
+        let image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+        guard image.format == header.format, !header.isAnimated, !recipe.keepsLarger,
+            case .encoded(let made) = image.output,
+            var kept = try source.kept(by: recipe, within: made.count)
+        else { return image }
+        kept.decodeDuration = image.decodeDuration
+        kept.encodeDuration += image.encodeDuration
+        return kept
+    }
+
+    /// Makes the smallest of the recipe's formats, among which the source's own is made as `same` makes it.
+    private mutating func smallest(
+        by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        var kept: FormatChoice.Own?
+        if let own = own(for: recipe) {
+            let image = try made(own.format, by: own.recipe, interruption)
+            kept = FormatChoice.Own(image: image, byteCount: image.byteCount(of: header))
+        }
+        isDecoded = true
+        do throws(CodecError) {
+            try source.checkColours()
+        } catch {
+            if let kept { return kept.image }
+            throw error
+        }
+        let raster = try raster(
+            RasterRequest(form: .native, takesProfile: recipe.stripping != .all), interruption)
+        isWhole = true
+        let exif = recipe.stripping == .none ? source.exif : nil
+        return try FormatChoice(recipe, interruption)
+            .smallest(of: raster, exif: exif, beside: kept)
+    }
+
+    /// How the source's own format is made for a recipe that looks for the smallest; nil where that is none of its
+    /// formats, and for a frame of an animation, which is less than the source.
+    private func own(for recipe: Recipe) -> (format: EncodedFormat, recipe: Recipe)? {
+        guard !header.isAnimated,
+            recipe.allowedFormats.contains(where: { $0.rawValue == header.format.rawValue })
+        else { return nil }
+        var same = recipe
+        same.encoding = .same
+        return (codec.same, same)
     }
 
     /// Makes a result that shows something else than the source.
@@ -149,7 +208,6 @@ struct EntryWork: ~Copyable {
         _ format: EncodedFormat, _ plan: TransformationPlan, by recipe: Recipe,
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        if format == .jpeg { try JPEGEncoding.checkSides(plan.size.width, plan.size.height) }
         try source.checkColours()
         isDecoded = true
         let decoded = try raster(
@@ -167,20 +225,9 @@ struct EntryWork: ~Copyable {
         try picture.turn(interruption)
         let exif = recipe.stripping == .none ? source.exif.map(ExifOrientation.uprightTIFF) : nil
         let duration = ThreadClock.now - begin
-        var image = try encoded(picture, format, exif: exif, by: recipe, interruption)
+        var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration
         return image
-    }
-
-    private func encoded(
-        _ raster: consuming Raster, _ format: EncodedFormat, exif: [UInt8]?, by recipe: Recipe,
-        _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        switch format {
-        case .jpeg: try JPEGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
-        case .png: try PNGEncoding.encoded(raster, exif: exif, by: recipe, interruption)
-        case .container: preconditionFailure("a container's own data needs no pixels")
-        }
     }
 
     private mutating func shortcut(

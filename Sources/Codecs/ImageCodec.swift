@@ -9,6 +9,9 @@ protocol ImageCodec {
     /// What ``Recipe/Encoding/same`` makes of it, and what an animation stays.
     static var same: EncodedFormat { get }
 
+    /// What ``Recipe/Encoding/same`` makes of pixels that show something else than the source.
+    static var sameOfPixels: EncodedFormat { get }
+
     /// Whether it makes right away what ``DecodingScale`` says, for less than all of it.
     static var decodesAtScales: Bool { get }
 
@@ -45,6 +48,8 @@ protocol ImageCodec {
 extension ImageCodec {
     static var decodesAtScales: Bool { false }
 
+    static var sameOfPixels: EncodedFormat { same }
+
     static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
@@ -58,42 +63,6 @@ struct HeaderOutlook {
     let headers: [ImageHeader]
     /// Whether nothing that follows changes what is estimated.
     let isFinal: Bool
-}
-
-/// What is made of a source.
-enum EncodedFormat {
-    case jpeg
-    case png
-    /// The source's own format with the source's own data, for one that is not encoded here: always
-    /// ``CodecWay/shortcut``.
-    case container
-
-    /// What a recipe makes of a source; nil where its bytes stay as they came.
-    init?(_ recipe: Recipe, of header: ImageHeader, by codec: any ImageCodec.Type) {
-        switch recipe.encoding {
-        case .original: return nil
-        case _ where header.isAnimated && recipe.animation != .first: self = codec.same
-        case .same:
-            let own = codec.same
-            self = if header.isAnimated, case .container = own { .png } else { own }
-        case .jpeg: self = .jpeg
-        case .png: self = .png
-        }
-    }
-}
-
-extension EncodedFormat {
-    /// What a recipe makes of pixels that show something else than the source. What would keep the source's own data becomes
-    /// PNG, which loses nothing.
-    init(transforming recipe: Recipe, by codec: any ImageCodec.Type) {
-        switch recipe.encoding {
-        case .jpeg: self = .jpeg
-        case .png: self = .png
-        case .same, .original:
-            let own = codec.same
-            self = if case .container = own { .png } else { own }
-        }
-    }
 }
 
 /// One image, of which the structure has been read. What it throws, and whether it looks at the
@@ -156,6 +125,12 @@ protocol ImageSource {
         _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage
 
+    /// The file as it is, without the metadata that goes, where it has at most so many bytes: in place of a new
+    /// encoding. Nil for formats that see to that themselves.
+    ///
+    /// - Throws: `outOfMemory`.
+    func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage?
+
     /// The TIFF structure of EXIF; nil without one.
     var exif: [UInt8]? { get }
 
@@ -195,6 +170,8 @@ extension ImageSource {
     ) throws(CodecError) -> ProcessedImage {
         preconditionFailure("a rewriting of a format that offers none")
     }
+
+    func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage? { nil }
 
     var exif: [UInt8]? { nil }
 

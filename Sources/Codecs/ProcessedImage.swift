@@ -32,4 +32,12 @@ package struct ProcessedImage: Sendable {
         self.decodeDuration = decodeDuration
         self.encodeDuration = encodeDuration
     }
+
+    /// The length of what is stored, of a source with this header.
+    func byteCount(of source: ImageHeader) -> Int {
+        switch output {
+        case .source: source.sourceBytes
+        case .encoded(let bytes): bytes.count
+        }
+    }
 }

@@ -67,8 +67,16 @@ struct Raster: ~Copyable {
     ///
     /// - Throws: `outOfMemory`.
     func copy() throws(CodecError) -> Raster {
+        try sample(bands: heightInPixels, rows: 1)
+    }
+
+    /// So many bands of rows each, spread evenly from top to bottom, as a picture of their own; all rows where there are
+    /// no more.
+    ///
+    /// - Throws: `outOfMemory`.
+    func sample(bands: Int, rows height: Int) throws(CodecError) -> Raster {
         var (source, copied) = (rows, cpng_image())
-        guard cpng_sample(&source, rows.height, 1, &copied) == CPNG_OK else {
+        guard cpng_sample(&source, UInt32(bands), UInt32(height), &copied) == CPNG_OK else {
             throw .outOfMemory("no memory for the pixels")
         }
         return Raster(

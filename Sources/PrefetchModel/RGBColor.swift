@@ -5,6 +5,7 @@ package struct RGBColor: Hashable, Sendable {
     package let blue: UInt8
 
     package static let white = RGBColor(red: 255, green: 255, blue: 255)
+    package static let black = RGBColor(red: 0, green: 0, blue: 0)
 
     package init(red: UInt8, green: UInt8, blue: UInt8) {
         self.red = red

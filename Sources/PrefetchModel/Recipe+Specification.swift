@@ -1,11 +1,12 @@
 /// The SPEC of `--variant NAME=SPEC`: a comma-separated list, in any order and each item once, of
 ///
-/// - one format, a bare word: `same` (where there is none), `jpeg`, `png` or `original`;
-/// - `q=N`: JPEG quality, 1…100; of `same` and `jpeg`;
+/// - one format, a bare word: `same` (where there is none), `jpeg`, `png`, `webp`, `avif`, `auto` or `original`;
+/// - `q=N`: quality, 1…100; of all formats but `png` and `original`;
 /// - `strip=safe`, `all` or `none`: of all formats but `original`;
-/// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg`;
-/// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same` and `jpeg`;
-/// - `effort=fast`, `balanced` or `small`: of `same` and `png`;
+/// - `allow-formats=jpeg+webp`: what `auto` picks from, of `jpeg`, `png`, `webp` and `avif`; of `auto`;
+/// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg` and `auto`;
+/// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same`, `jpeg`, `webp` and `avif`;
+/// - `effort=fast`, `balanced` or `small`: of all formats but `jpeg` and `original`;
 /// - `animated=keep`, `first` or `refuse`: of all formats but `original`;
 /// - `keep-larger`: of all formats but `original`;
 /// - a size like `256x256` or `resize=256x256^`, and the other steps of ``Transformation``, each as often as wanted: of all
@@ -99,6 +100,7 @@ extension Recipe {
     fileprivate enum Setting: String, CaseIterable {
         case quality = "q"
         case stripping = "strip"
+        case formats = "allow-formats"
         case background
         case maximumBytes = "max-bytes"
         case effort
@@ -114,8 +116,10 @@ extension Recipe {
             switch self {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
+            // As it was called once.
             case .effort: "png-effort"
-            case .stripping, .background, .animated, .keepsLarger, .isLinear, .scaleDownPixels:
+            case .stripping, .formats, .background, .animated, .keepsLarger, .isLinear,
+                .scaleDownPixels:
                 rawValue
             }
         }
@@ -127,16 +131,18 @@ extension Recipe {
         func matters(to recipe: Recipe) -> Bool {
             switch self {
             case .isLinear: recipe.encoding != .original && recipe.resizes
-            case .background where recipe.addsAlpha: recipe.encoding != .png
+            case .background: recipe.showsBackground
             default: matters(to: recipe.encoding)
             }
         }
 
         func matters(to encoding: Encoding) -> Bool {
             switch (self, encoding) {
-            case (_, .original), (.background, .same), (.effort, .jpeg): false
-            case (.quality, .png), (.maximumBytes, .png), (.background, .png): false
-            case (_, .same), (_, .jpeg), (_, .png): true
+            case (_, .original), (.effort, .jpeg): false
+            case (.formats, _): encoding == .auto
+            case (.background, _): encoding == .jpeg || encoding == .auto
+            case (.quality, .png), (.maximumBytes, .png), (.maximumBytes, .auto): false
+            case (_, .same), (_, .jpeg), (_, .png), (_, .webp), (_, .avif), (_, .auto): true
             }
         }
 
@@ -154,6 +160,14 @@ extension Recipe {
                 recipe.quality = quality
             case .stripping:
                 recipe.stripping = try choice(value)
+            case .formats:
+                guard let formats = EncodedImageFormat.formats(in: value, separator: "+") else {
+                    let names = EncodedImageFormat.allCases.map(\.rawValue)
+                    throw .value(
+                        value, of: self,
+                        takes: SpecificationProblem.list(names, "and") + " with + between them")
+                }
+                recipe.allowedFormats = formats
             case .background:
                 guard let colour = RGBColor(text: value) else {
                     throw .value(value, of: self, takes: "#rgb, #rrggbb or a basic colour of CSS")
@@ -165,7 +179,7 @@ extension Recipe {
                 }
                 recipe.maximumStoredBytes = size.bytes
             case .effort:
-                recipe.pngEffort = try choice(value)
+                recipe.effort = try choice(value)
             case .animated:
                 recipe.animation = try choice(value)
             case .scaleDownPixels:
@@ -256,7 +270,7 @@ extension Recipe.SpecificationProblem {
             return (isQuality ? "q=\(name)' or '" : "") + "resize=\(name)"
         }
         if let stripping = Recipe.Stripping(rawValue: name) { return "strip=\(stripping)" }
-        if let effort = PNGEffort(rawValue: name) { return "effort=\(effort)" }
+        if let effort = EncodingEffort(rawValue: name) { return "effort=\(effort)" }
         if let animation = Recipe.Animation(rawValue: name) { return "animated=\(animation)" }
         if let format = Recipe.Encoding.allCases.first(where: { name.isNearly($0.rawValue) }) {
             return format.rawValue

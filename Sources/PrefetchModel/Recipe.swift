@@ -2,13 +2,13 @@
 ///
 /// The canonical text is the `recipe` column of the cache and is compared byte by byte, so a
 /// change of its meaning needs a new text. Forms: `original` · `same;q=85;strip=safe` ·
-/// `jpeg;q=85;strip=safe` · `png;strip=safe`, each but `original` with `;larger` appended when a
-/// re-encoding larger than its source is kept.
+/// `jpeg;q=85;strip=safe` · `png;strip=safe`, and `webp`, `avif` and `auto` as `jpeg`; each but `original` with
+/// `;larger` appended when a re-encoding larger than its source is kept.
 ///
 /// Between `strip` and `larger` stands, in this order and only where it is not the default and
-/// the format has to do with it: `background=rrggbb` (`jpeg`) · `max=n` (`same`, `jpeg`) ·
-/// `effort=name` (`same`, `png`) · `animated=name` · the ``transformations`` in their order, as in
-/// `resize=800x600;blur=2` · `linear`.
+/// the format has to do with it: `formats=jpeg+webp` (`auto`) · `background=rrggbb` (`jpeg`, `auto`) · `max=n` (all but
+/// `png` and `auto`) · `effort=name` (all but `jpeg`) · `animated=name` · the ``transformations`` in their order, as
+/// in `resize=800x600;blur=2` · `linear`.
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
         /// JPEG stays JPEG and PNG stays PNG; WebP, AVIF and GIF keep their data, without the metadata that
@@ -16,6 +16,10 @@ package struct Recipe: Hashable, Sendable {
         case same
         case jpeg
         case png
+        case webp
+        case avif
+        /// The smallest of ``Recipe/allowedFormats`` at one quality.
+        case auto
         /// The source's bytes as they came, after ``SourceCheck``.
         case original
     }
@@ -43,7 +47,7 @@ package struct Recipe: Hashable, Sendable {
     }
 
     package var encoding: Encoding
-    /// JPEG quality in libjpeg's scale, 1…100.
+    /// 1…100, in libjpeg's scale; other formats take what looks alike.
     package var quality: Int {
         didSet { Recipe.check(quality) }
     }
@@ -54,11 +58,14 @@ package struct Recipe: Hashable, Sendable {
     /// What shows through transparent pixels in a JPEG.
     package var background = RGBColor.white
 
-    /// The size that a JPEG gives up quality for, in bytes, above 0; nil for none. No JPEG gets a quality
-    /// below 30 for it, and other formats keep their size.
+    /// The size that what loses detail gives up quality for, in bytes, above 0; nil for none. Nothing gets a quality
+    /// below 30 for it, and a PNG keeps its size, as does what ``Encoding/auto`` makes.
     package var maximumStoredBytes: Int?
 
-    package var pngEffort = PNGEffort.balanced
+    package var effort = EncodingEffort.balanced
+
+    /// What ``Encoding/auto`` picks from; one or more.
+    package var allowedFormats = Recipe.defaultFormats
 
     package var animation = Animation.keep
     /// Of no effect on ``Encoding/original``. Where they change the picture, what is made of them is stored at any size.
@@ -67,6 +74,7 @@ package struct Recipe: Hashable, Sendable {
     package var isLinear = false
 
     package static let defaultQuality = 85
+    package static let defaultFormats: Set<EncodedImageFormat> = [.jpeg, .png, .webp]
 
     /// - Precondition: `quality` is within 1…100.
     package init(
@@ -79,7 +87,7 @@ package struct Recipe: Hashable, Sendable {
     }
 
     private static func check(_ quality: Int) {
-        precondition((1...100).contains(quality), "JPEG quality is within 1…100")
+        precondition((1...100).contains(quality), "quality is within 1…100")
     }
 
     package var canonicalText: String {
@@ -87,11 +95,14 @@ package struct Recipe: Hashable, Sendable {
         if encoding == .original { return text }
         if encoding != .png { text += ";q=\(quality)" }
         text += ";strip=\(stripping.rawValue)"
-        if background != .white, encoding == .jpeg || encoding == .same && addsAlpha {
-            text += ";background=\(background)"
+        if encoding == .auto, allowedFormats != Recipe.defaultFormats {
+            text += ";formats=\(EncodedImageFormat.text(of: allowedFormats))"
         }
-        if encoding != .png, let maximumStoredBytes { text += ";max=\(maximumStoredBytes)" }
-        if encoding != .jpeg, pngEffort != .balanced { text += ";effort=\(pngEffort.rawValue)" }
+        if background != .white, showsBackground { text += ";background=\(background)" }
+        if encoding != .png, encoding != .auto, let maximumStoredBytes {
+            text += ";max=\(maximumStoredBytes)"
+        }
+        if encoding != .jpeg, effort != .balanced { text += ";effort=\(effort.rawValue)" }
         if animation != .keep { text += ";animated=\(animation.rawValue)" }
         for transformation in transformations { text += ";\(transformation)" }
         if isLinear, resizes { text += ";linear" }
@@ -104,6 +115,16 @@ extension Recipe {
     /// Whether any step makes the picture another size.
     package var resizes: Bool {
         transformations.contains { if case .resize = $0 { true } else { false } }
+    }
+
+    /// Whether what is transparent may be laid over ``background``.
+    package var showsBackground: Bool {
+        switch encoding {
+        case .jpeg: true
+        case .auto: allowedFormats.contains(.jpeg)
+        case .same: addsAlpha
+        case .png, .webp, .avif, .original: false
+        }
     }
 
     /// Whether something may be transparent that is not so in the source.
@@ -175,11 +196,37 @@ extension Recipe {
     }
 }
 
-/// How much time is given to making a PNG small. The pixels are the same.
-package enum PNGEffort: String, CaseIterable, Sendable {
+/// How much time is given to making a file small. A PNG's pixels are the same.
+package enum EncodingEffort: String, CaseIterable, Sendable {
     case fast
     case balanced
     case small
+}
+
+/// A format that images are encoded in.
+package enum EncodedImageFormat: String, CaseIterable, Sendable {
+    case jpeg
+    case png
+    case webp
+    case avif
+
+    /// In the order of the cases: `jpeg+webp`.
+    package static func text(of formats: Set<EncodedImageFormat>) -> String {
+        allCases.filter(formats.contains).map(\.rawValue).joined(separator: "+")
+    }
+
+    /// Reads names with a separator between them; nil where one is none, or stands twice, and without any.
+    package static func formats(
+        in text: String, separator: Character
+    ) -> Set<EncodedImageFormat>? {
+        var result: Set<EncodedImageFormat> = []
+        for part in text.split(separator: separator, omittingEmptySubsequences: false) {
+            guard let format = EncodedImageFormat(rawValue: String(part)),
+                result.insert(format).inserted
+            else { return nil }
+        }
+        return result
+    }
 }
 
 /// How a source is looked at before it is stored as it came; every other recipe decodes it anyway.

@@ -10,19 +10,30 @@ import PrefetchModel
 /// pixels, seconds of CPU for decoding and for encoding (each the least of the rounds), bytes,
 /// name, with tabs between them. Files are read before the clock starts.
 ///
+/// `codec-bench encode FORMAT QUALITY ROUNDS FOLDER FILE...` does the same for another format, as `--encode` names it; the
+/// name gets its extension.
+///
 /// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
 /// of CPU of a round without and with them, name.
 ///
-/// `codec-bench resample` resizes instead: see ``ResampleBench``.
+/// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
+/// ``CurveBench``.
 @main
 struct CodecBench {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "resample" { return resample(Array(arguments.dropFirst())) }
+        if arguments.first == "curves" {
+            guard arguments.count == 2, let bench = CurveBench(contents(of: arguments[2])) else {
+                fail("usage: codec-bench curves FILE (a binary PPM of 8 bits)")
+            }
+            return bench.run()
+        }
         if arguments.first == "placeholders" {
             return try measurePlaceholders(Array(arguments.dropFirst()))
         }
-        guard arguments.count > 4, let effort = PNGEffort(rawValue: arguments[1]),
+        if arguments.first == "encode" { return try encode(Array(arguments.dropFirst())) }
+        guard arguments.count > 4, let effort = EncodingEffort(rawValue: arguments[1]),
             let quality = Int(arguments[2]), (1...100).contains(quality),
             let rounds = Int(arguments[3]), rounds > 0
         else {
@@ -30,24 +41,42 @@ struct CodecBench {
         }
         let folder = arguments[4]
         var recipe = Recipe(quality: quality, keepsLarger: true)
-        recipe.pngEffort = effort
-        for path in arguments.dropFirst(4) {
+        recipe.effort = effort
+        try measure(recipe, rounds, Array(arguments.dropFirst(4)), into: folder)
+    }
+
+    private static func encode(_ arguments: [String]) throws {
+        guard arguments.count > 4, let encoding = Recipe.Encoding(rawValue: arguments[0]),
+            let quality = Int(arguments[1]), (1...100).contains(quality),
+            let rounds = Int(arguments[2]), rounds > 0
+        else { fail("usage: codec-bench encode FORMAT QUALITY ROUNDS FOLDER FILE...") }
+        var recipe = Recipe(encoding: encoding, quality: quality, keepsLarger: true)
+        recipe.allowedFormats = Set(EncodedImageFormat.allCases.filter(\.isMade))
+        try measure(recipe, rounds, Array(arguments.dropFirst(4)), into: arguments[3])
+    }
+
+    private static func measure(
+        _ recipe: Recipe, _ rounds: Int, _ files: [String], into folder: String
+    ) throws {
+        for path in files {
             let source = contents(of: path)
             try source.withUnsafeBytes { bytes in
                 let header = try header(of: bytes)
                 var (decoding, encoding) = (Duration.seconds(1 << 40), Duration.seconds(1 << 40))
-                var output = source
+                var (output, format) = (source, header.format)
                 for _ in 0..<rounds {
                     let entry = try ImageProcessor.process(
                         bytes, header: header, recipes: [recipe])
                     guard let image = try entry.results.first?.get() else { continue }
                     decoding = min(decoding, image.decodeDuration)
                     encoding = min(encoding, image.encodeDuration)
+                    format = image.format
                     if case .encoded(let made) = image.output {
                         output = made.withUnsafeBytes { [UInt8]($0) }
                     }
                 }
-                let name = path.split(separator: "/").last.map(String.init) ?? path
+                var name = path.split(separator: "/").last.map(String.init) ?? path
+                if format != header.format { name += ".\(format.fileExtension)" }
                 save(output, to: "\(folder)/\(name)")
                 print(
                     header.pixels, seconds(decoding), seconds(encoding), output.count,

@@ -6,7 +6,27 @@ import PrefetchModel
 extension Recipe.Encoding: ExpressibleByArgument {}
 extension Recipe.Stripping: ExpressibleByArgument {}
 extension Recipe.Animation: ExpressibleByArgument {}
-extension PNGEffort: ExpressibleByArgument {}
+extension EncodingEffort: ExpressibleByArgument {}
+
+/// The value of `--allow-formats`: names with commas between them.
+struct AllowedFormats: ExpressibleByArgument {
+    let formats: Set<EncodedImageFormat>
+
+    init(formats: Set<EncodedImageFormat>) {
+        self.formats = formats
+    }
+
+    init?(argument: String) {
+        guard let formats = EncodedImageFormat.formats(in: argument, separator: ",") else {
+            return nil
+        }
+        self.formats = formats
+    }
+
+    var defaultValueDescription: String {
+        EncodedImageFormat.text(of: formats).replacing("+", with: ",")
+    }
+}
 extension MetadataWriter.Durability: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
 extension OtherFormats: ExpressibleByArgument {}
@@ -15,14 +35,23 @@ extension OtherFormats: ExpressibleByArgument {}
 struct StoringOptions: ParsableArguments {
     @Option(
         help: """
-            Stored format: same keeps the source's (a BMP or an icon becomes PNG), original stores the bytes as they \
-            came.
+            Stored format: same keeps the source's (a BMP or an icon becomes PNG), auto takes the smallest of \
+            --allow-formats, original stores the bytes as they came.
             """)
     var encode: Recipe.Encoding = .same
 
     @Option(
+        name: .customLong("allow-formats"),
         help: ArgumentHelp(
-            "JPEG quality, 1 to 100; never finer than the source.", valueName: "n"))
+            "What --encode auto picks from: jpeg, png, webp and avif, with commas between them.",
+            valueName: "formats"))
+    var allowedFormats = AllowedFormats(formats: Recipe.defaultFormats)
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Quality of JPEG, WebP and AVIF, 1 to 100: one scale for all of them. A JPEG made of a JPEG is never finer.
+            """, valueName: "n"))
     var quality = Recipe.defaultQuality
 
     @Flag(
@@ -33,17 +62,19 @@ struct StoringOptions: ParsableArguments {
             """)
     var keepsLarger = false
 
-    @Option(
-        name: .customLong("png-effort"),
-        help: "Time to spend on making PNGs small; their pixels are the same.")
-    var pngEffort: PNGEffort = .balanced
+    @Option(help: "Time to spend on making PNG, WebP and AVIF small; a PNG's pixels are the same.")
+    var effort: EncodingEffort = .balanced
+
+    /// What `--effort` was called when it was about PNG alone.
+    @Option(name: .customLong("png-effort"), help: .hidden)
+    var pngEffort: EncodingEffort?
 
     @Option(
         name: .customLong("max-stored-bytes"),
         help: ArgumentHelp(
             """
-            Lower JPEG quality, to 30 at least, to fit this size; those that stay larger are stored, and \
-            the report says so.
+            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size; those that stay larger are \
+            stored, and the report says so.
             """, valueName: "size"))
     var maximumStoredSize: SizeArgument?
 
@@ -161,6 +192,13 @@ struct StoringOptions: ParsableArguments {
             throw ValidationError("--linear is about resizing; give a size with --resize")
         }
         let variants = try variantSet()
+        for variant in variants {
+            if let format = EncodedFormats.missing(for: variant.recipe).first {
+                throw ValidationError(
+                    "this build of prefetch makes no \(format.rawValue) (variant \(variant.name)); see --version"
+                )
+            }
+        }
         if check == .structure, !variants.contains(where: { $0.recipe.encoding == .original }) {
             throw ValidationError("--check structure needs --encode original")
         }
@@ -220,7 +258,8 @@ struct StoringOptions: ParsableArguments {
         recipe.stripping = strip
         recipe.background = background.colour
         recipe.animation = animated
-        recipe.pngEffort = pngEffort
+        recipe.effort = pngEffort ?? effort
+        recipe.allowedFormats = allowedFormats.formats
         recipe.maximumStoredBytes = maximumStoredSize?.size.bytes
         do throws(Recipe.SpecificationProblem) {
             recipe.transformations = try transform.map(Recipe.steps(in:)) ?? []
@@ -241,8 +280,8 @@ struct StoringOptions: ParsableArguments {
 
     private static let specificationItems =
         """
-        a size like 256x256, same, jpeg, png or original, q=, strip=, background=, max-bytes=, effort=, \
-        animated=, keep-larger, linear, and the steps of --transform
+        a size like 256x256, same, jpeg, png, webp, avif, auto or original, q=, strip=, allow-formats=, background=, \
+        max-bytes=, effort=, animated=, keep-larger, linear, and the steps of --transform
         """
 
     private static func variant(_ text: String) throws -> RequestedVariant {

@@ -160,9 +160,9 @@ package struct CodecInvariants {
         case (.refused, .refused(let error)):
             try require(!CodecInvariants.isFault(error), recipe, "\(error)")
         case (.taken, .refused(.unsupported))
-        where recipe.encoding == .jpeg && header.format != .jpeg || header.format == .avif:
-            // Or colours of an AVIF that are not converted.
-            // More pixels a side than a JPEG has.
+        where [.jpeg, .webp, .avif].contains(recipe.encoding)
+            && recipe.encoding.rawValue != header.format.rawValue || header.format == .avif:
+            // More pixels a side than the format has, or colours of an AVIF that are not converted.
             return
         case (.taken, .refused(.unsupported))
         where recipe.animation == .refuse && header.isAnimated:
@@ -234,19 +234,19 @@ package struct CodecInvariants {
         return false
     }
 
-    /// The format that a recipe makes of this source.
-    private func format(by recipe: Recipe) -> ImageFormat {
+    /// The formats of which a recipe makes one of this source.
+    private func formats(by recipe: Recipe) -> [ImageFormat] {
         switch recipe.encoding {
-        case .original: header.format
-        case _ where header.isAnimated && recipe.animation == .keep: header.format
+        case .original: [header.format]
+        case _ where header.isAnimated && recipe.animation == .keep: [header.format]
         case .same:
             switch header.format {
-            case .jpeg: .jpeg
-            case .webp, .gif, .avif: header.isAnimated ? .png : header.format
-            default: .png
+            case .jpeg, .webp, .avif: [header.format]
+            case .gif: [header.isAnimated ? .png : .gif]
+            default: [.png]
             }
-        case .jpeg: .jpeg
-        case .png: .png
+        case .auto: recipe.allowedFormats.compactMap { ImageFormat(rawValue: $0.rawValue) }
+        case .jpeg, .png, .webp, .avif: [recipe.encoding.rawValue].compactMap(ImageFormat.init)
         }
     }
 
@@ -260,8 +260,8 @@ package struct CodecInvariants {
             throw Violation(recipe: recipe, text: "the output has no good header: \(error)")
         }
         try require(
-            image.format == format(by: recipe) && made.format == image.format, recipe,
-            "\(image.format) instead of \(format(by: recipe))")
+            formats(by: recipe).contains(image.format) && made.format == image.format, recipe,
+            "\(image.format) instead of \(formats(by: recipe))")
         try require(
             made.widthInPixels == image.widthInPixels
                 && made.heightInPixels == image.heightInPixels, recipe, "\(made) of \(image)")
@@ -280,7 +280,9 @@ package struct CodecInvariants {
         let isKept = made.orientation == header.orientation
         let isResolved = made.orientation == 1
         let mayKeep = made.format == header.format || recipe.stripping == .none
-        let mayResolve = recipe.stripping != .none && recipe.encoding != .original
+        // In an AVIF the whole EXIF says nothing of how the picture is turned.
+        let isTurned = recipe.stripping != .none || made.format == .avif || recipe.encoding == .auto
+        let mayResolve = isTurned && recipe.encoding != .original
         try require(
             isKept && (mayKeep || isResolved) || isResolved && mayResolve, recipe,
             "orientation \(made.orientation) of \(header.orientation)")
@@ -307,10 +309,12 @@ package struct CodecInvariants {
         }
     }
 
-    /// Another run over its own output changes nothing.
+    /// Another run over its own output changes nothing, but for what is encoded from pixels of a format that loses
+    /// detail, which may get smaller each time.
     private func checkAgain(
         _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
     ) throws(Violation) {
+        guard ![.webp, .avif, .auto].contains(recipe.encoding) else { return }
         switch CodecInvariants.verdict(output, made, recipe, limits) {
         case .refused(.limitExceeded): return
         case .refused(let error):

@@ -1,34 +1,59 @@
+import Codecs
 package import PrefetchModel
 
 extension Recipe {
     /// Recipes that together take every way through the codecs.
-    package static let samples: [Recipe] = [
-        Recipe(encoding: .same),
-        make(.same, quality: 100, .none),
-        make(.same, quality: 40, .all, keepsLarger: true),
-        make(.same, .safe, effort: .small, maximumStoredBytes: 600),
-        make(.same, quality: 30, .none, effort: .fast),
-        Recipe(encoding: .jpeg),
-        make(
-            .jpeg, quality: 60, .none, maximumStoredBytes: 2000,
-            background: RGBColor(red: 51, green: 102, blue: 204)),
-        Recipe(encoding: .png),
-        make(.png, .none, effort: .small, keepsLarger: true),
-        make(.png, .all, effort: .fast),
-        Recipe(encoding: .original),
-        make(.same, .safe, animation: .first),
-        make(.png, .none, animation: .first),
-        make(.jpeg, .safe, animation: .refuse),
-    ]
+    package static let samples: [Recipe] =
+        [
+            Recipe(encoding: .same),
+            make(.same, quality: 100, .none),
+            make(.same, quality: 40, .all, keepsLarger: true),
+            make(.same, .safe, effort: .small, maximumStoredBytes: 600),
+            make(.same, quality: 30, .none, effort: .fast),
+            Recipe(encoding: .jpeg),
+            make(
+                .jpeg, quality: 60, .none, maximumStoredBytes: 2000,
+                background: RGBColor(red: 51, green: 102, blue: 204)),
+            Recipe(encoding: .png),
+            make(.png, .none, effort: .small, keepsLarger: true),
+            make(.png, .all, effort: .fast),
+            Recipe(encoding: .original),
+            make(.same, .safe, animation: .first),
+            make(.png, .none, animation: .first),
+            make(.jpeg, .safe, animation: .refuse),
+        ] + encoded
+
+    /// Of formats that a build may not make.
+    private static let encoded: [Recipe] = {
+        var recipes: [Recipe] = []
+        if EncodedImageFormat.webp.isMade {
+            recipes += [
+                Recipe(encoding: .webp),
+                make(.webp, quality: 40, .none, effort: .small, maximumStoredBytes: 2000),
+                make(.webp, quality: 95, .all, effort: .fast, animation: .first, keepsLarger: true),
+                Recipe(encoding: .auto),
+            ]
+        }
+        if EncodedImageFormat.avif.isMade {
+            recipes += [
+                make(.avif, .safe, animation: .first),
+                make(.avif, quality: 30, .none, effort: .fast),
+            ]
+            var smallest = make(.auto, quality: 60, .none, effort: .fast)
+            smallest.allowedFormats = Set(EncodedImageFormat.allCases.filter(\.isMade))
+            recipes.append(smallest)
+        }
+        return recipes
+    }()
 
     private static func make(
         _ encoding: Encoding, quality: Int = Recipe.defaultQuality, _ stripping: Stripping,
-        effort: PNGEffort = .balanced, maximumStoredBytes: Int? = nil,
+        effort: EncodingEffort = .balanced, maximumStoredBytes: Int? = nil,
         background: RGBColor = .white, animation: Animation = .keep, keepsLarger: Bool = false
     ) -> Recipe {
         var recipe = Recipe(encoding: encoding, quality: quality, keepsLarger: keepsLarger)
         recipe.stripping = stripping
-        recipe.pngEffort = effort
+        recipe.effort = effort
         recipe.maximumStoredBytes = maximumStoredBytes
         recipe.background = background
         recipe.animation = animation
@@ -54,7 +79,7 @@ extension Recipe {
         }
         self.init(encoding: chosen(encodings), quality: chosen([85, 100, 60, 30, 5, 93]))
         stripping = chosen([.safe, .safe, .all, .none])
-        pngEffort = chosen([.balanced, .fast, .balanced, .small])
+        effort = chosen([.balanced, .fast, .balanced, .small])
         maximumStoredBytes = chosen([nil, nil, nil, 400, 4000])
         background = chosen([.white, RGBColor(red: 51, green: 102, blue: 204)])
         keepsLarger = chosen([false, false, true])

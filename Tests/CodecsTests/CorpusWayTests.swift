@@ -28,7 +28,7 @@ struct CorpusWayTests {
     private static let ways = [
         Way(.same), Way(.jpeg), Way(.png), Way(.original),
         Way(.same, ", nothing stripped") { $0.stripping = .none },
-        Way(.same, ", small effort") { $0.pngEffort = .small },
+        Way(.same, ", small effort") { $0.effort = .small },
     ]
 
     /// An image of the corpus with the verdict that is right, nil where any refusal is.

@@ -176,10 +176,10 @@ import Testing
         for path in try TestData.paths(in: "photos") where path.hasSuffix(".png") {
             let source = try TestData.bytes(path)
             let shown = try PackedRows(png: source)
-            for (index, effort) in [PNGEffort.fast, .balanced].enumerated() {
-                let made = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
+            for (index, effort) in [EncodingEffort.fast, .balanced].enumerated() {
+                let made = try stored(source, Recipe(keepsLarger: true), effort: effort)
                 #expect(try PackedRows(png: made.bytes) == shown)
-                #expect(try stored(made.bytes, pngEffort: effort).isSource)
+                #expect(try stored(made.bytes, effort: effort).isSource)
                 sizes[index] += made.bytes.count
             }
         }

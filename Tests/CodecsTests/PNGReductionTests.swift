@@ -78,13 +78,13 @@ import Testing
     func everyKindKeepsItsPixelsWithEachEffort(kind: (Int, Int), content: Content) throws {
         let source = try Self.source(kind, content)
         let shown = try ShownPixels(png: source)
-        for effort in PNGEffort.allCases {
+        for effort in EncodingEffort.allCases {
             for keepsLarger in [false, true] {
                 let recipe = Recipe(keepsLarger: keepsLarger)
-                let result = try stored(source, recipe, pngEffort: effort)
+                let result = try stored(source, recipe, effort: effort)
                 #expect(try ShownPixels(png: result.bytes) == shown)
                 if !keepsLarger { #expect(result.bytes.count <= source.count) }
-                #expect(try stored(result.bytes, recipe, pngEffort: effort).isSource)
+                #expect(try stored(result.bytes, recipe, effort: effort).isSource)
             }
         }
     }
@@ -154,8 +154,8 @@ import Testing
         }
         let shown = try ShownPixels(png: source)
         #expect(shown.pixels.contains { $0.w == 0 })
-        for effort in PNGEffort.allCases {
-            let result = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
+        for effort in EncodingEffort.allCases {
+            let result = try stored(source, Recipe(keepsLarger: true), effort: effort)
             #expect(try ShownPixels(png: result.bytes) == shown)
         }
     }
@@ -173,12 +173,12 @@ import Testing
         }
         let shown = try ShownPixels(png: source)
         #expect(shown.pixels.filter { $0.w == 0 }.count >= 300)
-        for effort in PNGEffort.allCases {
+        for effort in EncodingEffort.allCases {
             for keepsLarger in [false, true] {
                 let recipe = Recipe(keepsLarger: keepsLarger)
-                let made = try stored(source, recipe, pngEffort: effort)
+                let made = try stored(source, recipe, effort: effort)
                 #expect(try ShownPixels(png: made.bytes) == shown)
-                #expect(try stored(made.bytes, recipe, pngEffort: effort).isSource)
+                #expect(try stored(made.bytes, recipe, effort: effort).isSource)
             }
         }
     }
@@ -310,7 +310,7 @@ import Testing
 
     // MARK: - Sizes
 
-    static func withoutReduction(_ source: [UInt8], effort: PNGEffort) throws -> Int {
+    static func withoutReduction(_ source: [UInt8], effort: EncodingEffort) throws -> Int {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
             maximum_warnings: 100, interruption: nil)
@@ -335,8 +335,8 @@ import Testing
     @Test(arguments: kinds, Content.allCases)
     func isNeverLargerThanWithoutIt(kind: (Int, Int), content: Content) throws {
         let source = try Self.source(kind, content)
-        for effort in PNGEffort.allCases {
-            let made = try stored(source, Recipe(keepsLarger: true), pngEffort: effort)
+        for effort in EncodingEffort.allCases {
+            let made = try stored(source, Recipe(keepsLarger: true), effort: effort)
             #expect(made.bytes.count <= (try Self.withoutReduction(source, effort: effort)))
         }
     }
@@ -356,18 +356,18 @@ import Testing
         guard refusal(source) == nil, try imageHeader(source).orientation == 1 else { return }
         let shown = try ShownPixels(png: source)
         // The slow one on small pictures, which are most of them.
-        let efforts: [PNGEffort] =
-            shown.pixels.count > 100_000 ? [.fast, .balanced] : PNGEffort.allCases
+        let efforts: [EncodingEffort] =
+            shown.pixels.count > 100_000 ? [.fast, .balanced] : EncodingEffort.allCases
         for effort in efforts {
             let recipe = Recipe(keepsLarger: true)
-            let made = try stored(source, recipe, pngEffort: effort)
+            let made = try stored(source, recipe, effort: effort)
             #expect(try ShownPixels(png: made.bytes) == shown)
             #expect(made.bytes.count <= (try Self.withoutReduction(source, effort: effort)))
-            #expect(try stored(made.bytes, recipe, pngEffort: effort).isSource)
-            let small = try stored(source, pngEffort: effort)
+            #expect(try stored(made.bytes, recipe, effort: effort).isSource)
+            let small = try stored(source, effort: effort)
             #expect(try ShownPixels(png: small.bytes) == shown)
             #expect(small.bytes.count <= source.count)
-            #expect(try stored(small.bytes, pngEffort: effort).isSource)
+            #expect(try stored(small.bytes, effort: effort).isSource)
         }
     }
 }

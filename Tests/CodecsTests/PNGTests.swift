@@ -41,9 +41,9 @@ import Testing
         }
         for samples in [smooth, flat] {
             let jpeg = try Pixels(width: 400, height: 300, samples: samples).jpeg(quality: 100)
-            let sizes = try PNGEffort.allCases.map { effort in
+            let sizes = try EncodingEffort.allCases.map { effort in
                 var recipe = Recipe(encoding: .png)
-                recipe.pngEffort = effort
+                recipe.effort = effort
                 let result = try stored(jpeg, recipe)
                 let shown = try ShownPixels(png: result.bytes).pixels
                 let decoded = try Pixels(jpeg: jpeg).samples

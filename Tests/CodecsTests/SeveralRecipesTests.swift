@@ -60,7 +60,7 @@ import Testing
     @Test(.enabled(if: TestData.isAvailable))
     func areThoseOfSeparateRunsOfTheCorpus() throws {
         let recipes = (Recipe.samples + SeveralRecipesTests.jpegs).filter {
-            $0.pngEffort != .small
+            $0.effort != .small
         }
         var count = 0
         for folder in ["png", "jpeg"] {
@@ -233,7 +233,7 @@ import Testing
             return UInt8(truncatingIfNeeded: x / 9 + y / 5 + place % 7)
         }
         let jpeg = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 92)
-        let png = try stored(jpeg, Recipe(encoding: .png), pngEffort: .fast).bytes
+        let png = try stored(jpeg, Recipe(encoding: .png), effort: .fast).bytes
         for source in [jpeg, png] {
             let file = FileManager.default.temporaryDirectory.appending(
                 path: "several-\(UUID().uuidString)")

@@ -85,13 +85,13 @@ struct Stored {
     }
 }
 
-/// `pngEffort` goes before the recipe's.
+/// `effort` goes before the recipe's.
 func stored(
-    _ source: [UInt8], _ recipe: Recipe = Recipe(), pngEffort: PNGEffort? = nil,
+    _ source: [UInt8], _ recipe: Recipe = Recipe(), effort: EncodingEffort? = nil,
     limits: CodecLimits = CodecLimits()
 ) throws(CodecError) -> Stored {
     var recipe = recipe
-    recipe.pngEffort = pngEffort ?? recipe.pngEffort
+    recipe.effort = effort ?? recipe.effort
     // The standard library's `withUnsafeBytes` rethrows without the error's type.
     let outcome = source.withUnsafeBytes { bytes in
         Result { () throws(CodecError) in

@@ -46,7 +46,7 @@ struct FormatTests {
             suffixes: [String](repeating: "jpg", count: 7)),
         Way(
             options: ["--animated", "first"],
-            suffixes: ["webp", "png", "gif", "png", "avif", "png", "png"]),
+            suffixes: ["webp", "webp", "gif", "png", "avif", "avif", "png"]),
         Way(
             options: ["--encode", "original"],
             suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "ico"]),
@@ -123,7 +123,8 @@ struct FormatTests {
                 let body = try FormatTests.file(name)
                 let format = String(name.suffix(name.count - "animation.".count))
                 for (value, suffix) in [
-                    ("keep", format), ("first", "png"), ("refuse", nil), ("last", nil),
+                    ("keep", format), ("first", format == "gif" ? "png" : format), ("refuse", nil),
+                    ("last", nil),
                 ] {
                     origin.serve("/\(value)/\(name)", .image(body))
                     lines.append(origin.url("/\(value)/\(name)") + " animated=\(value)")

@@ -69,7 +69,7 @@ struct VariantFieldsTests {
                 == ReadEntry(1, "http://a.b/", extras: extras))
     }
 
-    static let encodeMessage = "field 'encode' takes same, jpeg, png or original"
+    static let encodeMessage = "field 'encode' takes same, jpeg, png, webp, avif, auto or original"
     static let qualityMessage = "field 'quality' takes 1 to 100"
     static let animatedMessage = "field 'animated' takes keep, first or refuse"
     static let listMessage = "field 'variants' takes names with commas between them, as in main,web"

@@ -29,13 +29,24 @@ import Testing
     }
 
     static let known =
-        "known are same, jpeg, png, original, q=, strip=, background=, max-bytes=, effort=, "
+        "known are same, jpeg, png, webp, avif, auto, original, q=, strip=, allow-formats=, "
+        + "background=, max-bytes=, effort=, "
         + "animated=, keep-larger, linear, scale-down-pixels=, resize=, crop=, rotate=, flip=, blur=, tint=, round="
 
     @Test(arguments: [
         ("", "an item is empty; \(known)"), ("jpeg,", "an item is empty; \(known)"),
         (",jpeg", "an item is empty; \(known)"),
-        ("webp", "unknown item 'webp'; \(known)"),
+        ("wepb", "unknown item 'wepb' (did you mean 'webp'?); \(known)"),
+        ("gif", "unknown item 'gif'; \(known)"),
+        (
+            "auto,allow-formats=jpeg+gif",
+            "'allow-formats=' takes jpeg, png, webp and avif with + between them, not 'jpeg+gif'"
+        ),
+        ("webp,allow-formats=jpeg", "'allow-formats=' has no effect on webp, only on auto"),
+        (
+            "auto,max-bytes=9",
+            "'max-bytes=' has no effect on auto, only on same, jpeg, webp and avif"
+        ),
         ("jpg", "unknown item 'jpg' (did you mean 'jpeg'?); \(known)"),
         ("JPEG", "unknown item 'JPEG'; \(known)"),
         ("orignal", "unknown item 'orignal' (did you mean 'original'?); \(known)"),
@@ -68,13 +79,19 @@ import Testing
             "'background=' takes #rgb, #rrggbb or a basic colour of CSS, not 'mauve'"
         ),
         ("keep-larger=1", "'keep-larger' takes no value"),
-        ("png,q=80", "'q=' has no effect on png, only on same and jpeg"),
-        ("background=red", "'background=' has no effect on same, only on jpeg"),
-        ("effort=small,jpeg", "'effort=' has no effect on jpeg, only on same and png"),
-        ("original,strip=none", "'strip=' has no effect on original, only on same, jpeg and png"),
+        ("png,q=80", "'q=' has no effect on png, only on same, jpeg, webp, avif and auto"),
+        ("background=red", "'background=' has no effect on same, only on jpeg and auto"),
+        (
+            "effort=small,jpeg",
+            "'effort=' has no effect on jpeg, only on same, png, webp, avif and auto"
+        ),
+        (
+            "original,strip=none",
+            "'strip=' has no effect on original, only on same, jpeg, png, webp, avif and auto"
+        ),
         (
             "keep-larger,original",
-            "'keep-larger' has no effect on original, only on same, jpeg and png"
+            "'keep-larger' has no effect on original, only on same, jpeg, png, webp, avif and auto"
         ),
     ])
     func refusesWithTheItemAndWhatIsAllowed(text: String, message: String) {

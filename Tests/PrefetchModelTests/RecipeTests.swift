@@ -78,9 +78,9 @@ import Testing
     }
 
     @Test func theEffortIsPartOfWhatMayBecomePNG() {
-        for effort in [PNGEffort.fast, .small] {
+        for effort in [EncodingEffort.fast, .small] {
             var recipe = Recipe(encoding: .png, keepsLarger: true)
-            recipe.pngEffort = effort
+            recipe.effort = effort
             #expect(recipe.canonicalText == "png;strip=safe;effort=\(effort);larger")
             recipe.encoding = .same
             recipe.maximumStoredBytes = 9

@@ -109,7 +109,7 @@ private enum Target: String {
             case .corpus:
                 try invariants.checkReferenceIsTaken()
                 for recipe in Recipe.samples
-                where recipe.pngEffort != .small || invariants.pixels <= Target.smallPixels {
+                where recipe.effort != .small || invariants.pixels <= Target.smallPixels {
                     try invariants.check(recipe)
                 }
             }

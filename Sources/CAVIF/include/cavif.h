@@ -1,4 +1,4 @@
-/// The boundary to libavif (0.11.1), with dav1d behind it.
+/// The boundary to libavif (0.11.1), with dav1d and aom behind it.
 ///
 /// The library is loaded when it is first needed, and reports errors by status. No function keeps other state; all may
 /// run on several threads at once.
@@ -19,6 +19,8 @@ typedef enum {
     /// The data ends before the image does.
     CAVIF_TRUNCATED,
     CAVIF_UNSUPPORTED,
+    /// The encoder could not make the picture.
+    CAVIF_FAILED,
     /// A limit of the caller was passed, or one of the library's: 268 megapixels.
     CAVIF_LIMIT,
     CAVIF_OUT_OF_MEMORY,
@@ -89,6 +91,44 @@ uint8_t *_Nullable cavif_copy_metadata(
 /// Where `part` is in `bytes`, if it is there once; else `length`.
 size_t cavif_only_place(
     const uint8_t *bytes, size_t length, const uint8_t *part, size_t part_length);
+
+/// Pixels to encode, upright: red, green, blue, and alpha where there are four channels, not premultiplied.
+typedef struct {
+    /// The first sample of the first row.
+    const uint8_t *first;
+    /// From a row to the next, in bytes.
+    size_t stride;
+    uint32_t width;
+    uint32_t height;
+    /// 3 or 4.
+    int channels;
+    /// An ICC profile; without one the colours are sRGB's.
+    const uint8_t *_Nullable profile;
+    size_t profile_length;
+    /// The TIFF structure of EXIF.
+    const uint8_t *_Nullable exif;
+    size_t exif_length;
+} cavif_picture;
+
+typedef struct {
+    /// Of colours: 0 (the best) to 63.
+    int quantizer;
+    /// 0 (thorough) to 10.
+    int speed;
+    /// Whether chroma has one sample for two by two pixels, and not one for each.
+    bool halves_chroma;
+    /// Whether there is no chroma: red, green and blue are equal in each pixel.
+    bool is_grey;
+} cavif_options;
+
+/// Encodes a picture of 8 bits a sample by aom, on this thread: the same bytes each time. Alpha loses nothing.
+///
+/// - `interruption`: looked at when all is done, since the library makes a picture in one call.
+/// - `bytes`: the file, for the caller to release with `free`; NULL without success.
+cavif_status cavif_encode(
+    const cavif_picture *picture, const cavif_options *options,
+    cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length,
+    char message[_Nonnull CAVIF_MESSAGE_BYTES]);
 
 /// The versions of what is loaded: 0.11.1 and dav1d's, separated by a space; empty where libavif cannot be loaded.
 void cavif_library_versions(char text[_Nonnull 64]);

@@ -1,4 +1,4 @@
-/// Changes pixels where they are: blurring, tinting, rounded corners, colours of other primaries.
+/// Changes pixels where they are: blurring, tinting, rounded corners, colours of other primaries. And compares pictures.
 ///
 /// No function keeps state; all may run on several threads at once.
 #ifndef CPIXELS_H
@@ -6,6 +6,7 @@
 
 #include "cinterruption.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,19 @@ cpixels_status cpixels_tint(
 /// - The picture has alpha: 2 or 4 channels.
 cpixels_status cpixels_round(
     const cpixels_picture *picture, double radius, cinterruption *_Nullable interruption);
+
+/// Whether no pixel is transparent, not even in part.
+bool cpixels_is_opaque(const cpixels_picture *picture);
+
+/// How alike two pictures of the same size are: 1 for equal ones, about 0 for such as have nothing to do with each other.
+///
+/// The mean of SSIM (Wang, Bovik, Sheikh, Simoncelli, "Image Quality Assessment: From Error Visibility to Structural
+/// Similarity", 2004) over windows of 8 × 8 samples, 4 apart, of luma and the two planes of chroma, which count 6 : 1 : 1.
+/// What is transparent is laid over black; at the right and the bottom edge the pictures go on as their last pixels. The
+/// result is the same on every processor.
+cpixels_status cpixels_similarity(
+    const cpixels_picture *first, const cpixels_picture *second, double *similarity,
+    cinterruption *_Nullable interruption);
 
 /// Chromaticities, as CIE x and y.
 typedef struct {

@@ -1,4 +1,4 @@
-/// The boundary to libwebp (1.2.4, the incremental decoder).
+/// The boundary to libwebp (1.2.4: the incremental decoder, and the encoder).
 ///
 /// The library reports errors by status. No function keeps state; all may run on several threads at once.
 #ifndef CWEBP_H
@@ -20,6 +20,10 @@ typedef enum {
     CWEBP_OUT_OF_MEMORY,
     /// The interruption has the cause.
     CWEBP_INTERRUPTED,
+    /// What is made would have more bytes than it may have.
+    CWEBP_TOO_LARGE,
+    /// What the format cannot hold.
+    CWEBP_FAILED,
 } cwebp_status;
 
 typedef struct {
@@ -68,6 +72,38 @@ cwebp_status cwebp_decode(
 ///   takes more is answered as if it had all groups that its size allows.
 uint64_t cwebp_table_bytes(
     const uint8_t *chunks, size_t length, uint32_t width, uint32_t height, uint64_t *effort);
+
+/// Pixels to encode: red, green, blue, and alpha where there are four channels, not premultiplied.
+typedef struct {
+    /// The first sample of the first row.
+    const uint8_t *first;
+    /// From a row to the next, in bytes.
+    size_t stride;
+    uint32_t width;
+    uint32_t height;
+    /// 3 or 4.
+    int channels;
+} cwebp_picture;
+
+typedef struct {
+    /// Of every sample of a pixel that is not fully transparent.
+    bool is_lossless;
+    /// The library's: 0 to 100. Not looked at where the result is lossless.
+    float quality;
+    /// The library's: 0 (fast) to 6.
+    int method;
+} cwebp_options;
+
+/// Encodes a picture, with an alpha channel where any pixel is not opaque. Alpha itself loses nothing.
+///
+/// The interruption is looked at for each row of blocks, and some twenty times for a lossless picture.
+///
+/// - `maximum`: of the bytes made.
+/// - `bytes`: the file, a container of its own without metadata, for the caller to release with `free`; NULL without
+///   success.
+cwebp_status cwebp_encode(
+    const cwebp_picture *picture, const cwebp_options *options, size_t maximum,
+    cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
 
 /// The version of the libwebp that is loaded, as 1.2.4.
 void cwebp_library_version(char text[_Nonnull 16]);

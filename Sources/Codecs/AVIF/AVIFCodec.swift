@@ -3,12 +3,13 @@
     internal import CPNG
     internal import PrefetchModel
 
-    /// AVIF by libavif and dav1d: decoded, and not encoded. `same` keeps its data.
+    /// AVIF by libavif, dav1d and aom. `same` keeps its data.
     enum AVIFCodec: ImageCodec {
         /// Another without libavif: what is refused for want of it is asked for again when it is there.
         static let decoder =
             "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
         static let same = EncodedFormat.container
+        static let sameOfPixels = EncodedFormat.avif
 
         /// Why libavif, which this loads, cannot be loaded; nil where it can.
         static var missing: String? {
@@ -86,8 +87,9 @@
             case CAVIF_TRUNCATED:
                 throw .corrupt("the data ends before the image does", isTruncated: true)
             case CAVIF_UNSUPPORTED: throw .unsupported("an AVIF of a rare kind: \(text)")
+            case CAVIF_FAILED: throw .encodingFailed(text)
             case CAVIF_LIMIT: throw .tooManyPixels("an AVIF: \(text)")
-            case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for the decoder")
+            case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
             case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
             case CAVIF_NO_LIBRARY:
                 throw .unsupported("an AVIF, and libavif cannot be loaded: \(missing ?? text)")
@@ -120,8 +122,7 @@
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
             case .container: .shortcut
-            case .png: .raster(.native)
-            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
+            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
             }
         }
 
@@ -210,6 +211,12 @@
             let duration = try verify(interruption)
             return try keepingContainer(
                 stripped(recipe.stripping), of: source, header, decodeDuration: duration)
+        }
+
+        func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage? {
+            let pieces = stripped(recipe.stripping)
+            guard pieces.byteCount <= count else { return nil }
+            return try keepingContainer(pieces, of: source, header, decodeDuration: .zero)
         }
 
         /// The file with its EXIF and XMP overwritten where they are, since the tables of the container say where each of

@@ -43,10 +43,7 @@ private struct BMPSource: ImageSource {
     let file: BMPFile
 
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        switch format {
-        case .png, .container: .raster(.native)
-        case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
-        }
+        try format.way(from: header, by: recipe)
     }
 
     /// Without checksums there is nothing else to look at than to decoding.

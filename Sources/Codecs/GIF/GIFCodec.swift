@@ -8,6 +8,7 @@
     enum GIFCodec: ImageCodec {
         static let decoder = "gif/\(version)"
         static let same = EncodedFormat.container
+        static let sameOfPixels = EncodedFormat.png
 
         static var version: String { String(cString: cgif_library_version()) }
 
@@ -67,8 +68,7 @@
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
             case .container: .shortcut
-            case .png: .raster(.native)
-            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
+            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
             }
         }
 

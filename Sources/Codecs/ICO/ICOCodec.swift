@@ -92,10 +92,7 @@ private struct ICOSource: ImageSource {
         var still = recipe
         still.animation = .first
         if case .png(let png) = try largest { return try png.way(to: format, by: still) }
-        return switch format {
-        case .png, .container: .raster(.native)
-        case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
-        }
+        return try format.way(from: header, by: recipe)
     }
 
     func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {

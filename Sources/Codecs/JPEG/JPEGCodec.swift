@@ -36,6 +36,20 @@ enum JPEGCodec: ImageCodec {
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer,
                 raster: all)
+        case .webp, .avif, .auto:
+            let encoding = basis.encodingPixels(as: EncodedFormat(recipe, of: header, by: self))
+            // The coefficients are gone when it begins.
+            let made = MemoryEstimate(
+                peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
+                result: encoding.result, raster: encoding.raster)
+            guard recipe.encoding == .auto else { return made }
+            // Its own result is made before.
+            var same = recipe
+            same.encoding = .same
+            let own = memory(of: header, for: same)
+            return MemoryEstimate(
+                peak: max(own.peak, made.adding(own.result).peak),
+                result: max(own.result, made.result), raster: max(own.raster, made.raster))
         case .png:
             let decoded =
                 basis.pixels * ByteEstimate(min(header.channels, 3))
@@ -79,7 +93,8 @@ struct JPEGSource: ImageSource {
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         switch format {
         case .jpeg, .container: .shortcut
-        case .png: .raster(.native)
+        case .png, .webp, .avif, .smallest:
+            try format.way(from: file.imageHeader(of: source), by: recipe)
         }
     }
 

@@ -9,25 +9,6 @@ enum JPEGEncoding {
     /// The most pixels a side.
     static let mostPixelsOfSide = 65500
 
-    /// From the pixels of a format that has no shortcut.
-    ///
-    /// - Throws: `unsupported` for more pixels a side than a JPEG has.
-    static func way(from header: ImageHeader, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        try checkSides(of: header)
-        return .raster(.opaque(recipe.background))
-    }
-
-    /// - Throws: `unsupported` for more pixels a side than a JPEG has.
-    static func checkSides(of header: ImageHeader) throws(CodecError) {
-        try checkSides(header.widthInPixels, header.heightInPixels)
-    }
-
-    static func checkSides(_ width: Int, _ height: Int) throws(CodecError) {
-        guard max(width, height) <= mostPixelsOfSide else {
-            throw .unsupported("a JPEG has at most \(mostPixelsOfSide) pixels a side")
-        }
-    }
-
     /// Writes an opaque raster of 8 bits, upright unless it takes the whole EXIF along. Gamma and chromaticities,
     /// which a JPEG cannot carry, are dropped.
     ///
@@ -62,30 +43,14 @@ enum JPEGEncoding {
             }
             return result.bytes.map { ImageBytes(owning: $0, count: result.length) }
         }
-        let made = try fitting(recipe, encoded)
+        let made = try QualitySearch.fitting(recipe, encoded)
         return ProcessedImage(
             output: .encoded(made), format: .jpeg, widthInPixels: raster.widthInPixels,
             heightInPixels: raster.heightInPixels, decodeDuration: raster.decodeDuration,
             encodeDuration: ThreadClock.now - begin)
     }
 
-    /// Of the recipe's quality, or of one that its largest size asks for.
-    private static func fitting(
-        _ recipe: Recipe, _ encoded: (Int, Int) throws(CodecError) -> ImageBytes?
-    ) throws(CodecError) -> ImageBytes {
-        guard let made = try encoded(recipe.quality, .max / 4) else {
-            throw .encodingFailed("no output")
-        }
-        guard let most = recipe.maximumStoredBytes, made.count > most else { return made }
-        let fitting = try QualitySearch.best(below: recipe.quality) { quality throws(CodecError) in
-            try encoded(quality, most + 1)
-        }
-        if let fitting { return fitting }
-        guard recipe.quality > QualitySearch.floor else { return made }
-        return try encoded(QualitySearch.floor, made.count) ?? made
-    }
-
-    /// Whether a JPEG of these rows has a sample of chroma for two by two pixels, as photographs
+    /// Whether a file of these rows has a sample of chroma for two by two pixels, as photographs
     /// have.
     ///
     /// Where neighbours differ in little but their colour, it would be smeared over two pixels: in
@@ -94,7 +59,7 @@ enum JPEGEncoding {
     ///
     /// Of more than 16 megapixels always: lines are not as thin, and the encoder takes twice the
     /// memory for all chroma.
-    private static func halvesChroma(_ rows: inout cpng_image) -> Bool {
+    static func halvesChroma(_ rows: inout cpng_image) -> Bool {
         Int(rows.width) * Int(rows.height) > mostPixelsOfWholeChroma
             || cpng_flatness(&rows) < PNGEncoding.leastFlatness && cpng_chroma_detail(&rows) < 6
     }

@@ -32,12 +32,23 @@ enum PNGCodec: ImageCodec {
         let source = basis.source
         // An animation's frames are each put together to be decoded.
         let frame = header.isAnimated ? source : 0
-        switch EncodedFormat(recipe, of: header, by: self) {
+        let format = EncodedFormat(recipe, of: header, by: self)
+        switch format {
         case nil: return MemoryEstimate(peak: basis.margin + frame, result: 0, raster: 0)
         case _ where header.isAnimated && recipe.animation != .first:
             return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
-        case .jpeg: return basis.encodingJPEG.adding(frame)
-        case .png, .container:
+        case .jpeg?: return basis.encodingJPEG.adding(frame)
+        case .webp?, .avif?: return basis.encodingPixels(as: format).adding(frame)
+        case .smallest?:
+            // Its own result is made before.
+            var same = recipe
+            same.encoding = .same
+            let own = memory(of: header, for: same)
+            let made = basis.encodingPixels(as: format).adding(frame + own.result)
+            return MemoryEstimate(
+                peak: max(own.peak, made.peak), result: max(own.result, made.result),
+                raster: made.raster)
+        case .png?, .container?:
             let written = max(basis.rows, basis.turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : source
             // With more effort two files, one in work, from a copy of the rows.
@@ -102,8 +113,8 @@ struct PNGSource: ImageSource {
             let isKept = recipe.stripping == .none && end < source.count
             guard file.animation != nil else { return isKept ? .shortcut : .rewriting }
             return recipe.animation == .first ? .rewriting : .shortcut
-        case .jpeg:
-            return try JPEGEncoding.way(from: header, by: recipe)
+        case .jpeg, .webp, .avif, .smallest:
+            return try format.way(from: header, by: recipe)
         }
     }
 

@@ -3,7 +3,7 @@ internal import PrefetchModel
 
 /// Chooses how rows are written: their colour type and depth, filters and compression.
 struct PNGEncoding {
-    let effort: PNGEffort
+    let effort: EncodingEffort
     /// Whether rows may get another colour type or depth. Where all metadata is kept, it may say
     /// something about them that is not known here.
     let changesKind: Bool
@@ -30,7 +30,7 @@ struct PNGEncoding {
         if let exif { chunks += PNGFile.chunk(.eXIf, exif) }
         let (width, height) = (raster.widthInPixels, raster.heightInPixels)
         let encoding = PNGEncoding(
-            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            effort: recipe.effort, changesKind: recipe.stripping != .none,
             interruption: interruption)
         let output = try encoding.encoded(&raster.rows, chunks: chunks, maximumBytes: .max / 4)
         guard let output else { throw .encodingFailed("the PNG is too large") }

@@ -54,7 +54,7 @@ struct PNGRewriting {
             source, isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
             stripping: recipe.stripping)
         let encoding = PNGEncoding(
-            effort: recipe.pngEffort, changesKind: recipe.stripping != .none,
+            effort: recipe.effort, changesKind: recipe.stripping != .none,
             interruption: interruption)
         let encoded = try encoding.encoded(
             &raster.rows, chunks: metadata.leading.bytes(of: source),

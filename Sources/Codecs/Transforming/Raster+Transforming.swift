@@ -56,17 +56,20 @@ extension Raster {
     }
 
     /// 8 bits a sample that mean themselves.
-    private var isPlain: Bool { bitDepth == 8 && !isIndexed && alpha != .byColour }
+    var isPlain: Bool { bitDepth == 8 && !isIndexed && alpha != .byColour }
 
     /// A copy with 8 bits a sample: palettes and fewer bits expanded, 16 bits rounded, a transparent colour made alpha, and
     /// at least the channels that are asked for.
-    private func plain(
-        hasColour: Bool = false, hasAlpha: Bool = false, _ interruption: Interruption
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    func plain(
+        hasColour: Bool = false, hasAlpha: Bool = false, dropsAlpha: Bool = false,
+        _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         var (source, samples, made) = (rows, colour.samples, cpng_image())
         source.interruption = interruption.pointer
         let status = cpng_make_plain(
-            &source, &samples, hasColour, hasAlpha || alpha != .none, &made)
+            &source, &samples, hasColour, hasAlpha || alpha != .none && !dropsAlpha, &made)
         switch status {
         case CPNG_OK: break
         case CPNG_INTERRUPTED: throw interruption.error
@@ -105,7 +108,7 @@ extension Raster {
     /// A part of the upright picture, in a raster of its own.
     ///
     /// - Precondition: 8 bits a sample; the part lies inside.
-    private func cropped(
+    func cropped(
         x: Int, y: Int, to size: TransformationPlan.Size, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let mapping = ExifOrientation.Mapping(orientation)

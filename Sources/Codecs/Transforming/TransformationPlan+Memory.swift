@@ -14,7 +14,7 @@ extension TransformationPlan {
         let decoding = codec.memory(of: source, for: Recipe(encoding: .png))
         let sourcePixels = ByteEstimate(source.pixels)
         let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
-        let encoding = encodingEstimate(for: recipe)
+        let encoding = encodingEstimate(for: recipe, by: codec)
         let work =
             decoding.raster
             // Samples that do not mean themselves are expanded before.
@@ -25,20 +25,22 @@ extension TransformationPlan {
     }
 
     /// Of the result, at most red, green, blue and alpha.
-    private func encodingEstimate(for recipe: Recipe) -> MemoryEstimate {
+    private func encodingEstimate(
+        for recipe: Recipe, by codec: any ImageCodec.Type
+    ) -> MemoryEstimate {
         let picture = ImageHeader(
             format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
             isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
             coefficientBytes: 0, sourceBytes: 0)
         let basis = EstimateBasis(picture, recipe)
-        switch recipe.encoding {
+        let format = EncodedFormat(transforming: recipe, by: codec)
+        switch format {
         case .jpeg: return basis.encodingJPEG
-        // A picture of the source's own format may be a JPEG.
-        case .same, .original, .png:
-            let png = basis.margin + (basis.isSmall ? 4 : 2) * basis.rows
+        case .png:
             return MemoryEstimate(
-                peak: max(png, basis.encodingJPEG.peak),
-                result: max(basis.rows, basis.encodingJPEG.result), raster: basis.rows)
+                peak: basis.margin + (basis.isSmall ? 4 : 2) * basis.rows, result: basis.rows,
+                raster: basis.rows)
+        case .webp, .avif, .smallest, .container: return basis.encodingPixels(as: format)
         }
     }
 

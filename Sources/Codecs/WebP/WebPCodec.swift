@@ -4,10 +4,11 @@
     internal import Glibc
     internal import PrefetchModel
 
-    /// WebP (RFC 9649) by libwebp: decoded, and not encoded. `same` keeps its data.
+    /// WebP (RFC 9649) by libwebp. `same` keeps its data.
     enum WebPCodec: ImageCodec {
         static let decoder = "webp/\(version)"
         static let same = EncodedFormat.container
+        static let sameOfPixels = EncodedFormat.webp
 
         static var version: String {
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16) { text in
@@ -141,8 +142,7 @@
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
             switch format {
             case .container: .shortcut
-            case .png: .raster(.native)
-            case .jpeg: try JPEGEncoding.way(from: header, by: recipe)
+            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
             }
         }
 
@@ -262,6 +262,12 @@
             return try keepingContainer(
                 file.stripped(source, recipe.stripping, limits: limits), of: source, header,
                 decodeDuration: duration)
+        }
+
+        func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage? {
+            let pieces = file.stripped(source, recipe.stripping, limits: limits)
+            guard pieces.byteCount <= count else { return nil }
+            return try keepingContainer(pieces, of: source, header, decodeDuration: .zero)
         }
 
         var exif: [UInt8]? { file.exif(in: source) }

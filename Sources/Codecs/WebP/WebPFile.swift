@@ -29,6 +29,7 @@
         }
 
         /// Flags of `VP8X`.
+        private static let alphaFlag: UInt8 = 0x10
         private static let profileFlag: UInt8 = 0x20
         private static let exifFlag: UInt8 = 0x08
         private static let xmpFlag: UInt8 = 0x04
@@ -183,18 +184,43 @@
                     if chunk.data.count <= tiff.count {
                         pieces.append(source: chunk.range)
                     } else {
-                        pieces.append(
-                            .made(Array("EXIF".utf8) + WebPFile.littleEndian(tiff.count) + tiff))
+                        pieces.append(.made(WebPFile.chunk("EXIF", tiff)))
                     }
                 default: break
                 }
             }
-            let length = WebPFile.littleEndian(4 + pieces.byteCount)
-            return [.made(Array("RIFF".utf8) + length + Array("WEBP".utf8))] + pieces
+            return WebPFile.file(pieces)
         }
 
-        private static func littleEndian(_ value: Int) -> [UInt8] {
-            (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        /// A file without metadata, with some.
+        func extended(
+            by metadata: WebPEncoding.Metadata, width: Int, height: Int, hasAlpha: Bool
+        ) -> [ImagePiece] {
+            var flags = hasAlpha ? WebPFile.alphaFlag : 0
+            if metadata.profile != nil { flags |= WebPFile.profileFlag }
+            if metadata.exif != nil { flags |= WebPFile.exifFlag }
+            let size = WebPFile.littleEndian(width - 1, 3) + WebPFile.littleEndian(height - 1, 3)
+            var pieces: [ImagePiece] = [.made(WebPFile.chunk("VP8X", [flags, 0, 0, 0] + size))]
+            if let profile = metadata.profile {
+                pieces.append(.made(WebPFile.chunk("ICCP", profile)))
+            }
+            for chunk in chunks where chunk.type != .VP8X { pieces.append(source: chunk.range) }
+            if let exif = metadata.exif { pieces.append(.made(WebPFile.chunk("EXIF", exif))) }
+            return WebPFile.file(pieces)
+        }
+
+        private static func file(_ chunks: [ImagePiece]) -> [ImagePiece] {
+            let length = littleEndian(4 + chunks.byteCount)
+            return [.made(Array("RIFF".utf8) + length + Array("WEBP".utf8))] + chunks
+        }
+
+        private static func chunk(_ type: String, _ data: [UInt8]) -> [UInt8] {
+            let fill: [UInt8] = data.count % 2 == 0 ? [] : [0]
+            return Array(type.utf8) + littleEndian(data.count) + data + fill
+        }
+
+        private static func littleEndian(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
+            (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
         }
     }
 

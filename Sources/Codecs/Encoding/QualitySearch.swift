@@ -1,4 +1,6 @@
-/// Finds the JPEG quality at which an image fits into a number of bytes.
+internal import PrefetchModel
+
+/// Finds the quality at which an image fits into a number of bytes.
 enum QualitySearch {
     /// Below it blocks show and little is saved; what does not fit at this quality is stored too large.
     static let floor = 30
@@ -28,5 +30,26 @@ enum QualitySearch {
             }
         }
         return best
+    }
+
+    /// An image of the recipe's quality, or of the one that its largest size asks for.
+    ///
+    /// `make` gives the image at a quality; nil when it has more bytes than it may have.
+    ///
+    /// - Returns: what is larger than the recipe's largest size where no quality is low enough.
+    /// - Throws: what `make` throws, and `encodingFailed`.
+    static func fitting(
+        _ recipe: Recipe, _ make: (_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes?
+    ) throws(CodecError) -> ImageBytes {
+        guard let made = try make(recipe.quality, .max / 4) else {
+            throw .encodingFailed("no output")
+        }
+        guard let most = recipe.maximumStoredBytes, made.count > most else { return made }
+        let fitting = try best(below: recipe.quality) { quality throws(CodecError) in
+            try make(quality, most)
+        }
+        if let fitting { return fitting }
+        guard recipe.quality > floor else { return made }
+        return try make(floor, made.count) ?? made
     }
 }

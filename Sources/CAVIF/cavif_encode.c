@@ -1,0 +1,86 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "cavif_library.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static cavif_status status_of(avifResult result, const avifEncoder *encoder, char *message) {
+    if (result == AVIF_RESULT_OK) return CAVIF_OK;
+    const char *text = cavif_functions.ResultToString(result);
+    if (encoder != NULL && encoder->diag.error[0] != 0) text = encoder->diag.error;
+    snprintf(message, CAVIF_MESSAGE_BYTES, "%s", text);
+    return result == AVIF_RESULT_OUT_OF_MEMORY ? CAVIF_OUT_OF_MEMORY : CAVIF_FAILED;
+}
+
+/// Luma and chroma of all values, by the matrix that JPEG has; without a profile the colours are sRGB's.
+static avifImage *image_of(const cavif_picture *picture, const cavif_options *options) {
+    avifPixelFormat format = options->is_grey ? AVIF_PIXEL_FORMAT_YUV400
+        : options->halves_chroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444;
+    avifImage *image = cavif_functions.ImageCreate(picture->width, picture->height, 8, format);
+    if (image == NULL) return NULL;
+    image->yuvRange = AVIF_RANGE_FULL;
+    image->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
+    if (picture->profile_length > 0) {
+        cavif_functions.ImageSetProfileICC(image, picture->profile, picture->profile_length);
+    } else {
+        image->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
+        image->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
+    }
+    if (picture->exif_length > 0) {
+        cavif_functions.ImageSetMetadataExif(image, picture->exif, picture->exif_length);
+    }
+    return image;
+}
+
+static cavif_status encode(
+    avifImage *image, const cavif_picture *picture, const cavif_options *options,
+    avifRWData *output, char *message) {
+    avifRGBImage pixels;
+    cavif_functions.RGBImageSetDefaults(&pixels, image);
+    pixels.depth = 8;
+    pixels.format = picture->channels == 4 ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+    // The library reads through a pointer that it could write through.
+    memcpy(&pixels.pixels, &picture->first, sizeof pixels.pixels);
+    pixels.rowBytes = (uint32_t)picture->stride;
+    cavif_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), NULL, message);
+    if (status != CAVIF_OK) return status;
+    avifEncoder *encoder = cavif_functions.EncoderCreate();
+    if (encoder == NULL) return CAVIF_OUT_OF_MEMORY;
+    encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
+    encoder->maxThreads = 1;
+    encoder->speed = options->speed;
+    encoder->minQuantizer = encoder->maxQuantizer = options->quantizer;
+    encoder->minQuantizerAlpha = encoder->maxQuantizerAlpha = AVIF_QUANTIZER_LOSSLESS;
+    status = status_of(cavif_functions.EncoderWrite(encoder, image, output), encoder, message);
+    cavif_functions.EncoderDestroy(encoder);
+    return status;
+}
+
+cavif_status cavif_encode(
+    const cavif_picture *picture, const cavif_options *options, cinterruption *interruption,
+    uint8_t **bytes, size_t *length, char message[CAVIF_MESSAGE_BYTES]) {
+    *bytes = NULL;
+    *length = 0;
+    cavif_status loaded = cavif_require(message);
+    if (loaded != CAVIF_OK) return loaded;
+    message[0] = 0;
+    if (picture->stride > UINT32_MAX) return CAVIF_LIMIT;
+    avifImage *image = image_of(picture, options);
+    if (image == NULL) return CAVIF_OUT_OF_MEMORY;
+    avifRWData output = AVIF_DATA_EMPTY;
+    cavif_status status = encode(image, picture, options, &output, message);
+    cavif_functions.ImageDestroy(image);
+    if (status == CAVIF_OK && interruption != NULL && cinterruption_look(interruption)) {
+        status = CAVIF_INTERRUPTED;
+    }
+    if (status != CAVIF_OK) {
+        cavif_functions.RWDataFree(&output);
+        return status;
+    }
+    // The library allocates by `malloc`.
+    *bytes = output.data;
+    *length = output.size;
+    return CAVIF_OK;
+}

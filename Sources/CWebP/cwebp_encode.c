@@ -1,0 +1,110 @@
+#include "cwebp.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <webp/encode.h>
+
+typedef struct {
+    uint8_t *bytes;
+    size_t count;
+    size_t capacity;
+    size_t maximum;
+    bool is_too_large;
+    bool is_out_of_memory;
+} output;
+
+static int take(const uint8_t *data, size_t size, const WebPPicture *picture) {
+    output *output = picture->custom_ptr;
+    if (size > output->maximum - output->count) {
+        output->is_too_large = true;
+        return 0;
+    }
+    if (size > output->capacity - output->count) {
+        // `maximum` is at most SIZE_MAX / 4.
+        size_t capacity = 2 * output->capacity > output->count + size
+            ? 2 * output->capacity : output->count + size;
+        uint8_t *bytes = realloc(output->bytes, capacity);
+        if (bytes == NULL) {
+            output->is_out_of_memory = true;
+            return 0;
+        }
+        output->bytes = bytes;
+        output->capacity = capacity;
+    }
+    memcpy(output->bytes + output->count, data, size);
+    output->count += size;
+    return 1;
+}
+
+static int goes_on(int percent, const WebPPicture *picture) {
+    (void)percent;
+    return !cinterruption_look(picture->user_data);
+}
+
+static cwebp_status status_of(const WebPPicture *picture, const output *output) {
+    if (output->is_too_large) return CWEBP_TOO_LARGE;
+    if (output->is_out_of_memory) return CWEBP_OUT_OF_MEMORY;
+    switch (picture->error_code) {
+    case VP8_ENC_ERROR_USER_ABORT: return CWEBP_INTERRUPTED;
+    case VP8_ENC_ERROR_OUT_OF_MEMORY:
+    case VP8_ENC_ERROR_BITSTREAM_OUT_OF_MEMORY: return CWEBP_OUT_OF_MEMORY;
+    default: return CWEBP_FAILED;
+    }
+}
+
+static cwebp_status encode(
+    const cwebp_picture *pixels, const WebPConfig *config, WebPPicture *picture, output *output,
+    cinterruption *interruption) {
+    picture->use_argb = config->lossless;
+    picture->width = (int)pixels->width;
+    picture->height = (int)pixels->height;
+    picture->writer = take;
+    picture->custom_ptr = output;
+    if (interruption != NULL) {
+        picture->progress_hook = goes_on;
+        picture->user_data = interruption;
+    }
+    int is_imported = pixels->channels == 4
+        ? WebPPictureImportRGBA(picture, pixels->first, (int)pixels->stride)
+        : WebPPictureImportRGB(picture, pixels->first, (int)pixels->stride);
+    if (!is_imported) return CWEBP_OUT_OF_MEMORY;
+    return WebPEncode(config, picture) ? CWEBP_OK : status_of(picture, output);
+}
+
+cwebp_status cwebp_encode(
+    const cwebp_picture *pixels, const cwebp_options *options, size_t maximum,
+    cinterruption *interruption, uint8_t **bytes, size_t *length) {
+    *bytes = NULL;
+    *length = 0;
+    if (pixels->width > WEBP_MAX_DIMENSION || pixels->height > WEBP_MAX_DIMENSION
+        || pixels->stride > INT_MAX) {
+        return CWEBP_FAILED;
+    }
+    WebPConfig config;
+    if (!WebPConfigInit(&config)) return CWEBP_FAILED;
+    config.method = options->method;
+    config.lossless = options->is_lossless;
+    // Of what is lossless it is the effort within a method.
+    config.quality = !options->is_lossless ? options->quality : options->method < 3 ? 25 : 75;
+    cwebp_status status = CWEBP_FAILED;
+    // The modes of all blocks together have 512 KB; with less choice among them they fit.
+    for (int attempt = 0; attempt < 2; attempt++) {
+        config.partition_limit = attempt == 0 ? 0 : 100;
+        WebPPicture picture;
+        if (!WebPPictureInit(&picture)) return CWEBP_FAILED;
+        output output = {.maximum = maximum < SIZE_MAX / 4 ? maximum : SIZE_MAX / 4};
+        status = encode(pixels, &config, &picture, &output, interruption);
+        WebPEncodingError error = picture.error_code;
+        WebPPictureFree(&picture);
+        if (status == CWEBP_OK) {
+            *bytes = output.bytes;
+            *length = output.count;
+            return CWEBP_OK;
+        }
+        free(output.bytes);
+        if (error != VP8_ENC_ERROR_PARTITION0_OVERFLOW) break;
+    }
+    return status;
+}

@@ -1,0 +1,163 @@
+internal import PrefetchModel
+
+/// Picks the smallest of several formats at one quality, for ``Recipe/Encoding/auto``.
+///
+/// Of the same quality is what is as like the picture as a JPEG of the quality that was asked for. WebP and AVIF are
+/// encoded by their curve in ``QualityScale``, decoded and compared, and, where they are better or worse, encoded again. What
+/// loses nothing is tried of flat pictures only, since it is never the smallest of a photograph.
+struct FormatChoice {
+    /// What `same` makes of the source.
+    struct Own {
+        let image: ProcessedImage
+        let byteCount: Int
+    }
+
+    private struct Candidate {
+        let image: ProcessedImage
+        let byteCount: Int
+        /// Whether it is of the quality that is looked for, or better.
+        var isGood: Bool
+
+        /// Of two that are equal the first stays; of two that are not good the last, which comes nearer.
+        func isWorse(than other: Candidate) -> Bool {
+            isGood && other.isGood ? other.byteCount < byteCount : !isGood
+        }
+    }
+
+    /// Of one format.
+    private static let mostTrials = 4
+
+    private let recipe: Recipe
+    private let interruption: Interruption
+
+    init(_ recipe: Recipe, _ interruption: Interruption) {
+        self.recipe = recipe
+        self.interruption = interruption
+    }
+
+    /// - Parameters:
+    ///   - raster: at its scale, to be turned.
+    ///   - exif: the TIFF structure that the recipe keeps.
+    ///   - own: where the source's own format is among those that are allowed, and the raster shows the source; it is
+    ///     not made again.
+    /// - Returns: the smallest.
+    /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted; `unsupported` where no format holds the
+    ///   picture.
+    func smallest(
+        of raster: consuming Raster, exif: [UInt8]?, beside own: Own?
+    ) throws(CodecError) -> ProcessedImage {
+        let begin = ThreadClock.now
+        let duration = raster.decodeDuration
+        var picture = try raster.plainWithoutOpaqueAlpha(interruption)
+        try picture.turn(interruption)
+        let exif = exif.map(ExifOrientation.uprightTIFF)
+        let isTransparent = picture.alpha != .none
+        let formats = formats(for: picture, beside: own, isTransparent)
+        if isTransparent, formats == [.jpeg] {
+            picture = try picture.opaque(over: recipe.background, interruption)
+        }
+        let isCompared = formats.contains(.webp) || formats.contains(.avif)
+        let reference = isCompared ? try reference(of: picture) : 1
+        var best = own.map { Candidate(image: $0.image, byteCount: $0.byteCount, isGood: true) }
+        for format in formats {
+            let made = try made(format, of: picture, exif: exif, reference, beside: best)
+            best = best.map { $0.isWorse(than: made) ? made : $0 } ?? made
+        }
+        guard var image = best?.image else {
+            throw .unsupported("none of the allowed formats holds the picture")
+        }
+        image.decodeDuration = duration + (own?.image.decodeDuration ?? .zero)
+        image.encodeDuration = ThreadClock.now - begin + (own?.image.encodeDuration ?? .zero)
+        return image
+    }
+
+    /// What is made, in the order of the cases: JPEG of a transparent picture only where nothing else is allowed, PNG of
+    /// flat ones and where nothing else is.
+    private func formats(
+        for picture: borrowing Raster, beside own: Own?, _ isTransparent: Bool
+    ) -> [EncodedImageFormat] {
+        var formats = EncodedImageFormat.allCases.filter { format in
+            recipe.allowedFormats.contains(format)
+                && format.rawValue != own?.image.format.rawValue
+                && (try? EncodedFormat(format).check(picture.widthInPixels, picture.heightInPixels))
+                    != nil
+        }
+        func drop(_ format: EncodedImageFormat) {
+            let others = formats.filter { $0 != format }
+            if !others.isEmpty || own != nil { formats = others }
+        }
+        if isTransparent { drop(.jpeg) }
+        if !picture.isFlat { drop(.png) }
+        return formats
+    }
+
+    /// The picture in a format: the smallest that is good, or the last that was tried. `best` is of other formats.
+    private func made(
+        _ format: EncodedImageFormat, of picture: borrowing Raster, exif: [UInt8]?,
+        _ reference: Double, beside best: Candidate?
+    ) throws(CodecError) -> Candidate {
+        var kept: Candidate?
+        var search = QualityScale.Search(for: recipe.quality, where: reference)
+        for _ in 0..<FormatChoice.mostTrials {
+            guard let quality = search.next else { break }
+            let image = try encoded(picture, format, quality, exif: exif)
+            guard case .encoded(let bytes) = image.output else { break }
+            var made = Candidate(image: image, byteCount: bytes.count, isGood: true)
+            if format == .png || format == .jpeg { return made }
+            let similarity = try similarity(of: bytes, in: image.format, to: picture)
+            search.add(similarity, of: quality)
+            made.isGood = search.isLastGood
+            kept = kept.map { $0.isWorse(than: made) ? made : $0 } ?? made
+            // What is better is larger, but for what has lost nothing.
+            if let best, best.isGood, made.byteCount >= best.byteCount, !made.isGood { break }
+        }
+        guard let kept else { throw .encodingFailed("no output") }
+        return kept
+    }
+
+    private func encoded(
+        _ picture: borrowing Raster, _ format: EncodedImageFormat, _ quality: Int, exif: [UInt8]?
+    ) throws(CodecError) -> ProcessedImage {
+        var trial = recipe
+        trial.quality = quality
+        trial.maximumStoredBytes = nil
+        var copy = try picture.copy()
+        copy.follow(interruption)
+        return try EncodedFormat(format).encoded(copy, exif: exif, by: trial, interruption)
+    }
+
+    /// How like the picture a JPEG of the recipe's quality is. Its blocks begin four pixels further to the right and
+    /// below: a source that was a JPEG has been made of blocks already, and would lose nothing more on them.
+    private func reference(of picture: borrowing Raster) throws(CodecError) -> Double {
+        let width = max(picture.widthInPixels - 4, 1)
+        let height = max(picture.heightInPixels - 4, 1)
+        let part = try picture.cropped(
+            x: picture.widthInPixels - width, y: picture.heightInPixels - height,
+            to: TransformationPlan.Size(width: width, height: height), interruption)
+        let opaque = try part.opaque(over: .black, interruption)
+        var plain = Recipe(encoding: .jpeg, quality: recipe.quality)
+        plain.stripping = .all
+        let image = try JPEGEncoding.encoded(
+            opaque.copy(), exif: nil, by: plain, interruption)
+        guard case .encoded(let bytes) = image.output else { throw .encodingFailed("no output") }
+        return try similarity(of: bytes, in: .jpeg, to: opaque)
+    }
+
+    private func similarity(
+        of bytes: ImageBytes, in format: ImageFormat, to picture: borrowing Raster
+    ) throws(CodecError) -> Double {
+        guard let codec = format.codec else { throw .encodingFailed("no decoder") }
+        var limits = CodecLimits()
+        limits.maximumPixels = .max
+        var similarity = 0.0
+        try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
+            let header = try codec.header(of: bytes)
+            let source = try codec.source(bytes, header: header, limits: limits)
+            var decoded = try source.raster(
+                RasterRequest(form: .native, takesProfile: false), interruption)
+            try decoded.turn(interruption)
+            similarity = try decoded.similarity(to: picture, interruption)
+        }
+        return similarity
+    }
+}

@@ -1,0 +1,138 @@
+internal import CPNG
+internal import PrefetchModel
+
+#if WebP
+    internal import CWebP
+#endif
+
+/// Makes WebPs of rasters.
+enum WebPEncoding {
+    /// The most pixels a side (RFC 9649).
+    static let mostPixelsOfSide = 16383
+    /// Up to which a flat picture is tried without loss, which takes ten times the memory.
+    static let mostPixelsOfLossless = 4 << 20
+
+    #if WebP
+        /// Writes a raster, upright unless it takes the whole EXIF along, with the recipe's quality or what its largest
+        /// size asks for. A flat picture is also written without loss, which is kept where it is smaller.
+        ///
+        /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted.
+        static func encoded(
+            _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage {
+            let begin = ThreadClock.now
+            let duration = raster.decodeDuration
+            var plain = try raster.encodable(interruption)
+            if exif == nil { try plain.turn(interruption) }
+            let metadata = Metadata(
+                profile: plain.colour.profile(keptBy: recipe.stripping, channels: 3), exif: exif)
+            var made = try QualitySearch.fitting(recipe) {
+                (quality, most) throws(CodecError) -> ImageBytes? in
+                try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
+            }
+            if plain.isFlat, try isWorthLossless(plain, recipe, made.count, interruption) {
+                let exact = try encoded(
+                    plain, .lossless, metadata, recipe, made.count, interruption)
+                made = exact ?? made
+            }
+            return ProcessedImage(
+                output: .encoded(made), format: .webp, widthInPixels: plain.widthInPixels,
+                heightInPixels: plain.heightInPixels, decodeDuration: duration,
+                encodeDuration: ThreadClock.now - begin)
+        }
+
+        /// Whether a sample of the rows says that the picture may be smaller without loss: the encoder takes thirty times as
+        /// long for that.
+        private static func isWorthLossless(
+            _ raster: borrowing Raster, _ recipe: Recipe, _ lossyCount: Int,
+            _ interruption: Interruption
+        ) throws(CodecError) -> Bool {
+            let rows = sampleBands * sampleRows
+            guard raster.heightInPixels * raster.widthInPixels <= mostPixelsOfLossless else {
+                return false
+            }
+            guard raster.heightInPixels >= 4 * rows else { return true }
+            let sample = try raster.sample(bands: sampleBands, rows: sampleRows)
+            let share = Double(rows) / Double(raster.heightInPixels)
+            let made = try encoded(
+                sample, .lossless, Metadata(profile: nil, exif: nil), recipe, .max / 4, interruption
+            )
+            // Of few rows the encoder finds fewer matches.
+            return Double(made?.count ?? .max) * 0.7 < share * Double(lossyCount)
+        }
+
+        private static let sampleBands = 4
+        private static let sampleRows = 16
+
+        private enum Kind {
+            /// The recipe's, 1…100.
+            case quality(Int)
+            case lossless
+        }
+
+        /// The whole file; nil where it would have more bytes than `most`.
+        private static func encoded(
+            _ raster: borrowing Raster, _ kind: Kind, _ metadata: Metadata, _ recipe: Recipe,
+            _ most: Int, _ interruption: Interruption
+        ) throws(CodecError) -> ImageBytes? {
+            let rows = raster.rows
+            guard let start = rows.rows else { throw .outOfMemory("no pixels") }
+            var picture = cwebp_picture(
+                first: start + 1, stride: raster.stride, width: rows.width, height: rows.height,
+                channels: Int32(raster.channels))
+            var options = cwebp_options(is_lossless: true, quality: 0, method: method(recipe))
+            if case .quality(let quality) = kind {
+                options.is_lossless = false
+                options.quality = Float(QualityScale.webp(of: quality))
+            }
+            var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
+            switch cwebp_encode(
+                &picture, &options, most, interruption.pointer, &bytes, &count)
+            {
+            case CWEBP_OK: break
+            case CWEBP_TOO_LARGE: return nil
+            case CWEBP_INTERRUPTED: throw interruption.error
+            case CWEBP_OUT_OF_MEMORY: throw .outOfMemory("no memory for the encoder")
+            default: throw .encodingFailed("no WebP holds the picture")
+            }
+            guard let bytes else { throw .outOfMemory("no output") }
+            let made = ImageBytes(owning: bytes, count: count)
+            guard !metadata.isEmpty else { return made }
+            let file = try made.withUnsafeBytes { (made) throws(CodecError) -> ImageBytes in
+                let pieces = try WebPFile(made).extended(
+                    by: metadata, width: raster.widthInPixels, height: raster.heightInPixels,
+                    hasAlpha: raster.channels == 4)
+                guard let file = ImageBytes(joining: pieces, of: made) else {
+                    throw .outOfMemory("no memory for the output")
+                }
+                return file
+            }
+            return file.count <= most ? file : nil
+        }
+
+        /// libwebp's: 2 is where more time brings little.
+        private static func method(_ recipe: Recipe) -> Int32 {
+            switch recipe.effort {
+            case .fast: 1
+            case .balanced: 2
+            case .small: 4
+            }
+        }
+
+        /// What goes along with the pixels.
+        struct Metadata {
+            let profile: [UInt8]?
+            let exif: [UInt8]?
+
+            var isEmpty: Bool { profile == nil && exif == nil }
+        }
+    #else
+        static func encoded(
+            _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage {
+            throw .unsupported("this build makes no WebP")
+        }
+    #endif
+}

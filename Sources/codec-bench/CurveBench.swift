@@ -1,0 +1,163 @@
+import CJPEG
+import CPixels
+import Codecs
+import Glibc
+
+#if AVIF
+    import CAVIF
+#endif
+#if WebP
+    import CWebP
+#endif
+
+/// Encodes a picture at each quality of each format, decodes it and compares: what `Scripts/quality-curves` makes its
+/// tables of.
+///
+/// Usage: `codec-bench curves FILE`. The file is a binary PPM of 8 bits. On standard output a line for each format
+/// and quality: `jpeg`, `webp` or `avif`, the library's own quality, bytes, similarity (`cpixels_similarity`), seconds of
+/// CPU for encoding, with tabs between them.
+struct CurveBench {
+    private let width: UInt32
+    private let height: UInt32
+    private let samples: [UInt8]
+
+    /// Nil for what is no such file.
+    init?(_ file: [UInt8]) {
+        guard let picture = PortablePixmap(file), picture.channels == 3 else { return nil }
+        width = picture.width
+        height = picture.height
+        samples = Array(file[picture.start...])
+    }
+
+    private var stride: Int { Int(width) * 3 }
+
+    func run() {
+        for quality in Swift.stride(from: 5, through: 100, by: 5) {
+            measure("jpeg", quality, encodedJPEG, decodedJPEG)
+            #if WebP
+                measure("webp", quality, encodedWebP, decodedWebP)
+            #endif
+        }
+        #if AVIF
+            for quantizer in Swift.stride(from: 0, through: 63, by: 3) {
+                measure("avif", quantizer, encodedAVIF, decodedAVIF)
+            }
+        #endif
+    }
+
+    /// Memory that C made, freed with the value.
+    private final class Bytes {
+        let start: UnsafeMutablePointer<UInt8>
+        let count: Int
+
+        init(_ start: UnsafeMutablePointer<UInt8>, _ count: Int) {
+            self.start = start
+            self.count = count
+        }
+
+        deinit { free(start) }
+    }
+
+    private func measure(
+        _ name: String, _ quality: Int, _ encode: (Int) -> Bytes?,
+        _ decode: (Bytes) -> (rows: Bytes, offset: Int, stride: Int)?
+    ) {
+        let begin = seconds()
+        guard let file = encode(quality) else { return }
+        let time = seconds() - begin
+        guard let decoded = decode(file) else { return }
+        var similarity = 0.0
+        samples.withUnsafeBufferPointer { samples in
+            guard let start = samples.baseAddress else { return }
+            var first = cpixels_picture(
+                pixels: UnsafeMutablePointer(mutating: start), stride: stride, width: width,
+                height: height, channels: 3)
+            var second = cpixels_picture(
+                pixels: decoded.rows.start + decoded.offset, stride: decoded.stride, width: width,
+                height: height, channels: 3)
+            _ = cpixels_similarity(&first, &second, &similarity, nil)
+        }
+        print(name, quality, file.count, similarity, time, separator: "\t")
+    }
+
+    /// With a sample of chroma for two by two pixels, as photographs are encoded.
+    private func encodedJPEG(_ quality: Int) -> Bytes? {
+        var result = cjpeg_result()
+        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        let status = cjpeg_encode(
+            samples, stride, width, height, 3, Int32(quality), true, [], 0, .max / 4, nil, &result,
+            &message)
+        return status == CJPEG_OK ? result.bytes.map { Bytes($0, result.length) } : nil
+    }
+
+    private func decodedJPEG(_ file: Bytes) -> (rows: Bytes, offset: Int, stride: Int)? {
+        var (result, limits) = (cjpeg_result(), cjpeg_limits())
+        limits.maximum_pixels = .max
+        limits.maximum_scans = 1000
+        limits.maximum_memory_bytes = 1 << 30
+        var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+        let status = cjpeg_decode_scaled(file.start, file.count, &limits, 1, 1, &result, &message)
+        guard status == CJPEG_OK, let rows = result.bytes else { return nil }
+        return (Bytes(rows, 0), 1, stride + 1)
+    }
+
+    #if WebP
+        private func encodedWebP(_ quality: Int) -> Bytes? {
+            var options = cwebp_options(is_lossless: false, quality: Float(quality), method: 2)
+            var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
+            return samples.withUnsafeBufferPointer { samples in
+                guard let start = samples.baseAddress else { return nil }
+                var picture = cwebp_picture(
+                    first: start, stride: stride, width: width, height: height, channels: 3)
+                let status = cwebp_encode(&picture, &options, .max, nil, &bytes, &count)
+                return status == CWEBP_OK ? bytes.map { Bytes($0, count) } : nil
+            }
+        }
+
+        private func decodedWebP(_ file: Bytes) -> (rows: Bytes, offset: Int, stride: Int)? {
+            guard let memory = malloc(stride * Int(height)) else { return nil }
+            let rows = Bytes(memory.assumingMemoryBound(to: UInt8.self), stride * Int(height))
+            var target = cwebp_rows(first: rows.start, stride: stride, channels: 3)
+            let status = cwebp_decode(file.start, file.count, width, height, &target, nil)
+            return status == CWEBP_OK ? (rows, 0, stride) : nil
+        }
+    #endif
+
+    #if AVIF
+        private func encodedAVIF(_ quantizer: Int) -> Bytes? {
+            var options = cavif_options(
+                quantizer: Int32(quantizer), speed: 9, halves_chroma: true, is_grey: false)
+            var message = [CChar](repeating: 0, count: Int(CAVIF_MESSAGE_BYTES))
+            var (bytes, count): (UnsafeMutablePointer<UInt8>?, Int) = (nil, 0)
+            return samples.withUnsafeBufferPointer { samples in
+                guard let start = samples.baseAddress else { return nil }
+                var picture = cavif_picture(
+                    first: start, stride: stride, width: width, height: height, channels: 3,
+                    profile: nil, profile_length: 0, exif: nil, exif_length: 0)
+                let status = cavif_encode(&picture, &options, nil, &bytes, &count, &message)
+                return status == CAVIF_OK ? bytes.map { Bytes($0, count) } : nil
+            }
+        }
+
+        private func decodedAVIF(_ file: Bytes) -> (rows: Bytes, offset: Int, stride: Int)? {
+            var message = [CChar](repeating: 0, count: Int(CAVIF_MESSAGE_BYTES))
+            var header = cavif_header()
+            guard cavif_read_header(file.start, file.count, 1, &header, &message) == CAVIF_OK else {
+                return nil
+            }
+            var limits = cavif_limits(maximum_pixels: 1 << 28, maximum_frames: 1, interruption: nil)
+            var rows: UnsafeMutablePointer<UInt8>?
+            let status = cavif_decode(
+                file.start, file.count, &limits, &header, &rows, &message)
+            guard status == CAVIF_OK, let rows else { return nil }
+            return (Bytes(rows, 0), 1, stride + 1)
+        }
+    #endif
+
+    /// Of this thread's processor time.
+    private func seconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
