@@ -232,7 +232,8 @@ def arguments_of(description):
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
         "prefetch-large, prefetch-warm, prefetch-help; download, small, latency and scheduler; "
         "warm, new and known for lists against large caches; codec-photo, codec-graphics and "
-        "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes")
+        "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
+        "AVIF")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")
     parser.add_argument("--output", type=Path, default=WORK / "results.md")
     arguments = parser.parse_args()

@@ -213,15 +213,18 @@ static unsigned chroma_distance(const uint8_t *one, const uint8_t *other) {
 }
 
 double cpng_chroma_detail(const cpng_image *image) {
-    if (image->bit_depth != 8 || image->color_type != 2) return 0;
+    bool has_alpha = image->color_type == 6;
+    if (image->bit_depth != 8 || (image->color_type != 2 && !has_alpha)) return 0;
     uint64_t sum = 0, compared = 0;
-    size_t stride = image->row_bytes + 1;
+    size_t stride = image->row_bytes + 1, size = has_alpha ? 4 : 3;
     // The second of each eight, which has one above it; a single row is its own.
     for (uint32_t y = image->height > 1; y < image->height; y += 8) {
         if (cinterruption_after(image->interruption, image->row_bytes)) break;
         const uint8_t *row = image->rows + y * stride + 1, *above = y > 0 ? row - stride : row;
-        for (size_t i = 3; i + 3 <= image->row_bytes; i += 3) {
-            sum += chroma_distance(row + i, row + i - 3) + chroma_distance(row + i, above + i);
+        for (size_t i = size; i + size <= image->row_bytes; i += size) {
+            // What is transparent has a colour, which says nothing.
+            if (has_alpha && (row[i + 3] == 0 || row[i - 1] == 0 || above[i + 3] == 0)) continue;
+            sum += chroma_distance(row + i, row + i - size) + chroma_distance(row + i, above + i);
             compared += 4;
         }
     }

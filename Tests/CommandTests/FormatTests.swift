@@ -50,6 +50,15 @@ struct FormatTests {
         Way(
             options: ["--encode", "original"],
             suffixes: ["webp", "webp", "gif", "gif", "avif", "avif", "ico"]),
+        Way(
+            options: ["--encode", "webp"],
+            suffixes: ["webp", "webp", "webp", "gif", "webp", "avif", "webp"]),
+        Way(
+            options: ["--encode", "avif", "--animated", "first", "--effort", "fast"],
+            suffixes: [String](repeating: "avif", count: 7)),
+        Way(
+            options: ["--encode", "auto", "--allow-formats", "webp", "--animated", "first"],
+            suffixes: [String](repeating: "webp", count: 7)),
     ]
 
     @Test(arguments: ways)
@@ -93,7 +102,7 @@ struct FormatTests {
             let lines = FormatTests.names.map { origin.url("/\($0)") }
             let options = [
                 "--variant", "web=jpeg,q=60,animated=first", "--variant", "exact=png",
-                "--store-original",
+                "--variant", "small=16x16,webp,animated=first", "--store-original",
             ]
             try await withWorkspace { workspace in
                 let run = try await workspace.finish(
@@ -103,7 +112,7 @@ struct FormatTests {
                     let format = name.split(separator: ".").last.map(String.init) ?? ""
                     let exact = FormatTests.isAnimation(name) ? format : "png"
                     for (variant, suffix) in [
-                        ("web", "jpg"), ("exact", exact), ("original", format),
+                        ("web", "jpg"), ("exact", exact), ("small", "webp"), ("original", format),
                     ] {
                         let path = try await workspace.run("get", line, "--variant", variant)
                         #expect(

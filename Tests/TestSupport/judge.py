@@ -146,14 +146,14 @@ def compare(key, source, path, pictures):
     if wanted is None or stored is None:
         return problem(f"{key}: cannot be compared with {source}")
     is_exact = stored.format == "PNG" and wanted.format == "PNG"
-    is_opaque = stored.format == "JPEG"
     stored, wanted = comparable(stored), comparable(wanted)
-    if is_opaque:
-        # What shows through is white, unless the user wants another colour.
-        ground = Image.new("RGBA", wanted.size, "white")
-        wanted = Image.alpha_composite(ground, wanted)
     if stored.size != wanted.size:
         return problem(f"{key}: shows {stored.size}, its source {wanted.size}")
+    if not is_exact:
+        # Through what a JPEG cannot have shows white, unless the user wants another colour; and a WebP does not keep
+        # colours that nobody sees.
+        ground = Image.new("RGBA", wanted.size, "white")
+        stored, wanted = Image.alpha_composite(ground, stored), Image.alpha_composite(ground, wanted)
     difference = ImageChops.difference(stored, wanted)
     if is_exact:
         if any(high for _, high in difference.getextrema()):

@@ -69,6 +69,14 @@ private enum Target: String {
     /// The effort `small` takes minutes for 33 megapixels, which the corpus has.
     private static let smallPixels = 1 << 20
 
+    /// What an input may become; what loses detail is slow to make.
+    private static let encodings: [Recipe.Encoding] =
+        [.same, .same, .jpeg, .png]
+        + [(.webp, .webp), (.avif, .avif), (.webp, .auto)].compactMap {
+            (format: EncodedImageFormat, encoding: Recipe.Encoding) in
+            format.isMade ? encoding : nil
+        }
+
     /// - Returns: whether the input is one for the target's corpus.
     func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let format = sniffed(bytes)
@@ -94,7 +102,7 @@ private enum Target: String {
             else { return true }
             switch self {
             case .jpeg, .png, .bmp, .webp, .gif, .avif, .ico:
-                let recipe = Recipe(hashing: bytes, encodings: [.same, .jpeg, .png])
+                let recipe = Recipe(hashing: bytes, encodings: Target.encodings)
                 try invariants.check(recipe)
                 var other = recipe
                 other.quality = 45

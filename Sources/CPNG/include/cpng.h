@@ -256,8 +256,8 @@ cpng_image cpng_image_of(
 double cpng_flatness(const cpng_image *image);
 
 /// How far, on average, the chroma of a pixel of 8-bit RGB is from that of its left and its upper
-/// neighbour, in every eighth row, from 0 to 255; chroma being blue and red less green. 0 for
-/// others.
+/// neighbour, in every eighth row, from 0 to 255; chroma being blue and red less green. Of pixels with alpha those count
+/// that can be seen. 0 for others.
 double cpng_chroma_detail(const cpng_image *image);
 
 /// Compresses to a zlib stream that the caller releases with `free`; NULL without memory.

@@ -14,7 +14,8 @@ enum WebPEncoding {
 
     #if WebP
         /// Writes a raster, upright unless it takes the whole EXIF along, with the recipe's quality or what its largest
-        /// size asks for. A flat picture is also written without loss, which is kept where it is smaller.
+        /// size asks for. A flat picture is also written without loss, which is kept where it is smaller; one of strong colours,
+        /// where it is no more than four times as large.
         ///
         /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted.
         static func encoded(
@@ -31,10 +32,16 @@ enum WebPEncoding {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
-            if plain.isFlat, try isWorthLossless(plain, recipe, made.count, interruption) {
-                let exact = try encoded(
-                    plain, .lossless, metadata, recipe, made.count, interruption)
-                made = exact ?? made
+            // What a JPEG keeps all chroma of would be smeared, since a WebP has a sample for two by two pixels.
+            let isStrong = !plain.isFlat && !JPEGEncoding.halvesChroma(&plain.rows)
+            try interruption.check()
+            if plain.isFlat || isStrong {
+                let allowed = min(4 * made.count, recipe.maximumStoredBytes ?? .max)
+                let most = isStrong ? max(made.count, allowed) : made.count
+                if try isWorthLossless(plain, recipe, most, interruption) {
+                    made =
+                        try encoded(plain, .lossless, metadata, recipe, most, interruption) ?? made
+                }
             }
             return ProcessedImage(
                 output: .encoded(made), format: .webp, widthInPixels: plain.widthInPixels,
@@ -42,10 +49,10 @@ enum WebPEncoding {
                 encodeDuration: ThreadClock.now - begin)
         }
 
-        /// Whether a sample of the rows says that the picture may be smaller without loss: the encoder takes thirty times as
-        /// long for that.
+        /// Whether a sample of the rows says that the picture may have no more than `most` bytes without loss: the encoder
+        /// takes thirty times as long for that.
         private static func isWorthLossless(
-            _ raster: borrowing Raster, _ recipe: Recipe, _ lossyCount: Int,
+            _ raster: borrowing Raster, _ recipe: Recipe, _ most: Int,
             _ interruption: Interruption
         ) throws(CodecError) -> Bool {
             let rows = sampleBands * sampleRows
@@ -59,7 +66,7 @@ enum WebPEncoding {
                 sample, .lossless, Metadata(profile: nil, exif: nil), recipe, .max / 4, interruption
             )
             // Of few rows the encoder finds fewer matches.
-            return Double(made?.count ?? .max) * 0.7 < share * Double(lossyCount)
+            return Double(made?.count ?? .max) * 0.7 < share * Double(most)
         }
 
         private static let sampleBands = 4
