@@ -89,16 +89,7 @@ struct EntryWork: ~Copyable {
             throw .unsupported(
                 "an animation, which --animated refuse, or animated=refuse, keeps out")
         }
-        // What a format cannot hold is said first, of a damaged file, too: decoding for another result may find the damage
-        // before.
-        if let plan = planned.steps {
-            if plan.isEmpty {
-                _ = try source.way(to: format, by: recipe.untransformed)
-            } else {
-                try EncodedFormat(transforming: recipe, by: codec)
-                    .check(plan.size.width, plan.size.height)
-            }
-        }
+        try checkFeasibility(of: planned, as: format)
         try checkDamage()
         do throws(CodecError) {
             let plan = try planned.plan.get()
@@ -131,6 +122,23 @@ struct EntryWork: ~Copyable {
             heightInPixels: header.heightInPixels, decodeDuration: duration, encodeDuration: .zero)
     }
 
+    /// Says what cannot be made however the decoding goes: of a damaged file, too, since decoding for another result may
+    /// have found the damage before.
+    private func checkFeasibility(
+        of planned: PlannedRecipe, as format: EncodedFormat
+    ) throws(CodecError) {
+        guard let plan = planned.steps else { return }
+        guard plan.isEmpty else {
+            try EncodedFormat(transforming: planned.recipe, by: codec)
+                .check(plan.size.width, plan.size.height)
+            return try source.checkColours()
+        }
+        let way = try source.way(to: format, by: planned.recipe.untransformed)
+        // What is kept as it is may be the smallest whatever its colours.
+        if case .smallest = format, own(for: planned.recipe) != nil { return }
+        if way.rasterForm != nil { try source.checkColours() }
+    }
+
     private mutating func checkDamage() throws(CodecError) {
         let found =
             silentDamage ?? Result { () throws(CodecError) in try source.checkSilentDamage() }
@@ -157,7 +165,7 @@ struct EntryWork: ~Copyable {
         if case .rewriting = way {
             return try source.rewritten(raster, by: recipe, interruption)
         }
-        let exif = recipe.stripping == .none ? source.exif : nil
+        let exif = source.exif(keptBy: recipe)
         let image = try format.encoded(raster, exif: exif, by: recipe, interruption)
         guard image.format == header.format, !header.isAnimated, !recipe.keepsLarger,
             case .encoded(let made) = image.output,
@@ -187,7 +195,7 @@ struct EntryWork: ~Copyable {
         let raster = try raster(
             RasterRequest(form: .native, takesProfile: recipe.stripping != .all), interruption)
         isWhole = true
-        let exif = recipe.stripping == .none ? source.exif : nil
+        let exif = source.exif(keptBy: recipe)
         return try FormatChoice(recipe, interruption)
             .smallest(of: raster, exif: exif, beside: kept)
     }
@@ -223,7 +231,7 @@ struct EntryWork: ~Copyable {
         if format == .jpeg { picture = try picture.opaque(over: recipe.background, interruption) }
         // The rows are turned, and EXIF has to say the same.
         try picture.turn(interruption)
-        let exif = recipe.stripping == .none ? source.exif.map(ExifOrientation.uprightTIFF) : nil
+        let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
         let duration = ThreadClock.now - begin
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration

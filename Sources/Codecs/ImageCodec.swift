@@ -201,6 +201,13 @@ enum CodecWay {
 }
 
 extension ImageSource {
+    /// What goes along with pixels into a new file. What has no header of a TIFF is no EXIF: libpng complains of it, and
+    /// libavif refuses the picture.
+    func exif(keptBy recipe: Recipe) -> [UInt8]? {
+        guard recipe.stripping == .none, let exif else { return nil }
+        return ["II*\0", "MM\0*"].contains { exif.starts(with: $0.utf8) } ? exif : nil
+    }
+
     /// The result of ``shortcut(by:_:)`` that is put together from pieces of the source.
     ///
     /// - Throws: `outOfMemory`.

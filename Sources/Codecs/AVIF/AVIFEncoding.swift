@@ -28,7 +28,8 @@ enum AVIFEncoding {
             let halvesChroma = JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
             let metadata = Metadata(
-                profile: profile ?? [], exif: exif.map(ExifOrientation.uprightTIFF) ?? [])
+                profile: profile ?? [],
+                exif: exif.map(ExifOrientation.uprightTIFF) ?? [])
             func made(_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes? {
                 let made = try encoded(
                     plain,

@@ -168,7 +168,8 @@
             var pieces: [ImagePiece] = []
             for chunk in chunks {
                 switch chunk.type {
-                case .VP8X:
+                // The first says what the file has; another is one of those that mean nothing.
+                case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
                     let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
                     pieces.append(source: chunk.range.lowerBound..<start)
