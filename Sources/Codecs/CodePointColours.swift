@@ -90,17 +90,10 @@ extension Raster {
         from space: CodePointColours.Space, _ interruption: Interruption
     ) throws(CodecError) {
         precondition(channels >= 3 && bitDepth >= 8)
-        guard let start = rows.rows else { return }
-        var picture = cpixels_picture(
-            pixels: start + 1, stride: stride, width: rows.width, height: rows.height,
-            channels: Int32(channels))
         var primaries = space.primaries
-        switch cpixels_convert_to_srgb(
-            &picture, Int32(bitDepth), &primaries, space.curve, interruption.pointer)
-        {
-        case CPIXELS_OK: return
-        case CPIXELS_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory to convert colours")
+        let depth = Int32(bitDepth)
+        try change(interruption) {
+            cpixels_convert_to_srgb($0, depth, &primaries, space.curve, $1)
         }
     }
 }

@@ -33,6 +33,14 @@ extension CodecError {
     }
 }
 
+extension CodecError {
+    /// The same of one part of a file, counted from 0. Where its data ends is not where that of the file does.
+    func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {
+        guard case .corrupt(let text, _) = self else { return self }
+        return .corrupt("\(name) \(index + 1) of \(count): \(text)", isTruncated: false)
+    }
+}
+
 extension CodecError: CustomStringConvertible {
     package var description: String {
         switch self {

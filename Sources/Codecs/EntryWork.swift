@@ -63,8 +63,8 @@ struct EntryWork: ~Copyable {
             request.takesProfile = recipe.stripping != .all
             shared[plan.scale, default: SharedRaster(request)].add(request)
             // Where the smallest is looked for, the source's own format may need pixels of its own.
-            if case .smallest = format, plan.isEmpty, let own = own(for: recipe),
-                let way = try? source.way(to: own.format, by: own.recipe), way.rasterForm != nil
+            if case .smallest = format, plan.isEmpty, let own = header.ownRecipe(for: recipe),
+                let way = try? source.way(to: codec.same, by: own), way.rasterForm != nil
             {
                 shared[plan.scale]?.add(request)
             }
@@ -135,7 +135,7 @@ struct EntryWork: ~Copyable {
         }
         let way = try source.way(to: format, by: planned.recipe.untransformed)
         // What is kept as it is may be the smallest whatever its colours.
-        if case .smallest = format, own(for: planned.recipe) != nil { return }
+        if case .smallest = format, header.ownRecipe(for: planned.recipe) != nil { return }
         if way.rasterForm != nil { try source.checkColours() }
     }
 
@@ -152,7 +152,6 @@ struct EntryWork: ~Copyable {
     ) throws(CodecError) -> ProcessedImage {
         if case .smallest = format { return try smallest(by: recipe, interruption) }
         let way = try source.way(to: format, by: recipe)
-        if way.rasterForm != nil { try source.checkColours() }
         isDecoded = true
         guard let form = way.rasterForm else {
             let image = try shortcut(by: recipe, interruption)
@@ -181,17 +180,13 @@ struct EntryWork: ~Copyable {
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         var kept: FormatChoice.Own?
-        if let own = own(for: recipe) {
-            let image = try made(own.format, by: own.recipe, interruption)
+        if let own = header.ownRecipe(for: recipe) {
+            let image = try made(codec.same, by: own, interruption)
             kept = FormatChoice.Own(image: image, byteCount: image.byteCount(of: header))
+            // Of colours that are not converted nothing else is made.
+            if (try? source.checkColours()) == nil { return image }
         }
         isDecoded = true
-        do throws(CodecError) {
-            try source.checkColours()
-        } catch {
-            if let kept { return kept.image }
-            throw error
-        }
         let raster = try raster(
             RasterRequest(form: .native, takesProfile: recipe.stripping != .all), interruption)
         isWhole = true
@@ -200,23 +195,11 @@ struct EntryWork: ~Copyable {
             .smallest(of: raster, exif: exif, beside: kept)
     }
 
-    /// How the source's own format is made for a recipe that looks for the smallest; nil where that is none of its
-    /// formats, and for a frame of an animation, which is less than the source.
-    private func own(for recipe: Recipe) -> (format: EncodedFormat, recipe: Recipe)? {
-        guard !header.isAnimated,
-            recipe.allowedFormats.contains(where: { $0.rawValue == header.format.rawValue })
-        else { return nil }
-        var same = recipe
-        same.encoding = .same
-        return (codec.same, same)
-    }
-
     /// Makes a result that shows something else than the source.
     private mutating func transformed(
         _ format: EncodedFormat, _ plan: TransformationPlan, by recipe: Recipe,
         _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
-        try source.checkColours()
         isDecoded = true
         let decoded = try raster(
             RasterRequest(

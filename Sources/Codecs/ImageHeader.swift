@@ -50,9 +50,28 @@ package struct ImageHeader: Hashable, Sendable {
         }
         // Steps that cannot be carried out say so before anything is decoded.
         guard let plan = PlannedRecipe(recipe, of: self).steps, !plan.isEmpty else {
-            return codec.memory(of: self, for: recipe.untransformed)
+            let made = codec.memory(of: self, for: recipe.untransformed)
+            guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
+                return made
+            }
+            // It is made before, and kept beside the others.
+            let before = codec.memory(of: self, for: own)
+            return MemoryEstimate(
+                peak: max(before.peak, made.adding(before.result).peak),
+                result: max(before.result, made.result), raster: max(before.raster, made.raster))
         }
         return plan.estimate(from: self, by: codec, for: recipe)
+    }
+
+    /// How the source's own format is made for a recipe that looks for the smallest of several; nil where that is none
+    /// of them, and for a frame of an animation, which is less than the source.
+    func ownRecipe(for recipe: Recipe) -> Recipe? {
+        guard !isAnimated,
+            recipe.allowedFormats.contains(where: { $0.rawValue == format.rawValue })
+        else { return nil }
+        var same = recipe
+        same.encoding = .same
+        return same
     }
 
     /// Of a format that is not decoded.

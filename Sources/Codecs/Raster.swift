@@ -91,11 +91,25 @@ struct Raster: ~Copyable {
     func opaque(
         over background: RGBColor, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        var (source, made) = (rows, cpng_image())
-        var samples = colour.samples
-        let status = cpng_make_opaque(
-            &source, &samples, [background.red, background.green, background.blue], &made)
-        switch status {
+        try converted(interruption) { source, samples, made in
+            cpng_make_opaque(
+                source, samples, [background.red, background.green, background.blue], made)
+        }
+    }
+
+    /// A raster of its own of 8-bit samples that mean themselves, as C makes it.
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    func converted(
+        _ interruption: Interruption,
+        _ convert: (
+            UnsafePointer<cpng_image>, UnsafePointer<cpng_colours>,
+            UnsafeMutablePointer<cpng_image>
+        ) -> cpng_status
+    ) throws(CodecError) -> Raster {
+        var (source, samples, made) = (rows, colour.samples, cpng_image())
+        source.interruption = interruption.pointer
+        switch convert(&source, &samples, &made) {
         case CPNG_OK: break
         case CPNG_INTERRUPTED: throw interruption.error
         default: throw .outOfMemory("no memory for the pixels")

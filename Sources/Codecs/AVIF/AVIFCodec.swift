@@ -120,10 +120,7 @@
         let container: cavif_header
 
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            switch format {
-            case .container: .shortcut
-            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
-            }
+            try format.way(from: header, by: recipe)
         }
 
         private var colours: CodePointColours {

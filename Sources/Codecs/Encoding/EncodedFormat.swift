@@ -35,12 +35,16 @@ enum EncodedFormat {
 }
 
 extension EncodedFormat {
-    /// From the pixels of a format that has no shortcut.
+    /// Of a format whose only shortcut keeps its own data.
     ///
     /// - Throws: `unsupported` for what the format cannot hold, or this build does not make.
     func way(from header: ImageHeader, by recipe: Recipe) throws(CodecError) -> CodecWay {
         try check(header.widthInPixels, header.heightInPixels)
-        return .raster(self == .jpeg ? .opaque(recipe.background) : .native)
+        switch self {
+        case .container: return .shortcut
+        case .jpeg: return .raster(.opaque(recipe.background))
+        case .png, .webp, .avif, .smallest: return .raster(.native)
+        }
     }
 
     /// Looks whether pictures of that size can be made, be it upright or not.

@@ -66,10 +66,7 @@
         let file: GIFFile
 
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            switch format {
-            case .container: .shortcut
-            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
-            }
+            try format.way(from: header, by: recipe)
         }
 
         func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {

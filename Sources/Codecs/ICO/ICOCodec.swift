@@ -133,10 +133,9 @@ private struct ICOSource: ImageSource {
                 case .png(let png): _ = try png.verify(interruption)
                 case .bitmap(let bitmap): try bitmap.verify(interruption)
                 }
-            } catch .corrupt(let text, _) where file.entries.count > 1 {
-                // Its end is not where the file's data ends.
-                throw .corrupt(
-                    "picture \(place + 1) of \(file.entries.count): \(text)", isTruncated: false)
+            } catch {
+                let count = file.entries.count
+                throw count > 1 ? error.inPart("picture", place, of: count) : error
             }
         }
     }

@@ -39,17 +39,9 @@ enum JPEGCodec: ImageCodec {
         case .webp, .avif, .auto:
             let encoding = basis.encodingPixels(as: EncodedFormat(recipe, of: header, by: self))
             // The coefficients are gone when it begins.
-            let made = MemoryEstimate(
+            return MemoryEstimate(
                 peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
                 result: encoding.result, raster: encoding.raster)
-            guard recipe.encoding == .auto else { return made }
-            // Its own result is made before.
-            var same = recipe
-            same.encoding = .same
-            let own = memory(of: header, for: same)
-            return MemoryEstimate(
-                peak: max(own.peak, made.adding(own.result).peak),
-                result: max(own.result, made.result), raster: max(own.raster, made.raster))
         case .png:
             let decoded =
                 basis.pixels * ByteEstimate(min(header.channels, 3))
@@ -68,23 +60,27 @@ enum JPEGCodec: ImageCodec {
     static func source(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
     ) throws(CodecError) -> any ImageSource {
-        try JPEGSource(source, limits: limits)
+        try JPEGSource(source, header: header, limits: limits)
     }
 }
 
 /// A JPEG of which the markers up to the first scan were read.
 struct JPEGSource: ImageSource {
     let source: UnsafeRawBufferPointer
+    let header: ImageHeader
     let limits: CodecLimits
     let file: JPEGFile
     let bytes: UnsafePointer<UInt8>
     private let preview = JPEGPreview()
 
-    init(_ source: UnsafeRawBufferPointer, limits: CodecLimits) throws(CodecError) {
+    init(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) {
         guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .notAnImage("no bytes")
         }
         self.source = source
+        self.header = header
         self.limits = limits
         self.bytes = bytes
         file = try JPEGFile(headerOf: source)
@@ -94,7 +90,7 @@ struct JPEGSource: ImageSource {
         switch format {
         case .jpeg, .container: .shortcut
         case .png, .webp, .avif, .smallest:
-            try format.way(from: file.imageHeader(of: source), by: recipe)
+            try format.way(from: header, by: recipe)
         }
     }
 

@@ -38,16 +38,7 @@ enum PNGCodec: ImageCodec {
         case _ where header.isAnimated && recipe.animation != .first:
             return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
         case .jpeg?: return basis.encodingJPEG.adding(frame)
-        case .webp?, .avif?: return basis.encodingPixels(as: format).adding(frame)
-        case .smallest?:
-            // Its own result is made before.
-            var same = recipe
-            same.encoding = .same
-            let own = memory(of: header, for: same)
-            let made = basis.encodingPixels(as: format).adding(frame + own.result)
-            return MemoryEstimate(
-                peak: max(own.peak, made.peak), result: max(own.result, made.result),
-                raster: made.raster)
+        case .webp?, .avif?, .smallest?: return basis.encodingPixels(as: format).adding(frame)
         case .png?, .container?:
             let written = max(basis.rows, basis.turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : source
@@ -169,11 +160,8 @@ struct PNGSource: ImageSource {
                     try decoded(from: still, interruption, cpng_verify)
                 }
                 duration += rows.duration
-            } catch .corrupt(let text, _) {
-                // Its end is not where the file's data ends.
-                throw .corrupt(
-                    "frame \(index + 1) of \(animation.frames.count): \(text)",
-                    isTruncated: false)
+            } catch {
+                throw error.inPart("frame", index, of: animation.frames.count)
             }
         }
         return duration

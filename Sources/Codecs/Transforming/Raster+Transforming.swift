@@ -66,18 +66,10 @@ extension Raster {
         hasColour: Bool = false, hasAlpha: Bool = false, dropsAlpha: Bool = false,
         _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        var (source, samples, made) = (rows, colour.samples, cpng_image())
-        source.interruption = interruption.pointer
-        let status = cpng_make_plain(
-            &source, &samples, hasColour, hasAlpha || alpha != .none && !dropsAlpha, &made)
-        switch status {
-        case CPNG_OK: break
-        case CPNG_INTERRUPTED: throw interruption.error
-        default: throw .outOfMemory("no memory for the pixels")
+        let keepsAlpha = hasAlpha || alpha != .none && !dropsAlpha
+        return try converted(interruption) { source, samples, made in
+            cpng_make_plain(source, samples, hasColour, keepsAlpha, made)
         }
-        return Raster(
-            owning: made, colour: ColourDescription(profile: colour.profile),
-            orientation: orientation, decodeDuration: decodeDuration)
     }
 
     /// The resampling of stored rows that makes of the upright picture's part the size that it is to have. A source that
@@ -138,16 +130,15 @@ extension Raster {
     }
 
     /// Changes the samples where they are.
-    private mutating func change(
+    ///
+    /// - Throws: `outOfMemory`, or that it was interrupted.
+    mutating func change(
         _ interruption: Interruption,
         _ body: (
             UnsafePointer<cpixels_picture>, UnsafeMutablePointer<cinterruption>
         ) -> cpixels_status
     ) throws(CodecError) {
-        guard let start = rows.rows else { return }
-        var picture = cpixels_picture(
-            pixels: start + 1, stride: stride, width: rows.width, height: rows.height,
-            channels: Int32(channels))
+        guard var picture else { return }
         switch body(&picture, interruption.pointer) {
         case CPIXELS_OK: return
         case CPIXELS_INTERRUPTED: throw interruption.error

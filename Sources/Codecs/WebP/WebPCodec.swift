@@ -140,10 +140,7 @@
         }
 
         func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            switch format {
-            case .container: .shortcut
-            case .jpeg, .png, .webp, .avif, .smallest: try format.way(from: header, by: recipe)
-            }
+            try format.way(from: header, by: recipe)
         }
 
         /// The chunks are all there; damage inside of pictures is not looked for.
@@ -166,7 +163,7 @@
         func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
             let begin = ThreadClock.now
             if isAnimation {
-                try verifyFrames(file.frames[...], interruption)
+                try verifyFrames(interruption)
             } else {
                 try decode(
                     still, header.widthInPixels, header.heightInPixels, into: nil, interruption)
@@ -174,18 +171,14 @@
             return ThreadClock.now - begin
         }
 
-        private func verifyFrames(
-            _ frames: ArraySlice<WebPFile.Frame>, _ interruption: Interruption
-        ) throws(CodecError) {
-            for (index, frame) in zip(frames.indices, frames) {
+        private func verifyFrames(_ interruption: Interruption) throws(CodecError) {
+            for (index, frame) in file.frames.enumerated() {
                 do throws(CodecError) {
                     try decode(
                         UnsafeRawBufferPointer(rebasing: source[frame.data]), frame.width,
                         frame.height, into: nil, interruption)
-                } catch .corrupt(let text, _) {
-                    // Its end is not where the file's data ends.
-                    throw .corrupt(
-                        "frame \(index + 1) of \(file.frames.count): \(text)", isTruncated: false)
+                } catch {
+                    throw error.inPart("frame", index, of: file.frames.count)
                 }
             }
         }
@@ -195,7 +188,7 @@
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
             let begin = ThreadClock.now
-            if isAnimation { try verifyFrames(file.frames[...], interruption) }
+            if isAnimation { try verifyFrames(interruption) }
             let (width, channels) = (header.widthInPixels, header.channels)
             let stride = width * channels + 1
             let (total, overflows) = stride.multipliedReportingOverflow(by: header.heightInPixels)

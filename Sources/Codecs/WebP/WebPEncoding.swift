@@ -33,11 +33,13 @@ enum WebPEncoding {
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
             // What a JPEG keeps all chroma of would be smeared, since a WebP has a sample for two by two pixels.
-            let isStrong = !plain.isFlat && !JPEGEncoding.halvesChroma(&plain.rows)
+            let isSmeared =
+                plain.widthInPixels * plain.heightInPixels <= mostPixelsOfLossless
+                && !JPEGEncoding.halvesChroma(&plain.rows)
             try interruption.check()
-            if plain.isFlat || isStrong {
+            if isSmeared {
                 let allowed = min(4 * made.count, recipe.maximumStoredBytes ?? .max)
-                let most = isStrong ? max(made.count, allowed) : made.count
+                let most = plain.isFlat ? made.count : max(made.count, allowed)
                 if try isWorthLossless(plain, recipe, most, interruption) {
                     made =
                         try encoded(plain, .lossless, metadata, recipe, most, interruption) ?? made
@@ -56,9 +58,6 @@ enum WebPEncoding {
             _ interruption: Interruption
         ) throws(CodecError) -> Bool {
             let rows = sampleBands * sampleRows
-            guard raster.heightInPixels * raster.widthInPixels <= mostPixelsOfLossless else {
-                return false
-            }
             guard raster.heightInPixels >= 4 * rows else { return true }
             let sample = try raster.sample(bands: sampleBands, rows: sampleRows)
             let share = Double(rows) / Double(raster.heightInPixels)
