@@ -30,24 +30,42 @@ struct FailureGroups: Sendable {
     struct Group: Sendable {
         let cause: Cause
         var count: Int
-        /// The first of them: where it stands, its URL and its message, printable and redacted.
-        let sample: Sample
+        /// The first of them by its place in the lists, whichever of them ended first: a run that
+        /// repeats says the same again.
+        var sample: Sample
+        var place: ListPosition
     }
 
+    /// Where an entry stands.
+    struct ListPosition: Comparable, Sendable {
+        /// In the order in which the manifests' first failures came.
+        let manifest: Int
+        let line: Int
+
+        static func < (left: ListPosition, right: ListPosition) -> Bool {
+            (left.manifest, left.line) < (right.manifest, right.line)
+        }
+    }
+
+    /// An entry in words, which are made when they are asked for: a list that is read from its end
+    /// has a new first failure with each.
     struct Sample: Sendable {
-        /// `m.txt:12: URL`.
-        let entry: String
-        let message: String?
+        private let result: EntryResult
+
+        init(_ result: EntryResult) {
+            self.result = result
+        }
     }
 
     private var positions: [Cause: Int] = [:]
-    /// In the order of their first entries.
+    private var manifests: [String: Int] = [:]
     private var groups: [Group] = []
     private var sampleBytes = 0
 
     mutating func note(_ result: EntryResult) {
         var cause = Cause(result)
-        if count(cause) { return }
+        let place = place(of: result)
+        if count(result, cause, place) { return }
         if groups.count >= FailureGroups.mostGroups
             || sampleBytes >= FailureGroups.mostSampleBytes
         {
@@ -58,17 +76,29 @@ struct FailureGroups: Sendable {
                 cause.place = .here(problem: "")
             }
             cause.httpStatus = nil
-            if count(cause) { return }
+            if count(result, cause, place) { return }
         }
-        let sample = Sample(result)
-        sampleBytes += sample.entry.utf8.count + (sample.message?.utf8.count ?? 0)
+        sampleBytes += result.byteCountOfSample
         positions[cause] = groups.count
-        groups.append(Group(cause: cause, count: 1, sample: sample))
+        groups.append(Group(cause: cause, count: 1, sample: Sample(result), place: place))
     }
 
-    private mutating func count(_ cause: Cause) -> Bool {
+    private mutating func place(of result: EntryResult) -> ListPosition {
+        let next = manifests.count
+        let manifest = manifests[result.manifest] ?? next
+        if manifest == next { manifests[result.manifest] = next }
+        return ListPosition(manifest: manifest, line: result.line)
+    }
+
+    private mutating func count(_ result: EntryResult, _ cause: Cause, _ place: ListPosition)
+        -> Bool
+    {
         guard let position = positions[cause] else { return false }
         groups[position].count += 1
+        if place < groups[position].place {
+            groups[position].sample = Sample(result)
+            groups[position].place = place
+        }
         return true
     }
 
@@ -85,12 +115,11 @@ struct FailureGroups: Sendable {
                 others.append(group)
             }
         }
-        let order = others.indices.sorted { left, right in
-            let (first, second) = (others[left], others[right])
+        others.sort { first, second in
             guard first.cause.isKnown == second.cause.isKnown else { return second.cause.isKnown }
-            return (-first.count, left) < (-second.count, right)
+            return (-first.count, first.place) < (-second.count, second.place)
         }
-        return (explained.map { [$0] } ?? []) + order.map { others[$0] }
+        return (explained.map { [$0] } ?? []) + others
     }
 }
 
@@ -122,9 +151,13 @@ extension FailureGroups.Cause {
 }
 
 extension FailureGroups.Sample {
-    init(_ result: EntryResult) {
-        entry = printable("\(result.manifest):\(result.line): \(result.shownURL)")
-        message = FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
+    /// `m.txt:12: URL`, printable and redacted.
+    var entry: String {
+        printable("\(result.manifest):\(result.line): \(result.shownURL)")
+    }
+
+    var message: String? {
+        FailureGroups.Sample.message(of: result).map { printable(redacted($0)) }
     }
 
     /// Without the place, which stands in front of it.
@@ -134,14 +167,23 @@ extension FailureGroups.Sample {
     }
 }
 
+extension EntryResult {
+    /// Bytes that a sample keeps of it, about.
+    fileprivate var byteCountOfSample: Int {
+        manifest.utf8.count + url.utf8.count + key.utf8.count + (message?.utf8.count ?? 0)
+    }
+}
+
 extension FailureGroups.Group {
     /// Both groups as one; its sample is of a new failure where there is any.
     fileprivate func joined(with other: FailureGroups.Group) -> FailureGroups.Group {
-        let shown = cause.isKnown && !other.cause.isKnown ? other : self
+        let isFirst =
+            cause.isKnown == other.cause.isKnown ? place < other.place : other.cause.isKnown
+        let shown = isFirst ? self : other
         var cause = shown.cause
         cause.place = .here(problem: "")
         return FailureGroups.Group(
-            cause: cause, count: count + other.count, sample: shown.sample)
+            cause: cause, count: count + other.count, sample: shown.sample, place: shown.place)
     }
 
     /// A line of the summary, without indentation:

@@ -28,12 +28,13 @@ enum Samples {
     }
 
     static func failed(
-        line: Int, host: String = "example.org", reason: FailureReason = .httpStatus,
+        line: Int, manifest: String = "m.txt", host: String = "example.org",
+        reason: FailureReason = .httpStatus,
         message: String? = "404 Not Found"
     ) -> EntryResult {
         let url = "https://\(host)/\(line).jpg"
         return EntryResult(
-            manifest: "m.txt", line: line, url: url, key: url, outcome: .failed, reason: reason,
+            manifest: manifest, line: line, url: url, key: url, outcome: .failed, reason: reason,
             message: message, httpStatus: reason == .httpStatus ? 404 : nil, attempts: 1)
     }
 

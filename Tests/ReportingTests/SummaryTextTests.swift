@@ -196,6 +196,28 @@ struct SummaryTextTests {
         #expect(quiet[4].hasPrefix("  took"))
     }
 
+    /// Entries end in another order each time; what is mailed is the same.
+    @Test(arguments: [[2, 3, 4, 9], [9, 4, 3, 2], [4, 2, 9, 3]])
+    func theFirstIsTheFirstOfTheList(lines: [Int]) {
+        var groups = FailureGroups()
+        groups.note(Samples.failed(line: 9, manifest: "a.txt", host: "a.example"))
+        for line in lines {
+            groups.note(Samples.failed(line: line, host: line == 9 ? "z.example" : "b.example"))
+            groups.note(Samples.failed(line: line + 10, host: "c.example"))
+        }
+        groups.note(Samples.failed(line: 1, host: "c.example", reason: .dns))
+        #expect(
+            groups.ordered(outage: nil) { _ in true }.map(\.line) == [
+                "4 at https://c.example: http-status, first m.txt:12: "
+                    + "https://c.example/12.jpg: 404 Not Found",
+                "3 at https://b.example: http-status, first m.txt:2: "
+                    + "https://b.example/2.jpg: 404 Not Found",
+                "a.txt:9: https://a.example/9.jpg: http-status: 404 Not Found",
+                "m.txt:1: https://c.example/1.jpg: dns: 404 Not Found",
+                "m.txt:9: https://z.example/9.jpg: http-status: 404 Not Found",
+            ])
+    }
+
     /// As one list with a million hosts that are all down would have it.
     @Test func hostsWithoutEndAreCountedTogether() {
         var groups = FailureGroups()
