@@ -59,6 +59,20 @@ struct FormatChoiceTests {
         }
     }
 
+    /// The text of the recipe does not have a largest size, so the bytes must not either.
+    @Test func theLargestSizeChangesNothing() throws {
+        let photograph = try EncodingTests.photograph(width: 320, height: 240)
+        for source in [
+            photograph, try stored(photograph, Recipe(encoding: .jpeg, quality: 95)).bytes,
+        ] {
+            let recipe = FormatChoiceTests.smallest(of: [.jpeg, .png])
+            var limited = recipe
+            limited.maximumStoredBytes = 1000
+            #expect(limited.canonicalText == recipe.canonicalText)
+            #expect(try stored(source, limited).bytes == stored(source, recipe).bytes)
+        }
+    }
+
     @Test func onlyAllowedFormatsAreMade() throws {
         let sources = [
             try EncodingTests.photograph(), try EncodingTests.graphic(),
