@@ -73,6 +73,18 @@ struct FormatChoiceTests {
         }
     }
 
+    @Test(.enabled(if: EncodedImageFormat.webp.isMade))
+    func whatNoFormatHoldsIsRefusedByItsSize() throws {
+        let source = try GeneratedPNG(
+            width: 16384, height: 2, colorType: 2, bitDepth: 8
+        ).bytes { x, y in [x % 256, y, 9] }
+        let refused = CodecError.unsupported(
+            "none of --allow-formats holds a picture of 16384×2 pixels")
+        #expect(throws: refused) { try stored(source, FormatChoiceTests.smallest(of: [.webp])) }
+        let made = try stored(source, FormatChoiceTests.smallest(of: [.webp, .png]))
+        #expect(made.image.format == .png)
+    }
+
     @Test func onlyAllowedFormatsAreMade() throws {
         let sources = [
             try EncodingTests.photograph(), try EncodingTests.graphic(),
