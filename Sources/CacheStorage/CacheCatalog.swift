@@ -50,6 +50,8 @@ package struct CacheCatalog: Sendable {
     package struct Statistics: Sendable {
         package let resources: Int
         package let variants: Int
+        /// Those of them that no run uses any more by their name.
+        package let superseded: Int
         /// Equal images are one file.
         package let contentFiles: Int
         /// Bytes of the content files.
@@ -239,6 +241,7 @@ package struct CacheCatalog: Sendable {
             return Statistics(
                 resources: resources.all,
                 variants: try number("SELECT count(*) FROM variant"),
+                superseded: try number("SELECT count(*) FROM variant WHERE superseded"),
                 contentFiles: try number("SELECT count(DISTINCT sha256) FROM variant"),
                 contentBytes: try number(
                     """

@@ -22,14 +22,15 @@ package enum CodecError: Error, Hashable, Sendable {
 }
 
 extension CodecError {
-    /// The error of an image whose decoding takes more memory than there will ever be; not `isExact`
-    /// where more may turn out to be needed.
+    /// The error of an image whose decoding and encoding take more memory than there will ever be, and the `--memory`
+    /// that has room for it. Not `isExact` where more may turn out to be needed.
     package static func tooMuchMemory(
         _ need: Int, of budget: ByteCount, isExact: Bool = true
     ) -> CodecError {
-        .tooManyPixels(
-            "decoding needs \(isExact ? "" : "at least ")\(ByteCount(need)), but --memory leaves "
-                + "\(budget) for it")
+        let enough = isExact ? MemoryShares.text(ofMemoryForPixels: need) : nil
+        return .tooManyPixels(
+            "its pixels need \(isExact ? "" : "at least ")\(ByteCount(need)), but --memory leaves "
+                + "\(budget) for them" + (enough.map { "; --memory \($0) would do" } ?? ""))
     }
 }
 

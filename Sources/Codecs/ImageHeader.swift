@@ -71,6 +71,8 @@ package struct ImageHeader: Hashable, Sendable {
         else { return nil }
         var same = recipe
         same.encoding = .same
+        // No part of what `auto` is, see ``Recipe/maximumStoredBytes``.
+        same.maximumStoredBytes = nil
         return same
     }
 

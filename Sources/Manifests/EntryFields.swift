@@ -13,9 +13,9 @@ import PrefetchModel
 ///   name; without VALUE it leaves the field out. VALUE is the rest of the field as it stands, UTF-8
 ///   without white space, and nothing in it is percent-decoded. `HeaderField.init(requestLine:)` has
 ///   the names that are refused. At most 64 an entry, with 8 KiB in all;
-/// - `encode`: the format of the variant `main`, `same`, `jpeg`, `png` or `original`; the last is refused
-///   in a run that strips everything of it, as the flags are;
-/// - `quality`: the JPEG quality of the variant `main`, 1…100;
+/// - `encode`: the format of the variant `main`, `same`, `jpeg`, `png`, `webp`, `avif`, `auto` or `original`; the last is
+///   refused in a run that strips everything of it, as the flags are;
+/// - `quality`: that of the variant `main`, 1…100;
 /// - `resize`: the size of the variant `main`, as ``ResizeGeometry`` is written;
 /// - `animated`: what becomes of an animation in the variant `main`, `keep`, `first` or `refuse`; an `original` is kept;
 /// - `variants`: names of the run's variants, separated by commas, each once: the entry gets these, and

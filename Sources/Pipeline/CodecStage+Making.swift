@@ -87,10 +87,12 @@ extension CodecStage {
                 .failed(error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)))
         }
         var ends = kept.map { $0.map(VariantEnd.kept) }
+        // What is wrong with the source is no matter of one variant.
+        let names = job.variants.count > 1 && !processed.results.haveOneError
         for (position, result) in zip(positions, processed.results) {
             guard case .failure(let error) = result else { continue }
             var failure = error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
-            if job.variants.count > 1 {
+            if names {
                 failure = AttemptFailure(
                     failure.reason,
                     "variant \(job.variants[position].name): \(failure.message)")
@@ -193,6 +195,14 @@ extension CodecStage {
                 try store(encoded, hasher.digest(of: encoded))
             }
         }
+    }
+}
+
+extension [Result<ProcessedImage, CodecError>] {
+    /// Whether there is the same error in place of each.
+    fileprivate var haveOneError: Bool {
+        guard case .failure(let first)? = first else { return false }
+        return allSatisfy { if case .failure(first) = $0 { true } else { false } }
     }
 }
 

@@ -159,7 +159,11 @@ package struct PlaceholderFilling: Sendable {
                 try StoredPlaceholder.make(of: bytes, header: header, limits: limits)
             }
         }
-        guard let result else { throw .tooMuchMemory(need, of: memory.total) }
+        guard let result else {
+            throw .tooManyPixels(
+                "its pixels need \(ByteCount(need)), more than the \(memory.total) there are for them"
+            )
+        }
         return try result.get()
     }
 }

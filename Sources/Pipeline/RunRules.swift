@@ -69,11 +69,8 @@ package struct ImageRules: Sendable {
     package var memory: ByteCount = .mebibytes(256)
 
     /// The share of ``memory`` for bodies that arrive or wait for a codec worker.
-    ///
-    /// Bodies and pixels have pools of their own: if a decode could take what bodies hold, all
-    /// workers might wait for memory that only they can free.
-    var bodyBudget: ByteCount { ByteCount(memory.bytes / 4) }
-    var pixelBudget: ByteCount { ByteCount(memory.bytes - bodyBudget.bytes) }
+    var bodyBudget: ByteCount { MemoryShares.bodies(of: memory) }
+    var pixelBudget: ByteCount { MemoryShares.pixels(of: memory) }
 
     /// What an entry asks for.
     func variants(of extras: EntryExtras?) -> VariantSet {

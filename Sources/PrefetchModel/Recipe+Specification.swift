@@ -45,7 +45,10 @@ extension Recipe {
                 try setting.set(value, of: &recipe)
             } else if value == nil, let format = Encoding(rawValue: name) {
                 guard encoding != format else { throw .repeated(name) }
-                if let encoding { throw .twoFormats(encoding, format) }
+                if let encoding {
+                    throw given.last == .formats
+                        ? .formatsWithComma(format) : .twoFormats(encoding, format)
+                }
                 encoding = format
             } else {
                 throw .unknown(String(item), name: name)
@@ -82,7 +85,8 @@ extension Recipe {
         guard let value else {
             if ResizeGeometry.isLikely(name) {
                 guard let geometry = ResizeGeometry(text: name) else {
-                    throw .value(name, of: "a size", takes: Transformation.Name.resize.form)
+                    throw SpecificationProblem(
+                        message: "'\(name)' is not \(Transformation.Name.resize.form)")
                 }
                 return [.resize(geometry)]
             }
@@ -214,6 +218,14 @@ extension Recipe.SpecificationProblem {
         _ first: Recipe.Encoding, _ second: Recipe.Encoding
     ) -> Self {
         Self(message: "'\(first)' and '\(second)' are both formats")
+    }
+
+    /// Behind `allow-formats=`, where a comma ends the item.
+    fileprivate static func formatsWithComma(_ format: Recipe.Encoding) -> Self {
+        Self(
+            message:
+                "'allow-formats=' takes formats with + between them, so '+\(format)', not ',\(format)'"
+        )
     }
 
     fileprivate static func withoutEffect(

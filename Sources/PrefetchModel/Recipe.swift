@@ -40,7 +40,7 @@ package struct Recipe: Hashable, Sendable {
     package enum Animation: String, CaseIterable, Sendable {
         /// They stay what they are, whatever the encoding, with the metadata that ``Recipe/stripping`` leaves.
         case keep
-        /// The first frame is the picture; `same` makes a PNG of it.
+        /// The first frame is the picture; of a GIF's `same` makes a PNG.
         case first
         /// They fail.
         case refuse

@@ -14,8 +14,9 @@ struct ListCommand: ParsableCommand {
         discussion: """
             One line per stored image, sorted by key: fresh or stale, expiry (`-` if it has to be \
             validated at every use), format, width and height in pixels, bytes, path, cache key, and \
-            the variant's name where it is not main. Keys are printed whole, secrets in their query \
-            strings included.
+            the variant's name where it is not main; of a variant that no longer has its name, since a later \
+            run made another one by it, the name and `superseded`. Keys are printed whole, secrets in \
+            their query strings included.
 
             On a terminal the columns are aligned under a header; elsewhere they are separated by tabs.
 
@@ -82,6 +83,11 @@ struct ListCommand: ParsableCommand {
             "\(item.image.size.bytes)",
             printable(prefix + item.image.relativePath),
             printable(item.resource.key),
-        ] + [item.name].compactMap(\.self).filter { $0 != VariantName.main.text }
+        ] + remarks(on: item)
+    }
+
+    private func remarks(on item: CacheCatalog.Item) -> [String] {
+        if item.isSuperseded { return [item.name ?? "-", "superseded"] }
+        return [item.name].compactMap(\.self).filter { $0 != VariantName.main.text }
     }
 }

@@ -41,7 +41,9 @@ struct StatsCommand: ParsableCommand {
         var lines = [
             "cache       \(printable(path))",
             "resources   \(statistics.resources), of which \(statistics.expired) expired",
-            "variants    \(statistics.variants)",
+            "variants    \(statistics.variants)"
+                + (statistics.superseded > 0
+                    ? ", of which \(statistics.superseded) superseded" : ""),
             "content     \(statistics.contentFiles) files, \(ByteCount(statistics.contentBytes))",
             "sources     \(ByteCount(statistics.sourceBytes))",
             "database    \(ByteCount(statistics.databaseBytes))",
@@ -81,6 +83,7 @@ extension JSONObject {
         add("resources", statistics.resources)
         add("expired", statistics.expired)
         add("variants", statistics.variants)
+        add("superseded", statistics.superseded)
         add("content_files", statistics.contentFiles)
         add("content_bytes", statistics.contentBytes)
         add("source_bytes", statistics.sourceBytes)

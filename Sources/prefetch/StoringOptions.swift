@@ -73,8 +73,8 @@ struct StoringOptions: ParsableArguments {
         name: .customLong("max-stored-bytes"),
         help: ArgumentHelp(
             """
-            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size; those that stay larger are \
-            stored, and the report says so.
+            Lower the quality of JPEG, WebP and AVIF, to 30 at least, to fit this size. What stays larger, as PNG and \
+            what auto picks do, is stored, and the report says so.
             """, valueName: "size"))
     var maximumStoredSize: SizeArgument?
 

@@ -59,6 +59,45 @@ struct FormatChoiceTests {
         }
     }
 
+    /// The text of the recipe does not have a largest size, so the bytes must not either.
+    @Test func theLargestSizeChangesNothing() throws {
+        let photograph = try EncodingTests.photograph(width: 320, height: 240)
+        for source in [
+            photograph, try stored(photograph, Recipe(encoding: .jpeg, quality: 95)).bytes,
+        ] {
+            let recipe = FormatChoiceTests.smallest(of: [.jpeg, .png])
+            var limited = recipe
+            limited.maximumStoredBytes = 1000
+            #expect(limited.canonicalText == recipe.canonicalText)
+            #expect(try stored(source, limited).bytes == stored(source, recipe).bytes)
+        }
+    }
+
+    @Test(.enabled(if: EncodedImageFormat.webp.isMade))
+    func whatNoFormatHoldsIsRefusedByItsSize() throws {
+        let source = try GeneratedPNG(
+            width: 16384, height: 2, colorType: 2, bitDepth: 8
+        ).bytes { x, y in [x % 256, y, 9] }
+        let refused = CodecError.unsupported(
+            "none of --allow-formats holds a picture of 16384×2 pixels")
+        #expect(throws: refused) { try stored(source, FormatChoiceTests.smallest(of: [.webp])) }
+        let made = try stored(source, FormatChoiceTests.smallest(of: [.webp, .png]))
+        #expect(made.image.format == .png)
+    }
+
+    /// libavif's own tools refuse what is longer.
+    @Test(.enabled(if: EncodedImageFormat.avif.isMade))
+    func noAVIFIsLongerThanViewersTake() throws {
+        func source(_ width: Int) throws -> [UInt8] {
+            try GeneratedPNG(width: width, height: 1, colorType: 0, bitDepth: 8)
+                .bytes { x, _ in [x % 256] }
+        }
+        #expect(try stored(source(32768), Recipe(encoding: .avif)).image.format == .avif)
+        #expect(throws: CodecError.unsupported("an AVIF has at most 32768 pixels a side")) {
+            try stored(source(32769), Recipe(encoding: .avif))
+        }
+    }
+
     @Test func onlyAllowedFormatsAreMade() throws {
         let sources = [
             try EncodingTests.photograph(), try EncodingTests.graphic(),

@@ -80,7 +80,7 @@ import Testing
                 return
             }
             #expect(
-                text.hasPrefix("decoding needs 1.27 GiB, but --memory leaves 192 MiB"), "\(text)")
+                text.hasPrefix("its pixels need 1.27 GiB, but --memory leaves 192 MiB"), "\(text)")
         }
 
         /// One whose tables cost more to follow than is given to it has those that its size allows.

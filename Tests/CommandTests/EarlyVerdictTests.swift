@@ -117,7 +117,8 @@ struct EarlyVerdictTests {
             Row(
                 name: "memory", response: .image(broad + rest),
                 options: ["--memory", "64MiB"], verdict: "failed/too-many-pixels",
-                message: "decoding needs 250 MiB, but --memory leaves 48.0 MiB for it"),
+                message: "its pixels need 250 MiB, but --memory leaves 48.0 MiB for them; "
+                    + "--memory 334MiB would do"),
             Row(
                 name: "structure", response: .image(wide + rest),
                 options: ["--encode", "original", "--check", "structure"],

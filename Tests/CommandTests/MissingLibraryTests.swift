@@ -219,6 +219,12 @@ struct MissingLibraryTests {
                 let after = try await workspace.prefetch(lines)
                 #expect(
                     after.report.verdicts == ["downloaded", "fresh", "fresh"], "\(after.result)")
+                let making = try workspace.prefetchCommand([lines[1]], ["--encode", "avif"])
+                let unmade = try await workspace.finish(without(making).run(), entries: 1)
+                #expect(unmade.report.verdicts == ["failed/unsupported-image"])
+                // It is a JPEG or a PNG.
+                let reason = unmade.report.entries.first?.message ?? ""
+                #expect(reason.hasPrefix("AVIF needs libavif, and libavif cannot"), "\(reason)")
             }
         }
     }

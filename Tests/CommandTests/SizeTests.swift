@@ -103,7 +103,7 @@ struct SizeTests {
             (["--encode", "original", "--resize", "5"], "--encode original keeps the bytes"),
             (["--linear"], "--linear is about resizing"),
             (["--scale-down-pixels", "0"], "--scale-down-pixels must be between"),
-            (["--variant", "a=12y"], "--variant a: a size takes a size like"),
+            (["--variant", "a=12y"], "--variant a: '12y' is not a size like"),
         ] as [([String], String)])
     func mistakesAreNamed(options: [String], message: String) async throws {
         try await withWorkspace { workspace in

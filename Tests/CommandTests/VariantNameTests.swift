@@ -145,6 +145,13 @@ struct VariantNameTests {
             let superseded = listed.filter { $0["superseded"] as? Bool == true }
             #expect(superseded.map { $0["format"] as? String } == ["jpeg"], "\(listed)")
             #expect(listed.filter { $0["superseded"] as? Bool == false }.count == 2, "\(listed)")
+            let rows = try await workspace.run("list").output.split(separator: "\n")
+                .map { $0.split(separator: "\t").dropFirst(7).map(String.init) }
+            #expect(rows.sorted { $0.count < $1.count } == [[], ["web"], ["web", "superseded"]])
+            let stats = try await workspace.run("stats")
+            #expect(stats.output.contains("variants    3, of which 1 superseded\n"), "\(stats)")
+            let sums = try await workspace.run("stats", "--json").jsonLines()
+            #expect(sums.first?["superseded"] as? Int == 1, "\(sums)")
             // All is stored: nothing is asked for, and what is in use changes.
             let third = try await run(workspace, [urls[0]], VariantNameTests.web)
             #expect(third.report.verdicts == ["fresh"])

@@ -263,6 +263,21 @@ struct VariantRunTests {
         }
     }
 
+    /// It is the source that is damaged, whatever it was to become.
+    @Test func damageIsNotSaidOfOneOfThem() async throws {
+        try await withOrigin { origin in
+            let bytes = Array(try Fixtures.file("larger.jpg").dropLast(400))
+            origin.serve("/cut.jpg", .picture(bytes, VariantRunTests.fresh))
+            try await withWorkspace { workspace in
+                let first = try await run(
+                    workspace, [origin.url("/cut.jpg")], VariantRunTests.all)
+                let entry = try #require(first.report.entries.first)
+                #expect(first.report.verdicts == ["failed/corrupt-image"], "\(first.result)")
+                #expect(entry.message == "the data ends before the image does", "\(first.result)")
+            }
+        }
+    }
+
     @Test func aConfirmationHoldsForAllOfThem() async throws {
         try await withOrigin { origin in
             let tag = ("ETag", "\"v1\"")

@@ -65,6 +65,13 @@ import Testing
         ("256", "unknown item '256' (did you mean 'resize=256'?); \(known)"),
         (" jpeg", "unknown item ' jpeg' (did you mean 'jpeg'?); \(known)"),
         ("jpeg,jpeg", "'jpeg' stands twice"), ("jpeg,png", "'jpeg' and 'png' are both formats"),
+        (
+            "auto,allow-formats=jpeg,webp",
+            "'allow-formats=' takes formats with + between them, so '+webp', not ',webp'"
+        ),
+        (
+            "0x0", "'0x0' is not a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
+        ),
         ("q=80,q=80", "'q=' stands twice"),
         ("keep-larger,keep-larger", "'keep-larger' stands twice"),
         ("q", "'q=' needs a value"), ("strip", "'strip=' needs a value"),

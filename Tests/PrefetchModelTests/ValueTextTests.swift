@@ -17,6 +17,19 @@ struct ValueTextTests {
         #expect(ByteCount(bytes).description == text)
     }
 
+    /// The least that has room.
+    @Test(arguments: [1, 786_432, 786_433, 3 << 20, 232_783_872, 5 << 30, 1 << 52])
+    func enoughMemoryIsNamed(need: Int) throws {
+        let text = try #require(MemoryShares.text(ofMemoryForPixels: need))
+        let memory = try #require(ByteCount(quantity: text))
+        #expect(MemoryShares.pixels(of: memory).bytes >= need)
+        #expect(MemoryShares.pixels(of: ByteCount(memory.bytes - (1 << 20))).bytes < need)
+    }
+
+    @Test func noMemoryIsNamedWhereThereIsNone() {
+        #expect(MemoryShares.text(ofMemoryForPixels: .max) == nil)
+    }
+
     @Test(
         arguments: [
             (0, "1970-01-01T00:00:00Z"), (999, "1970-01-01T00:00:00Z"),

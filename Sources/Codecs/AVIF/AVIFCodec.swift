@@ -92,7 +92,9 @@
             case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
             case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
             case CAVIF_NO_LIBRARY:
-                throw .unsupported("an AVIF, and libavif cannot be loaded: \(missing ?? text)")
+                // Of a picture that is one, or that is to become one.
+                throw .unsupported(
+                    "AVIF needs libavif, and libavif cannot be loaded: \(missing ?? text)")
             default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)
             }
         }

@@ -64,7 +64,9 @@ struct FormatChoice {
             best = best.map { $0.isWorse(than: made) ? made : $0 } ?? made
         }
         guard var image = best?.image else {
-            throw .unsupported("none of the allowed formats holds the picture")
+            throw .unsupported(
+                "none of --allow-formats holds a picture of "
+                    + "\(picture.widthInPixels)×\(picture.heightInPixels) pixels")
         }
         image.decodeDuration = duration + (own?.image.decodeDuration ?? .zero)
         image.encodeDuration = ThreadClock.now - begin + (own?.image.encodeDuration ?? .zero)
