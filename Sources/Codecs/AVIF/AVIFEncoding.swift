@@ -7,8 +7,9 @@ internal import PrefetchModel
 
 /// Makes AVIFs of rasters.
 enum AVIFEncoding {
-    /// The most pixels a side (AV1, section 5.5.1).
-    static let mostPixelsOfSide = 65536
+    /// The most pixels a side that libavif, and so avifdec and whatever else leaves its `imageDimensionLimit` alone, reads
+    /// (`AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`). AV1 itself has twice as many.
+    static let mostPixelsOfSide = 32768
 
     #if AVIF
         /// Writes a raster, upright, with the recipe's quality or what its largest size asks for. Grey stays grey.
