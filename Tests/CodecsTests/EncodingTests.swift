@@ -215,6 +215,25 @@ struct EncodingTests {
         }
     }
 
+    /// What is larger than readers of AVIF take is not made, be it asked for or one of several.
+    @Test(.enabled(if: EncodedImageFormat.avif.isMade), arguments: [32769, 65536])
+    func noAVIFIsLargerThanReadersTake(side: Int) throws {
+        for (width, height) in [(side, 1), (1, side)] {
+            let long = try GeneratedPNG(width: width, height: height, colorType: 0, bitDepth: 8)
+                .bytes { x, y in [(x * 7 + y * 7) % 251] }
+            #expect(
+                refusal(long, Recipe(encoding: .avif))
+                    == .unsupported("an AVIF has at most 32768 pixels a side"))
+            var smallest = Recipe(encoding: .auto)
+            smallest.allowedFormats = [.avif]
+            #expect(
+                refusal(long, smallest)
+                    == .unsupported("none of the allowed formats holds the picture"))
+            smallest.allowedFormats = [.avif, .png]
+            #expect(try stored(long, smallest).image.format == .png)
+        }
+    }
+
     @Test(arguments: formats)
     func onePixelIsAPicture(format: EncodedImageFormat) throws {
         for (width, height) in [(1, 1), (1, 40), (40, 1), (7, 3)] {

@@ -83,6 +83,17 @@ import Testing
                 text.hasPrefix("its pixels need 1.27 GiB, but --memory leaves 192 MiB"), "\(text)")
         }
 
+        /// `prefetch placeholders` decodes what may have been stored without having been decoded.
+        @Test func aPlaceholderNeedsThemToo() throws {
+            for groups in [1, 5000, 65536] {
+                let header = try imageHeader(
+                    HostileWebP.lossless(Case(groups: groups, cacheBits: 11)))
+                #expect(
+                    StoredPlaceholder.memoryNeed(of: header)
+                        > header.libraryBytes + 3 * header.pixels)
+            }
+        }
+
         /// One whose tables cost more to follow than is given to it has those that its size allows.
         @Test func whatTakesTooLongToFollowCountsInFull() throws {
             // A picture of transforms for 67 million parts, a bit each.

@@ -34,7 +34,8 @@ package enum StoredPlaceholder {
         let margin = ByteEstimate(4 << 20)
         return
             (margin + rows + 3 * ByteEstimate(header.pixels)
-            + ByteEstimate(header.coefficientBytes) + ByteEstimate(header.sourceBytes)).count
+            + ByteEstimate(header.coefficientBytes) + ByteEstimate(header.libraryBytes)
+            + ByteEstimate(header.sourceBytes)).count
     }
 
     /// One that leaves so many pixels that the part of the last column that is beyond the picture does not show.

@@ -24,7 +24,7 @@
             let y: Int
             let width: Int
             let height: Int
-            /// `ALPH`, `VP8 ` or `VP8L`, and chunks that say nothing here.
+            /// From its first chunk to the end of `VP8 ` or `VP8L`.
             let data: Range<Int>
         }
 
@@ -120,11 +120,30 @@
                 y: 2 * source.littleEndian24(at: start + 3),
                 width: 1 + source.littleEndian24(at: start + 6),
                 height: 1 + source.littleEndian24(at: start + 9),
-                data: start + 16..<chunk.data.upperBound)
+                data: try picture(in: start + 16..<chunk.data.upperBound, of: source))
             guard frame.x + frame.width <= 1 + source.littleEndian24(at: canvas.lowerBound + 4),
                 frame.y + frame.height <= 1 + source.littleEndian24(at: canvas.lowerBound + 7)
             else { throw .corrupt("a frame beyond the canvas", isTruncated: false) }
             return frame
+        }
+
+        /// Up to where the picture of a frame ends. libwebp's decoder reads as far as it is given bytes, whatever the
+        /// chunk says; what shows animations does not.
+        ///
+        /// - Throws: `corrupt` where no picture lies within the frame.
+        private func picture(
+            in frame: Range<Int>, of source: UnsafeRawBufferPointer
+        ) throws(CodecError) -> Range<Int> {
+            var offset = frame.lowerBound
+            while frame.upperBound - offset >= 8 {
+                let length = source.littleEndian32(at: offset + 4)
+                let end = offset + 8 + length
+                guard end <= frame.upperBound else { break }
+                let type = UInt32(source.bigEndian32(at: offset))
+                if type == .VP8 || type == .VP8L { return frame.lowerBound..<end }
+                offset = end + length % 2
+            }
+            throw .corrupt("a frame without a whole picture", isTruncated: false)
         }
 
         /// What makes the file one that is not decoded, as far as its chunks tell.

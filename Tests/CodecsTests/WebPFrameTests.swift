@@ -1,0 +1,36 @@
+import PrefetchModel
+import Testing
+
+@testable import Codecs
+
+#if WebP
+    /// The frames of an animated WebP.
+    @Suite(.timeLimit(.minutes(5)))
+    struct WebPFrameTests {
+        /// libwebp's decoder takes a lossy picture that says to be longer than its frame, where all of its rows are there.
+        /// What shows animations does not.
+        @Test func aPictureLiesWithinItsFrame() throws {
+            var kinds: Set<String> = []
+            for sample in FormatSample.taken where sample.format == .webp {
+                let whole = try sample.bytes
+                for start in whole.indices
+                where whole[start...].starts(with: "ANMF".utf8) && start + 32 <= whole.count {
+                    // Behind the header of the chunk and what it says of the frame.
+                    let picture = start + 24
+                    let kind = String(decoding: whole[picture..<picture + 4], as: UTF8.self)
+                    guard kind.hasPrefix("VP8") else { continue }
+                    var longer = whole
+                    longer[picture + 6] ^= 0x10
+                    for encoding in [Recipe.Encoding.original, .same] {
+                        #expect(
+                            refusal(longer, Recipe(encoding: encoding))
+                                == .corrupt("a frame without a whole picture", isTruncated: false),
+                            "\(sample) \(start)")
+                    }
+                    kinds.insert(kind)
+                }
+            }
+            #expect(kinds == ["VP8 ", "VP8L"])
+        }
+    }
+#endif
