@@ -24,6 +24,14 @@ extension CacheCatalog {
         }
     }
 
+    /// Whether an image is stored as this recipe says.
+    package func hasVariant(ofRecipe recipe: String) throws(StorageError) -> Bool {
+        try database.read("looking up") { database in
+            try Statement(database, sql: "SELECT 1 FROM variant WHERE recipe = ? LIMIT 1")
+                .first(.text(recipe)) { _ in true } ?? false
+        }
+    }
+
     /// The attributes of a resource, ordered by the bytes of their names.
     package func attributes(of resource: Resource) throws(StorageError) -> [EntryAttribute] {
         try database.read("reading attributes") { database in

@@ -111,15 +111,17 @@ package struct CacheCatalog: Sendable {
     /// The key of the resource that was asked for at a URL without user information, where the key is
     /// another text; of several the one that was validated last. Nil without any.
     package func key(ofURL url: String) throws(StorageError) -> String? {
-        try database.read("looking up") { database in
-            try Statement(
-                database,
-                sql: """
-                    SELECT key FROM resource WHERE url = ? AND url <> key
-                    ORDER BY validated_at DESC, key LIMIT 1
-                    """
-            ).first(.text(url)) { try $0.text(0) }
-        }
+        try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
+    }
+
+    static func key(ofURL url: String, in database: Connection) throws -> String? {
+        try Statement(
+            database,
+            sql: """
+                SELECT key FROM resource WHERE url = ? AND url <> key
+                ORDER BY validated_at DESC, key LIMIT 1
+                """
+        ).first(.text(url)) { try $0.text(0) }
     }
 
     /// Calls `body` for every variant, ordered by key and recipe.

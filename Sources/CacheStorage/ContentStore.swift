@@ -160,28 +160,32 @@ package final class ContentStore: Sendable {
 
     /// Removes a file that no row names any more, unless a row that will name it is on its way.
     ///
+    /// - Returns: whether a file is gone that was there.
     /// - Throws: when the file is there and the disk keeps it from being removed; where that is not
     ///   allowed, see ``untidy``.
-    func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) {
+    @discardableResult
+    func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) -> Bool {
         let hexadecimal = digest.description
         let shard: FileDescriptor
         do throws(StorageError) {
             shard = try self.shard(of: digest, hexadecimal: hexadecimal)
         } catch {
-            return try bear(error)
+            try bear(error)
+            return false
         }
         let name = "\(hexadecimal).\(format.fileExtension)"
         // Under the lock, so that nobody pins the digest between the look and the removal.
         let code: Int32 = pinned.withLock { pinned in
-            guard pinned[digest] == nil else { return 0 }
-            return unlinkat(shard.number, name, 0) == 0 || errno == ENOENT ? 0 : errno
+            guard pinned[digest] == nil else { return ENOENT }
+            return unlinkat(shard.number, name, 0) == 0 ? 0 : errno
         }
-        guard code == 0 else {
+        guard code == 0 || code == ENOENT else {
             errno = code
             try bear(
                 .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
-            return
+            return false
         }
+        return code == 0
     }
 
     // MARK: Strays

@@ -228,18 +228,23 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes all failures, or those that `isWanted` picks.
+    /// Removes all failures, also rows that cannot be read.
+    ///
+    /// - Returns: how many there were.
+    package func removeAll() throws(StorageError) -> Int {
+        try database.write("removing failures") { database in
+            try database.execute("DELETE FROM failure")
+            return database.changes
+        }
+    }
+
+    /// Removes the failures that `isWanted` picks.
     ///
     /// - Returns: how many there were.
     package func removeAll(
-        where isWanted: ((FailureRecord) -> Bool)? = nil
+        where isWanted: (FailureRecord) -> Bool
     ) throws(StorageError) -> Int {
         try database.write("removing failures") { database in
-            guard let isWanted else {
-                // Rows that cannot be read go, too.
-                try database.execute("DELETE FROM failure")
-                return database.changes
-            }
             let removal = try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
             var count = 0
             try FailureLog.forEachPiece(in: database) { records in

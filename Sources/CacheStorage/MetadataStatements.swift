@@ -358,7 +358,7 @@ struct MetadataStatements: ~Copyable {
             .integer(use.freshnessMark))
     }
 
-    private mutating func removeFreshness(
+    mutating func removeFreshness(
         key: String, recipe: String, in database: Connection
     ) throws {
         let fingerprint = fingerprint(key: key, recipe: recipe)
@@ -388,7 +388,7 @@ struct MetadataStatements: ~Copyable {
         }
     }
 
-    private mutating func removeFailure(key: String, in database: Connection) throws {
+    mutating func removeFailure(key: String, in database: Connection) throws {
         if hasFailures == nil { hasFailures = try FailureLog.isAny(in: database) }
         guard hasFailures == true else { return }
         try Statement(database, sql: "DELETE FROM failure WHERE key = ?")

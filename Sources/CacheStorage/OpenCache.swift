@@ -124,7 +124,10 @@ package struct OpenCache: Sendable {
         try self.init(directory: directory, lock: lock, openFolders: openFolders)
         let isSuspected = directory.isDatabaseSuspected
         let isUnclean = try log.lastRunMayHaveLeftStrays()
-        var mayHaveStrays = isUnclean
+        let isRemoving = try database.read("reading properties") { database in
+            try Schema.Property.removalUnfinished.time(in: database) != nil
+        }
+        var mayHaveStrays = isUnclean || isRemoving
         wasSuspected = isSuspected
         if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
             try database.findDamage(.thorough)
@@ -135,6 +138,11 @@ package struct OpenCache: Sendable {
         if isSuspected { try directory.dropSuspicion() }
         repair.tornImages = try log.removeTornRows(bootID: BootID.current())
         try log.collectStrays(scansContent: mayHaveStrays)
+        if isRemoving, content.untidy == nil {
+            try database.write("noting the end of a removal") { database in
+                try Schema.Property.removalUnfinished.remove(in: database)
+            }
+        }
     }
 
     private init(

@@ -5,11 +5,17 @@ extension Schema {
     /// The names of the table `property`.
     enum Property: String {
         case orphansKeptBefore = "orphans_kept_before"
+        case removalUnfinished = "removal_unfinished"
 
         func set(to time: Timestamp, in database: Connection) throws {
             try Statement(
                 database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
             ).execute(.text(rawValue), .init(time))
+        }
+
+        func remove(in database: Connection) throws {
+            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
+                .execute(.text(rawValue))
         }
 
         /// Nil when it is not set.

@@ -115,6 +115,8 @@ internal import SQLite
 //   Names: `orphans_kept_before`, a time: the database was begun anew in a cache that had content
 //   files, since the one before was damaged or gone. Files from before then are kept though no row
 //   names them; they are compared with their names before a row names them again.
+//   `removal_unfinished`, a time: since then images are being removed, whose files may be there though
+//   no row names them any more.
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER

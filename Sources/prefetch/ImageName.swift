@@ -44,7 +44,7 @@ struct ImageName {
     }
 
     /// The key of the URL that the text is; nil where it is none.
-    private var canonicalKey: String? {
+    var canonicalKey: String? {
         get throws(CommandFailure) {
             do throws(URLParsingError) {
                 return try URLParser().parse(text.utf8).withoutCredentials.text

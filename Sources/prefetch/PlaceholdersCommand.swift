@@ -77,25 +77,3 @@ struct PlaceholdersCommand: ParsableCommand {
         return parts.joined(separator: ", ")
     }
 }
-
-/// A line on a terminal that is written over.
-private struct ProgressText {
-    let isWanted: Bool
-    private var isShown = false
-
-    init(isWanted: Bool) {
-        self.isWanted = isWanted
-    }
-
-    mutating func show(_ text: String) {
-        guard isWanted else { return }
-        StandardError.put(String(text.prefix(max(1, StandardError.width - 1))))
-        isShown = true
-    }
-
-    mutating func clear() {
-        guard isShown else { return }
-        StandardError.put(ProgressLine.clearText)
-        isShown = false
-    }
-}

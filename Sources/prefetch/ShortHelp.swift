@@ -41,8 +41,8 @@ enum ShortHelp {
           --ttl D                 how long images are fresh, whatever the origin says
           --offline               make no requests; say what is warm
           --retry-failed          also request blacklisted URLs
-          --encode FORMAT         stored format: same, jpeg, png or original
-          --quality N             JPEG quality, 1 to 100 (85)
+          --encode FORMAT         stored as: same, jpeg, png, webp, avif, auto, original
+          --quality N             quality of jpeg, webp and avif, 1 to 100 (85)
           --animated WHAT         animations: keep, first (the first frame) or refuse
           --strip WHAT            metadata to remove: safe, all or none
           --variant NAME=SPEC     also keep each image in this form, like web=jpeg,q=60

@@ -88,15 +88,22 @@ extension GetCommand {
         }
         guard let name = variant else { return .name(VariantName.main.text, noted: noted) }
         guard noted.contains(where: { $0.name == name }) else {
-            let names = noted.map(\.name)
-            let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""
-            throw CommandFailure(
-                exitStatus: EX_USAGE,
-                message: """
-                    --variant: unknown variant '\(name)'\(guess); the cache has \
-                    \(names.joined(separator: ", "))
-                    """)
+            throw VariantChoice.unknown(name, noted)
         }
         return .name(name, noted: noted)
+    }
+}
+
+extension VariantChoice {
+    /// Wrong usage: no run has called a variant so.
+    static func unknown(_ name: String, _ noted: [NotedVariant]) -> CommandFailure {
+        let names = noted.map(\.name)
+        let guess = names.first(where: name.isNearly).map { " (did you mean '\($0)'?)" } ?? ""
+        return CommandFailure(
+            exitStatus: EX_USAGE,
+            message: """
+                --variant: unknown variant '\(name)'\(guess); the cache has \
+                \(names.joined(separator: ", "))
+                """)
     }
 }

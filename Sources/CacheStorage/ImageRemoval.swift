@@ -1,0 +1,162 @@
+package import PrefetchModel
+internal import SQLite
+
+/// What was removed, or would be.
+package struct RemovalTotals: Hashable, Sendable {
+    /// Of which nothing is left.
+    package var images = 0
+    package var variants = 0
+    /// That no other image has.
+    package var files = 0
+    /// Of these files.
+    package var bytes = 0
+    /// URLs without an image that had failed.
+    package var failures = 0
+
+    package init() {}
+}
+
+/// Takes images out of a cache, or finds out what that would come to. For one thread.
+package protocol ImageRemoving: AnyObject {
+    /// Complete after ``finish()``.
+    var totals: RemovalTotals { get }
+
+    func candidate(key: String) throws(StorageError) -> RemovalCandidate?
+
+    /// Of an image that was asked for at a URL without user information and has another text as its key.
+    func candidate(url: String) throws(StorageError) -> RemovalCandidate?
+
+    /// The next in the order of identifiers, ``RemovalCandidate/batchSize`` at most.
+    func candidates(after last: RemovalCandidate?) throws(StorageError) -> [RemovalCandidate]
+
+    /// Removes images, at most a batch of different ones.
+    ///
+    /// - Returns: for each whether anything of it went.
+    func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool]
+
+    /// Removes the failure of a key without an image; with a variant chosen nothing.
+    ///
+    /// - Returns: whether there was one.
+    func removeFailure(key: String) throws(StorageError) -> Bool
+
+    /// Removes the failures of URLs without an image that `isWanted` picks; images first.
+    func removeFailures(where isWanted: (FailureRecord) -> Bool) throws(StorageError)
+
+    /// To be called once everything was removed; not after an error.
+    func finish() throws(StorageError)
+}
+
+extension ImageRemoving {
+    /// Removes the images that `isWanted` picks, and tells after each batch what has gone.
+    package func removeAll(
+        where isWanted: (RemovalCandidate) -> Bool, _ report: (RemovalTotals) -> Void
+    ) throws(StorageError) {
+        var last: RemovalCandidate?
+        while true {
+            let candidates = try candidates(after: last)
+            guard !candidates.isEmpty else { return }
+            last = candidates.last
+            _ = try remove(candidates.filter(isWanted))
+            report(totals)
+        }
+    }
+}
+
+/// Removes images on a user's word: what is removed is as if it had never been fetched.
+///
+/// Rows go first, batch by batch and for good, then the files that no row names any more. A property
+/// says that this is going on: after a kill in between, the next run looks for files without a row.
+package final class ImageRemoval: ImageRemoving {
+    private let cache: OpenCache
+    private let variant: VariantSelector?
+    private let now: Timestamp
+    private var statements = MetadataStatements(run: 0)
+    private var hasBegun = false
+    package private(set) var totals = RemovalTotals()
+
+    /// - Parameters:
+    ///   - cache: open for writing.
+    ///   - variant: that goes; nil for the whole of each image.
+    ///   - now: the wall clock.
+    package init(_ cache: OpenCache, variant: VariantSelector?, at now: Timestamp) {
+        self.cache = cache
+        self.variant = variant
+        self.now = now
+    }
+
+    package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
+        try RemovalCandidate.find(key: key, in: cache.database)
+    }
+
+    package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
+        try RemovalCandidate.find(url: url, in: cache.database)
+    }
+
+    package func candidates(
+        after last: RemovalCandidate?
+    ) throws(StorageError) -> [RemovalCandidate] {
+        try RemovalCandidate.next(after: last, in: cache.database)
+    }
+
+    package func removeFailure(key: String) throws(StorageError) -> Bool {
+        guard variant == nil else { return false }
+        try cache.partials.discard(key: key)
+        guard try cache.failures.remove(key: key) else { return false }
+        totals.failures += 1
+        return true
+    }
+
+    package func removeFailures(
+        where isWanted: (FailureRecord) -> Bool
+    ) throws(StorageError) {
+        guard variant == nil else { return }
+        totals.failures += try cache.failures.removeAll(where: isWanted)
+    }
+
+    package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
+        guard !batch.isEmpty else { return [] }
+        // Somebody may have put another cache in this one's place.
+        try cache.checkHold()
+        var (images, counted) = ([StoredImage](), totals)
+        let results = try cache.database.write("removing images") { database in
+            statements.beginTransaction()
+            if !hasBegun { try Schema.Property.removalUnfinished.set(to: now, in: database) }
+            return try batch.map { candidate in
+                let gone = try statements.remove(candidate, variant, in: database)
+                images += gone.images
+                counted.variants += gone.variants
+                if gone.isWhole { counted.images += 1 }
+                return gone.variants > 0 || gone.isWhole
+            }
+        }
+        hasBegun = true
+        totals = counted
+        if variant == nil {
+            for candidate in batch { try cache.partials.discard(key: candidate.key) }
+        }
+        try removeFiles(of: images)
+        return results
+    }
+
+    private func removeFiles(of images: [StoredImage]) throws(StorageError) {
+        guard !images.isEmpty else { return }
+        // A power cut must not bring rows back without their files. A reader of another program may keep
+        // a part of the log out of the database; then the log itself has to be on the disk.
+        if try !cache.database.checkpoint(truncates: false) { try cache.content.synchronize() }
+        let unnamed = try cache.database.read("looking for names") { database in
+            try images.filter { try !MetadataStatements.isNamed($0.digest, in: database) }
+        }
+        for image in unnamed where try cache.content.remove(image.digest, format: image.format) {
+            totals.files += 1
+            totals.bytes += image.size.bytes
+        }
+    }
+
+    package func finish() throws(StorageError) {
+        // Files that could not be removed may be next time.
+        guard hasBegun, cache.content.untidy == nil else { return }
+        try cache.database.write("noting the end of a removal") { database in
+            try Schema.Property.removalUnfinished.remove(in: database)
+        }
+    }
+}

@@ -1,0 +1,250 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Manifests
+import Pipeline
+import PrefetchModel
+import Reporting
+
+/// `prefetch remove`
+struct RemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove",
+        abstract: "Remove images from the cache.",
+        discussion: """
+            What is removed is as if it had never been fetched: its files go, with attributes, what broke \
+            off and failures, and a run over a list that names it downloads it again. A file that other \
+            images have, too, stays as long as they do.
+
+            With --variant only that variant goes; an image that has no other goes with it, but a failure \
+            is kept. Of --host, --failed and --variant an image has to match all.
+
+            Removing can be ended at any time; the next run tidies up after it.
+
+            Exit status: 0 done, 1 there is no cache, or an image is not in it (the others are removed \
+            anyway), 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
+
+            Examples:
+              prefetch remove https://example.com/old.png
+              prefetch remove --host cdn.example.com --dry-run
+              prefetch remove --all --variant thumb
+              prefetch failed list --urls | prefetch remove --batch
+            """)
+
+    @Argument(help: ArgumentHelp("The images' URLs, or their cache keys.", valueName: "url"))
+    var urls: [String] = []
+
+    @Flag(help: "Read the URLs, or a whole manifest, from standard input.")
+    var batch = false
+
+    @OptionGroup var hosts: HostFilter
+
+    @Flag(help: "Only URLs whose last request failed, whether they have an image or not.")
+    var failed = false
+
+    @Flag(help: "All images of the cache, or all that have the --variant.")
+    var all = false
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Only the variant of this name, with those that it has superseded, or the variant of this \
+            recipe, as `list --json` names it.
+            """, valueName: "name|recipe"))
+    var variant: String?
+
+    @Flag(
+        name: [.customShort("n"), .customLong("dry-run")],
+        help: "Remove nothing; print what would go.")
+    var isDryRun = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    @OptionGroup var input: InputOptions
+
+    @OptionGroup var options: ChangeOptions
+
+    func validate() throws {
+        let selects = hosts.host != nil || failed
+        switch (urls.isEmpty && !batch, selects, all) {
+        case (true, false, false):
+            throw ValidationError(
+                variant == nil
+                    ? "name URLs, or pick images with --host, --failed or --all"
+                    : "name URLs, or pick images with --host, --failed or --all; --all is every image"
+            )
+        case (true, true, true):
+            throw ValidationError("--all excludes --host and --failed: give one of them")
+        case (false, true, _), (false, _, true):
+            throw ValidationError("URLs exclude --host, --failed and --all")
+        case (true, _, _), (false, false, false):
+            break
+        }
+        guard urls.isEmpty || !batch else {
+            throw ValidationError("--batch reads the URLs from standard input and takes no others")
+        }
+        guard batch || input.format == .auto && input.baseURL == nil else {
+            throw ValidationError("--format and --base-url are for --batch")
+        }
+    }
+
+    func run() throws {
+        // Before the cache is locked: a list may come slowly.
+        let names = try names()
+        let missing: [String]
+        if isDryRun {
+            let catalog = try options.cache.catalogOfImages()
+            let estimate = RemovalEstimate(catalog, variant: try selector(in: catalog))
+            do {
+                missing = try remove(names, by: estimate)
+            } catch let error as StorageError {
+                throw CommandFailure(error)
+            }
+        } else {
+            let selector = try selector(in: options.cache.catalogOfImages())
+            missing = try options.change { cache in
+                let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
+                return try remove(names, by: removal)
+            }
+        }
+        guard missing.isEmpty else {
+            let what = variant.map { "not in the cache as '\($0)'" } ?? "not in the cache"
+            for name in missing { StandardError.write("prefetch: \(name): is \(what)") }
+            throw CommandFailure(exitStatus: 1, message: "")
+        }
+    }
+
+    /// - Returns: those of the names, for people, of which there was nothing.
+    private func remove(
+        _ names: [Name], by removal: some ImageRemoving
+    ) throws -> [String] {
+        var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+        defer { line.clear() }
+        var missing: [String] = []
+        if urls.isEmpty, !batch {
+            try removal.removeAll {
+                hosts.includes(origin: $0.host) && (!failed || $0.hasFailed)
+            } _: {
+                line.show("prefetch: removing: \(RemoveCommand.text($0))")
+            }
+            try removal.removeFailures { hosts.includes(origin: $0.host) }
+        } else {
+            missing = try remove(those: names, by: removal)
+        }
+        try removal.finish()
+        line.clear()
+        if !quiet {
+            let verb = isDryRun ? "would be removed" : "removed"
+            StandardError.write("prefetch: \(RemoveCommand.text(removal.totals)) \(verb)")
+        }
+        return missing
+    }
+
+    private func remove(
+        those names: [Name], by removal: some ImageRemoving
+    ) throws -> [String] {
+        var missing: [String] = []
+        var seen: Set<String> = []
+        var rest = names[...]
+        while !rest.isEmpty {
+            var found: [(candidate: RemovalCandidate, shown: String)] = []
+            for name in rest.prefix(RemovalCandidate.batchSize) {
+                if let candidate = try name.find(removal) {
+                    if seen.insert(candidate.key).inserted { found.append((candidate, name.shown)) }
+                } else if try name.keys.first(where: removal.removeFailure) == nil {
+                    missing.append(name.shown)
+                }
+            }
+            let results = try removal.remove(found.map(\.candidate))
+            missing += zip(found, results).filter { !$1 }.map(\.0.shown)
+            rest = rest.dropFirst(RemovalCandidate.batchSize)
+        }
+        return missing
+    }
+
+    /// `3 images (5 variants), 4 files with 1.2 MiB, 1 failure`
+    private static func text(_ totals: RemovalTotals) -> String {
+        func count(_ number: Int, _ noun: String) -> String {
+            "\(number) \(noun)\(number == 1 ? "" : "s")"
+        }
+        var parts = [
+            "\(count(totals.images, "image")) (\(count(totals.variants, "variant")))",
+            "\(count(totals.files, "file")) with \(ByteCount(totals.bytes))",
+        ]
+        if totals.failures > 0 { parts.append(count(totals.failures, "failure")) }
+        return parts.joined(separator: ", ")
+    }
+}
+
+// MARK: What is named
+
+extension RemoveCommand {
+    /// What the user calls an image.
+    private struct Name {
+        /// The keys that it may be, the likeliest first.
+        let keys: [String]
+        /// The URL without user information; nil of what is none.
+        let url: String?
+        let shown: String
+
+        func find(_ removal: some ImageRemoving) throws(StorageError) -> RemovalCandidate? {
+            for key in keys {
+                if let candidate = try removal.candidate(key: key) { return candidate }
+            }
+            return try url.flatMap { url throws(StorageError) in try removal.candidate(url: url) }
+        }
+    }
+
+    private func names() throws -> [Name] {
+        guard batch else {
+            return try urls.map { text in
+                let name = ImageName(text)
+                let key = try name.canonicalKey
+                return Name(
+                    keys: [text] + (key == text ? [] : [key].compactMap(\.self)), url: key,
+                    shown: name.shown)
+            }
+        }
+        var names: [Name] = []
+        var entries = try ManifestSequence(arguments: ["-"], options: input.manifestOptions())
+        do {
+            while let batch = try entries.nextBatch() {
+                for record in batch.records {
+                    let key = String(decoding: batch.text[record.key], as: UTF8.self)
+                    // A line that is no entry may still be a cache key.
+                    let url = record.problem < 0 ? batch.url(of: record) : nil
+                    names.append(
+                        Name(
+                            keys: [key], url: url?.withoutCredentials.text,
+                            shown: "-:\(record.line): \(RedactedURL(url?.text ?? key))"))
+                }
+            }
+        } catch let error as ManifestError {
+            throw CommandFailure.unusable(
+                error.description, hint: ManifestSequence.hint(for: error))
+        }
+        return names
+    }
+
+    /// What `--variant` means: a name that runs have used, else a recipe.
+    ///
+    /// - Throws: for what is neither, as wrong usage.
+    private func selector(in catalog: CacheCatalog) throws -> VariantSelector? {
+        guard let variant else { return nil }
+        let noted: [NotedVariant]
+        let isRecipe: Bool
+        do throws(StorageError) {
+            noted = try catalog.variantNames()
+            isRecipe = try catalog.hasVariant(ofRecipe: variant)
+        } catch {
+            throw CommandFailure(error)
+        }
+        if noted.contains(where: { $0.name == variant }) { return .name(variant) }
+        // A recipe of which nothing is left is none that is misspelt.
+        guard isRecipe || variant.contains(";") else {
+            throw VariantChoice.unknown(variant, noted)
+        }
+        return .recipe(variant)
+    }
+}
