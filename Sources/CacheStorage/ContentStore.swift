@@ -288,7 +288,7 @@ package final class ContentStore: Sendable {
 
 extension ContentDigest {
     /// What the name of a content file says, `<sha256>.<extension>`; nil of another name.
-    init?(contentFile name: String) {
+    package init?(contentFile name: String) {
         guard let dot = name.firstIndex(of: ".") else { return nil }
         self.init(hexadecimal: name[..<dot])
     }

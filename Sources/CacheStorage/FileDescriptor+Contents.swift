@@ -63,6 +63,33 @@ extension FileDescriptor {
         return fill(buffer, from: file) == (buffer.count, 0)
     }
 
+    /// What ``fill(_:from:in:path:)`` has done.
+    enum Reading {
+        case whole
+        /// There is no regular file of that name and size, or it was cut meanwhile.
+        case missing
+        case unreadable(StorageError)
+    }
+
+    /// Reads a regular file below `parent` into memory as large as the file has to be; the path is for
+    /// messages.
+    static func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
+        path: @autoclosure () -> String
+    ) -> Reading {
+        switch regularFile(name, in: parent, size: buffer.count, path: path()) {
+        case .missing: return .missing
+        case .unreadable(let error): return .unreadable(error)
+        case .file(let file):
+            let (count, code) = fill(buffer, from: file)
+            guard code == 0 else {
+                errno = code
+                return .unreadable(.system("read", path()))
+            }
+            return count == buffer.count ? .whole : .missing
+        }
+    }
+
     private enum RegularFile {
         case file(FileDescriptor)
         case missing

@@ -170,6 +170,22 @@ package final class PartialStore: Sendable {
         try Entry.fetchAll(in: database).count
     }
 
+    /// The keys of rows that cannot be read, or whose file is gone or holds other bytes.
+    static func damagedKeys(
+        in database: CacheDatabase, _ directory: CacheDirectory
+    ) throws(StorageError) -> [String] {
+        let hasher = SHA256Hasher()
+        return try Entry.fetchAll(in: database).filter { key, entry in
+            guard let entry else { return true }
+            let name = "tmp/\(fileName(of: key))"
+            let contents = FileDescriptor.contents(
+                of: name, in: directory.handle, size: entry.size.bytes,
+                path: directory.path(of: name))
+            guard case .bytes(let bytes) = contents else { return true }
+            return bytes.withUnsafeBytes { hasher.digest(of: $0) } != entry.digest
+        }.map(\.key).sorted()
+    }
+
     private func current() throws(StorageError) -> [String: Entry] {
         if let known = entries.withLock({ $0 }) { return known }
         return try change { $0 }

@@ -19,9 +19,11 @@ struct ChangeOptions: ParsableArguments {
 
     /// Locks the cache, changes it, and makes the change durable.
     ///
-    /// - Throws: with exit status 1 where there is no cache, and makes none; with 75 when another
+    /// - Throws: with `missingStatus` where there is no cache, and makes none; with 75 when another
     ///   run holds it.
-    func change<Value>(_ work: (OpenCache) throws -> Value) throws -> Value {
+    func change<Value>(
+        missingStatus: Int32 = 1, _ work: (OpenCache) throws -> Value
+    ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         do {
@@ -36,7 +38,7 @@ struct ChangeOptions: ParsableArguments {
             try opened.synchronize()
             return try result.get()
         } catch let error as StorageError {
-            throw CommandFailure(error, missingStatus: 1)
+            throw CommandFailure(error, missingStatus: missingStatus)
         }
     }
 }

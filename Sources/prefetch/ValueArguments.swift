@@ -99,6 +99,25 @@ struct ToleranceArgument: ExpressibleByArgument {
     }
 }
 
+/// A share of something, more than nothing: `5%`.
+struct ShareArgument: ExpressibleByArgument {
+    /// Up to 1.
+    let share: Double
+
+    init(_ share: Double) {
+        self.share = share
+    }
+
+    init?(argument: String) {
+        guard argument.hasSuffix("%"), let percent = Double(argument.dropLast()),
+            percent > 0, percent <= 100
+        else { return nil }
+        share = percent / 100
+    }
+
+    var defaultValueDescription: String { "100%" }
+}
+
 /// What to do while another run holds the cache: `fail`, `skip`, `wait` or `wait=DURATION`.
 enum LockArgument: ExpressibleByArgument, Equatable {
     case fail

@@ -1,0 +1,130 @@
+import Hashing
+import PrefetchModel
+internal import SQLite
+
+// Whether the table `freshness`, which is a copy for speed, says what it is a copy of.
+
+extension CacheInspection {
+    /// What is wrong with the table `freshness`.
+    package struct FreshnessFindings: Sendable {
+        /// The keys of images of which it says nothing, or something else than their rows.
+        package fileprivate(set) var keys: [String] = []
+        /// Its rows that no variant has.
+        package fileprivate(set) var strayRows = 0
+
+        package var isEmpty: Bool { keys.isEmpty && strayRows == 0 }
+    }
+
+    /// Compares `freshness` with `resource` and `variant`, as they were at one moment.
+    package func freshnessFindings() throws(StorageError) -> FreshnessFindings {
+        try database.read("comparing freshness") { database in
+            var check = try FreshnessTableCheck(database)
+            return try check.findings()
+        }
+    }
+}
+
+extension OpenCache {
+    /// Makes `freshness` anew from `resource` and `variant`.
+    package func rebuildFreshness() throws(StorageError) {
+        try database.write("making freshness anew") { database in
+            try database.execute("DELETE FROM freshness")
+            var check = try FreshnessTableCheck(database)
+            try check.insertAll()
+        }
+    }
+}
+
+/// Goes through all variants with what `freshness` should say of each.
+private struct FreshnessTableCheck: ~Copyable {
+    private struct Row {
+        let key: String
+        let fingerprint: VariantFingerprint
+        /// resource_id, validated_at, expires_at, vary, superseded
+        let values: [Int64?]
+    }
+
+    private let database: Connection
+    private let hasher = SHA256Hasher()
+    private var recipes: [String: RecipeFingerprint] = [:]
+    private let variants: Statement
+
+    init(_ database: Connection) throws {
+        self.database = database
+        variants = try Statement(
+            database,
+            sql: """
+                SELECT key, recipe, name, superseded, id, validated_at, expires_at, vary
+                FROM resource JOIN variant ON id = resource_id ORDER BY id, recipe
+                """)
+    }
+
+    private mutating func next() throws -> Row? {
+        guard try variants.step() else { return nil }
+        let (key, recipe) = (try variants.text(0), try variants.text(1))
+        let recipeFingerprint = recipes[recipe] ?? RecipeFingerprint(recipe, hasher: hasher)
+        recipes[recipe] = recipeFingerprint
+        let use = VariantUses.Row(
+            recipe: recipe, name: try variants.integer(2),
+            isSuperseded: try variants.integer(3) != 0)
+        return Row(
+            key: key,
+            fingerprint: VariantFingerprint(
+                KeyFingerprint(key, hasher: hasher), recipeFingerprint),
+            values: [
+                try variants.integer(4), try variants.integer(5), try variants.integer(6),
+                try variants.optionalText(7).map { VaryFingerprint($0, hasher: hasher).value },
+                use.freshnessMark,
+            ])
+    }
+
+    mutating func findings() throws -> CacheInspection.FreshnessFindings {
+        var findings = CacheInspection.FreshnessFindings()
+        var founded = 0
+        let lookUp = try Statement(
+            database,
+            sql: """
+                SELECT fingerprint_low, resource_id, validated_at, expires_at, vary, superseded
+                FROM freshness WHERE fingerprint = ?
+                """)
+        while let row = try next() {
+            let found = try lookUp.first(.integer(row.fingerprint.upper)) { found in
+                (
+                    lower: try found.integer(0),
+                    values: try (1...5).map { try found.optionalInteger($0) }
+                )
+            }
+            switch found {
+            case let found? where found.lower == row.fingerprint.lower:
+                founded += 1
+                if found.values != row.values { findings.keys.append(row.key) }
+            case .some:
+                // Another variant has that fingerprint, and the row.
+                break
+            case nil:
+                findings.keys.append(row.key)
+            }
+        }
+        let all = try Statement(database, sql: "SELECT count(*) FROM freshness")
+            .first { try $0.count(0) }
+        findings.strayRows = (all ?? 0) - founded
+        return findings
+    }
+
+    mutating func insertAll() throws {
+        // Where two meet in the fingerprint, one has no row.
+        let insertion = try Statement(
+            database,
+            sql: """
+                INSERT OR IGNORE INTO freshness (fingerprint, fingerprint_low, resource_id,
+                    validated_at, expires_at, vary, superseded)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """)
+        while let row = try next() {
+            try insertion.execute(
+                .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),
+                .init(row.values[0]), .init(row.values[1]), .init(row.values[2]),
+                .init(row.values[3]), .init(row.values[4]))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import CacheStorage
+import Codecs
+import Hashing
+import PrefetchModel
+
+/// Looks at one folder of content files after another; for one thread.
+struct FolderCheck: ~Copyable {
+    /// A finding, and what it takes to mend it.
+    struct Problem: Sendable {
+        let finding: CacheVerification.Finding
+        /// Whose rows are wrong, or name what is not there.
+        var image: StoredImage?
+    }
+
+    struct Found: Sendable {
+        var files = 0
+        var filesRead = 0
+        var bytes = 0
+        var problems: [Problem] = []
+    }
+
+    private let inspection: CacheInspection
+    private let sample: Double
+    /// Whether this process holds the lock.
+    private let isHolder: Bool
+    private let hasher = SHA256Hasher()
+    /// As large as the largest file so far.
+    private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
+
+    init(inspection: CacheInspection, sample: Double, isHolder: Bool) {
+        self.inspection = inspection
+        self.sample = sample
+        self.isHolder = isHolder
+    }
+
+    deinit { buffer.deallocate() }
+
+    mutating func run(_ folder: UInt8) throws(StorageError) -> Found {
+        var found = Found()
+        // The rows first: what is stored after them is no orphan.
+        let images = try inspection.images(inFolder: folder)
+        let names: [String]
+        do throws(StorageError) {
+            names = try inspection.names(inFolder: folder)
+        } catch {
+            let path = CacheInspection.path(ofFolder: folder)
+            found.problems.append(problem(.unreadable, path, error.message))
+            names = []
+        }
+        for image in images {
+            if let problem = try check(image, &found) { found.problems.append(problem) }
+        }
+        let named = Set(images.map(\.relativePath))
+        for name in names {
+            let path = "\(CacheInspection.path(ofFolder: folder))/\(name)"
+            guard !named.contains(path) else { continue }
+            if let problem = try check(unnamed: name, path) { found.problems.append(problem) }
+        }
+        return found
+    }
+
+    // MARK: What rows name
+
+    private mutating func check(
+        _ image: StoredImage, _ found: inout Found
+    ) throws(StorageError) -> Problem? {
+        found.files += 1
+        var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
+        do throws(StorageError) {
+            switch try inspection.state(of: image) {
+            case .whole where sample >= 1 || Double.random(in: 0..<1) < sample:
+                found.filesRead += 1
+                found.bytes += image.size.bytes
+                wrong = try contents(of: image)
+            case .whole: break
+            case .missing: wrong = (.missing, "the file is missing")
+            case .otherSize(let size):
+                wrong = (
+                    .missing, "the file has \(size) bytes, its row says \(image.size.bytes)"
+                )
+            case .noFile: wrong = (.missing, "is no regular file")
+            }
+        } catch {
+            wrong = (.unreadable, error.message)
+        }
+        guard let wrong else { return nil }
+        // A run may have replaced it meanwhile.
+        let keys = try inspection.keys(of: image)
+        guard !keys.isEmpty else { return nil }
+        var problem = problem(wrong.kind, image.relativePath, wrong.message, keys)
+        problem.image = image
+        return problem
+    }
+
+    private mutating func contents(
+        of image: StoredImage
+    ) throws(StorageError) -> (kind: CacheVerification.Finding.Kind, message: String)? {
+        let size = image.size.bytes
+        if buffer.count < size {
+            buffer.deallocate()
+            buffer = .allocate(byteCount: max(size, 2 * buffer.count), alignment: 64)
+        }
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<size])
+        guard try inspection.read(image, into: room) else {
+            return (.missing, "the file is missing")
+        }
+        let bytes = UnsafeRawBufferPointer(room)
+        guard hasher.digest(of: bytes) == image.digest else {
+            return (.damaged, "its bytes are not those that its name says")
+        }
+        return mismatch(of: bytes, image).map { (.mismatch, $0) }
+    }
+
+    /// What the bytes are other than their row says; nil too where this build does not read the format.
+    private func mismatch(of bytes: UnsafeRawBufferPointer, _ image: StoredImage) -> String? {
+        guard image.isDecoded, image.format.isDecoded else { return nil }
+        var limits = CodecLimits()
+        limits.maximumPixels = .max
+        let header: ImageHeader
+        do throws(CodecError) {
+            header = try Codecs.header(of: bytes, limits: limits)
+        } catch {
+            switch error {
+            case .notAnImage, .corrupt: return "it cannot be read: \(error)"
+            default: return nil
+            }
+        }
+        guard header.format == image.format else {
+            return "it is \(header.format.rawValue), its row says \(image.format.rawValue)"
+        }
+        let (width, height) = (header.widthInPixels, header.heightInPixels)
+        // Rows say how it is shown, headers how it is stored.
+        let isSame =
+            (width, height) == (image.widthInPixels, image.heightInPixels)
+            || (height, width) == (image.widthInPixels, image.heightInPixels)
+        return isSame
+            ? nil
+            : """
+            it has \(width)x\(height) pixels, its row says \
+            \(image.widthInPixels)x\(image.heightInPixels)
+            """
+    }
+
+    // MARK: What no row names
+
+    private func check(unnamed name: String, _ path: String) throws(StorageError) -> Problem? {
+        guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
+            return problem(.stranger, path, "is no content file")
+        }
+        // Another process may be about to commit its row.
+        guard try !inspection.isNamed(digest), isHolder || !inspection.isHeld else { return nil }
+        let size = inspection.size(ofFile: path)
+        return problem(.orphan, path, "no row names this file of \(ByteCount(size))")
+    }
+
+    /// Of a name that begins with a digest.
+    private static func isNameOfOurs(_ name: String) -> Bool {
+        let end = name.dropFirst(2 * ContentDigest.byteCount + 1)
+        return ImageFormat.allCases.contains { $0.fileExtension == end }
+    }
+
+    private func problem(
+        _ kind: CacheVerification.Finding.Kind, _ path: String, _ message: String,
+        _ keys: [String] = []
+    ) -> Problem {
+        Problem(
+            finding: CacheVerification.Finding(
+                kind: kind, path: path, keys: keys, message: message))
+    }
+}

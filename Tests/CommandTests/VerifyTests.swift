@@ -1,0 +1,310 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prefetch verify`: all damage is found, nothing else is, and what was mended is whole after the next run.
+@Suite(.timeLimit(.minutes(15)))
+struct VerifyTests {
+    /// Four images, as `main` and as `web`; two of them have the same bytes.
+    private func withImages(
+        _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            let urls = ["/a", "/b", "/twin", "/photo"].map(origin.url)
+            origin.serve("/a", .image(Fixtures.png(seed: 1)))
+            origin.serve("/b", .image(Fixtures.png(seed: 2)))
+            origin.serve("/twin", .image(Fixtures.png(seed: 2)))
+            origin.serve("/photo", .image(try Fixtures.file("baseline.jpg")))
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
+                #expect(run.summary.outcomes == ["downloaded": 4], "\(run.result)")
+                try await body(origin, workspace, urls)
+                // Whatever a test has done to it, the next run makes it whole.
+                let last = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
+                #expect(last.result.status == 0, "\(last.result)")
+            }
+        }
+    }
+
+    private func path(
+        of url: String, _ variant: String = "main", in workspace: Workspace
+    ) async throws -> String {
+        let get = try await workspace.run("get", url, "--variant", variant, "--no-check")
+        #expect(get.status == 0, "\(get)")
+        return get.output.trimmingCharacters(in: .newlines)
+    }
+
+    /// Kinds, with whether they were mended.
+    private func findings(
+        _ workspace: Workspace, _ options: String...
+    ) async throws -> [String] {
+        let result = try await workspace.command(["verify", "--json"] + options).run()
+        let objects = try result.jsonLines()
+        let summary = try #require(objects.last)
+        #expect(summary["type"] as? String == "summary")
+        let found = objects.dropLast()
+        #expect(summary["findings"] as? Int == found.count, "\(result)")
+        #expect(result.status == (found.isEmpty ? 0 : 1), "\(result)")
+        return try found.map { object in
+            let kind = try #require(object["kind"] as? String)
+            let isMended = try #require(object["mended"] as? Bool)
+            return kind + (isMended ? " mended" : "")
+        }.sorted()
+    }
+
+    // MARK: Nothing is wrong
+
+    @Test func aWholeCacheHasNoFindings() async throws {
+        try await withImages { _, workspace, _ in
+            let result = try await workspace.run("verify")
+            #expect(result.status == 0 && result.output.isEmpty, "\(result)")
+            #expect(result.error.hasPrefix("prefetch: 6 files, "), "\(result)")
+            #expect(result.error.hasSuffix(": nothing is wrong\n"), "\(result)")
+            let before = try await workspace.query("SELECT * FROM variant ORDER BY 1, 2")
+            #expect(try await findings(workspace, "--repair") == [])
+            #expect(
+                try await workspace.query("SELECT * FROM variant ORDER BY 1, 2") == before)
+            let quiet = try await workspace.run("verify", "-q", "--sample", "50%")
+            #expect(quiet.status == 0 && quiet.error.isEmpty, "\(quiet)")
+        }
+    }
+
+    /// Of every format, good, odd and hostile ones, as they came and made anew: what is stored is what its rows say.
+    @Test func noFormatIsTakenForDamaged() async throws {
+        let tests = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent()
+        try await withOrigin { origin in
+            var urls: [String] = []
+            for folder in ["BitmapSamples", "FormatSamples"] {
+                let samples = tests.appending(path: folder)
+                let paths = try FileManager.default.subpathsOfDirectory(atPath: samples.path)
+                for path in paths.sorted() where !path.hasSuffix(".tsv") {
+                    guard let bytes = try? Data(contentsOf: samples.appending(path: path)) else {
+                        continue
+                    }
+                    origin.serve("/\(folder)/\(path)", .image([UInt8](bytes)))
+                    urls.append(origin.url("/\(folder)/\(path)"))
+                }
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(
+                    urls, "--store-original", "--variant", "web=webp")
+                #expect((run.summary.outcomes["downloaded"] ?? 0) > 100, "\(run.result)")
+                let result = try await workspace.run("verify")
+                #expect(result.status == 0 && result.output.isEmpty, "\(result)")
+                // Pillow, by which a test's cache is judged, does not read all of these.
+                let removed = try await workspace.run("remove", "--all")
+                #expect(removed.status == 0, "\(removed)")
+            }
+        }
+    }
+
+    // MARK: Damage
+
+    private enum Damage: String, CaseIterable {
+        case removed, cut, longer, emptied, flipped, folder, link, pipe, otherFile, unreadable
+
+        var kind: String {
+            switch self {
+            case .removed, .cut, .longer, .emptied, .folder, .link, .pipe: "missing"
+            case .flipped, .otherFile: "damaged"
+            case .unreadable: "unreadable"
+            }
+        }
+
+        /// Of a file of which the cache has more.
+        func apply(to path: String) throws {
+            let manager = FileManager.default
+            var bytes = try Data(contentsOf: URL(filePath: path))
+            switch self {
+            case .removed: try manager.removeItem(atPath: path)
+            case .cut: try bytes.dropLast().write(to: URL(filePath: path))
+            case .longer: try (bytes + [0]).write(to: URL(filePath: path))
+            case .emptied: try Data().write(to: URL(filePath: path))
+            case .flipped:
+                bytes[bytes.count / 2] ^= 1
+                try bytes.write(to: URL(filePath: path))
+            case .otherFile:
+                try Data(repeating: 7, count: bytes.count).write(to: URL(filePath: path))
+            case .folder:
+                try manager.removeItem(atPath: path)
+                try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+            case .link:
+                try manager.moveItem(atPath: path, toPath: path + ".moved")
+                try manager.createSymbolicLink(
+                    atPath: path, withDestinationPath: path + ".moved")
+            case .pipe:
+                try manager.removeItem(atPath: path)
+                #expect(mkfifo(path, 0o600) == 0)
+            case .unreadable:
+                try manager.setAttributes([.posixPermissions: 0], ofItemAtPath: path)
+            }
+        }
+    }
+
+    @Test(arguments: Damage.allCases)
+    private func damageIsFoundAndMended(damage: Damage) async throws {
+        // Who may read everything finds nothing unreadable.
+        if damage == .unreadable, geteuid() == 0 { return }
+        try await withImages { _, workspace, urls in
+            let path = try await path(of: urls[0], in: workspace)
+            try damage.apply(to: path)
+            let isLink = damage == .link
+            let strangers = isLink ? ["stranger"] : []
+            #expect(try await findings(workspace) == [damage.kind] + strangers)
+            let text = try await workspace.run("verify")
+            let relative = path.dropFirst(workspace.cache.count + 1)
+            #expect(text.output.contains("\(relative): \(damage.kind): "), "\(text)")
+            #expect(text.output.contains("(\(urls[0]))"), "\(text)")
+            #expect(text.error.hasSuffix("found; --repair mends them\n"), "\(text)")
+
+            // What has the place of a file and is none of ours is left alone.
+            let isMendable = damage != .folder && damage != .unreadable
+            let mended = damage.kind + (isMendable ? " mended" : "")
+            #expect(try await findings(workspace, "--repair") == [mended] + strangers)
+            if damage == .folder { try FileManager.default.removeItem(atPath: path) }
+            if isLink { try FileManager.default.removeItem(atPath: path + ".moved") }
+            if damage == .unreadable {
+                try FileManager.default.setAttributes(
+                    [.posixPermissions: 0o600], ofItemAtPath: path)
+            }
+            #expect(try await findings(workspace) == [])
+            let web = try await workspace.run("get", urls[0], "--variant", "web")
+            #expect(web.status == 0, "\(web)")
+        }
+    }
+
+    @Test func aFileOfSeveralImagesGoesWithAllOfTheirRows() async throws {
+        try await withImages { origin, workspace, urls in
+            let path = try await path(of: urls[1], in: workspace)
+            try Damage.flipped.apply(to: path)
+            let result = try await workspace.run("verify", "--repair")
+            #expect(result.output.contains("(\(urls[1]) and 1 more): mended\n"), "\(result)")
+            #expect(result.error.contains("1 found and mended; the next run"), "\(result)")
+            let again = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
+            #expect(again.summary.outcomes == ["downloaded": 2, "fresh": 2], "\(again.result)")
+        }
+    }
+
+    @Test func filesThatNoRowNamesAreRemoved() async throws {
+        try await withImages { _, workspace, urls in
+            let path = try await path(of: urls[0], in: workspace)
+            try await workspace.runSQL("DELETE FROM resource WHERE key = '\(urls[0])'")
+            let folder = URL(filePath: path).deletingLastPathComponent()
+            try Data([1]).write(to: folder.appending(path: "notes.txt"))
+            #expect(try await findings(workspace) == ["orphan", "orphan", "stranger"])
+            #expect(
+                try await findings(workspace, "--repair") == [
+                    "orphan mended", "orphan mended", "stranger",
+                ])
+            #expect(!FileManager.default.fileExists(atPath: path))
+            try FileManager.default.removeItem(at: folder.appending(path: "notes.txt"))
+            #expect(try await findings(workspace) == [])
+        }
+    }
+
+    /// They are kept for rows that a damaged database has lost, until somebody has looked.
+    @Test func keptOrphansAreKeptUntilARepair() async throws {
+        try await withImages { _, workspace, urls in
+            for suffix in ["", "-wal", "-shm"] {
+                try? FileManager.default.removeItem(
+                    atPath: workspace.cache + "/prefetch.sqlite" + suffix)
+            }
+            let run = try await workspace.prefetch([urls[0]])
+            #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            #expect(try await findings(workspace).allSatisfy { $0 == "orphan" })
+            let property = "SELECT name FROM property WHERE name = 'orphans_kept_before'"
+            #expect(try await workspace.query(property).count == 1)
+            #expect(try await findings(workspace, "--repair").count == 5)
+            #expect(try await workspace.query(property).isEmpty)
+            #expect(try await findings(workspace) == [])
+        }
+    }
+
+    @Test(arguments: [
+        ("DELETE FROM freshness WHERE resource_id = 1", 2),
+        ("UPDATE freshness SET expires_at = expires_at + 1 WHERE resource_id = 2", 2),
+        ("UPDATE freshness SET superseded = 1 WHERE resource_id = 3", 2),
+        ("INSERT INTO freshness VALUES (1, 1, 1, 0, 9000000000000, NULL, 0)", 1),
+        ("UPDATE resource SET vary = 'accept: x' WHERE id = 1", 2),
+    ])
+    func freshnessThatIsNoCopyIsMadeAnew(sql: String, count: Int) async throws {
+        try await withImages { _, workspace, urls in
+            let before = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
+            try await workspace.runSQL(sql)
+            let found = Array(repeating: "freshness", count: count)
+            #expect(try await findings(workspace) == found)
+            #expect(try await findings(workspace, "--repair") == found.map { $0 + " mended" })
+            #expect(try await findings(workspace) == [])
+            if !sql.contains("vary") {
+                let after = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
+                #expect(after == before)
+            }
+        }
+    }
+
+    @Test func aRowThatSaysOtherThanItsFileIsFound() async throws {
+        try await withImages { _, workspace, urls in
+            try await workspace.runSQL(
+                "UPDATE variant SET width = width + 1 WHERE resource_id = 4 AND name = 0")
+            #expect(try await findings(workspace) == ["mismatch"])
+            #expect(try await findings(workspace, "--repair") == ["mismatch mended"])
+            #expect(try await findings(workspace) == [])
+        }
+    }
+
+    @Test func aDamagedDatabaseIsForTheNextRun() async throws {
+        try await withImages { _, workspace, urls in
+            try await workspace.runSQL(
+                """
+                PRAGMA writable_schema = ON;
+                UPDATE sqlite_schema SET sql = replace(sql, 'source_bytes INTEGER', 'source_bytes TEXT')
+                WHERE name = 'resource';
+                """)
+            let result = try await workspace.run("verify", "--json")
+            #expect(result.status == 1 && result.output.contains("\"database\""), "\(result)")
+            let run = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
+            #expect(run.result.error.contains("damaged"), "\(run.result)")
+            #expect(try await findings(workspace) == [])
+            let set = try FileManager.default.contentsOfDirectory(atPath: workspace.cache)
+            for name in set where name.contains("damaged-") {
+                try FileManager.default.removeItem(atPath: workspace.cache + "/" + name)
+            }
+        }
+    }
+
+    // MARK: Beside others
+
+    /// Files are stored before their rows are committed, and replaced after them.
+    @Test func aRunBesideItIsNoFinding() async throws {
+        try await withOrigin { origin in
+            let urls = origin.serveImages(300)
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch([urls[0]])
+                let running = try workspace.prefetchCommand(
+                    urls, ["--host-interval", "3ms", "--refresh", "force"]
+                ).start()
+                for _ in 0..<8 {
+                    let result = try await workspace.run("verify")
+                    #expect(result.status == 0 && result.output.isEmpty, "\(result)")
+                }
+                #expect(await running.wait().status == 0)
+            }
+        }
+    }
+
+    @Test func wrongUsageAndMissingCaches() async throws {
+        try await withWorkspace { workspace in
+            for options in [["verify"], ["verify", "--repair"]] {
+                let missing = try await workspace.command(options).run()
+                #expect(
+                    missing.status == 2 && missing.error.contains("there is no cache yet"),
+                    "\(missing)")
+            }
+            for share in ["0%", "101%", "5", "-1%", "x"] {
+                let result = try await workspace.run("verify", "--sample=\(share)")
+                #expect(result.status == 64 && result.error.contains("--sample"), "\(result)")
+            }
+        }
+    }
+}
