@@ -28,7 +28,7 @@ package struct CacheVerification: Sendable {
             case stranger
             /// The table `freshness` does not say what it is a copy of.
             case freshness
-            /// A body that broke off is gone or damaged; the next run drops it.
+            /// A body that broke off is gone or damaged.
             case partial
         }
 
@@ -122,10 +122,7 @@ package struct CacheVerification: Sendable {
         }
         try checkFolders(&totals, report)
         for finding in try freshnessFindings() { totals.tell(finding, report) }
-        for key in try inspection.damagedPartials() {
-            let message = "the part of its body that had come is gone or damaged"
-            totals.tell(Finding(kind: .partial, keys: [key], message: message), report)
-        }
+        for finding in try partialFindings() { totals.tell(finding, report) }
         report(.progress(totals))
         return totals
     }
@@ -203,6 +200,22 @@ package struct CacheVerification: Sendable {
     }
 
     // MARK: Rows
+
+    private func partialFindings() throws(StorageError) -> [Finding] {
+        let damaged = try inspection.damagedPartials()
+        guard !damaged.isEmpty else { return [] }
+        if let cache {
+            for key in damaged { try cache.partials.discard(key: key) }
+        }
+        // Rows that cannot be read stay for the next run.
+        let left = Set(try inspection.damagedPartials())
+        return damaged.map { key in
+            Finding(
+                kind: .partial, keys: [key],
+                message: "the part of its body that had come is gone or damaged",
+                isMended: !left.contains(key))
+        }
+    }
 
     private func freshnessFindings() throws(StorageError) -> [Finding] {
         let found = try inspection.freshnessFindings()

@@ -218,9 +218,13 @@ struct EncodingTests {
     /// What is larger than readers of AVIF take is not made, be it asked for or one of several.
     @Test(.enabled(if: EncodedImageFormat.avif.isMade), arguments: [32769, 65536])
     func noAVIFIsLargerThanReadersTake(side: Int) throws {
-        for (width, height) in [(side, 1), (1, side)] {
-            let long = try GeneratedPNG(width: width, height: height, colorType: 0, bitDepth: 8)
+        func source(_ width: Int, _ height: Int) throws -> [UInt8] {
+            try GeneratedPNG(width: width, height: height, colorType: 0, bitDepth: 8)
                 .bytes { x, y in [(x * 7 + y * 7) % 251] }
+        }
+        #expect(try stored(source(32768, 1), Recipe(encoding: .avif)).image.format == .avif)
+        for (width, height) in [(side, 1), (1, side)] {
+            let long = try source(width, height)
             #expect(
                 refusal(long, Recipe(encoding: .avif))
                     == .unsupported("an AVIF has at most 32768 pixels a side"))
@@ -228,7 +232,8 @@ struct EncodingTests {
             smallest.allowedFormats = [.avif]
             #expect(
                 refusal(long, smallest)
-                    == .unsupported("none of the allowed formats holds the picture"))
+                    == .unsupported(
+                        "none of --allow-formats holds a picture of \(width)×\(height) pixels"))
             smallest.allowedFormats = [.avif, .png]
             #expect(try stored(long, smallest).image.format == .png)
         }

@@ -85,19 +85,6 @@ struct FormatChoiceTests {
         #expect(made.image.format == .png)
     }
 
-    /// libavif's own tools refuse what is longer.
-    @Test(.enabled(if: EncodedImageFormat.avif.isMade))
-    func noAVIFIsLongerThanViewersTake() throws {
-        func source(_ width: Int) throws -> [UInt8] {
-            try GeneratedPNG(width: width, height: 1, colorType: 0, bitDepth: 8)
-                .bytes { x, _ in [x % 256] }
-        }
-        #expect(try stored(source(32768), Recipe(encoding: .avif)).image.format == .avif)
-        #expect(throws: CodecError.unsupported("an AVIF has at most 32768 pixels a side")) {
-            try stored(source(32769), Recipe(encoding: .avif))
-        }
-    }
-
     @Test func onlyAllowedFormatsAreMade() throws {
         let sources = [
             try EncodingTests.photograph(), try EncodingTests.graphic(),

@@ -253,6 +253,20 @@ struct VerifyTests {
         }
     }
 
+    @Test func aBodyThatBrokeOffAndIsDamagedIsDropped() async throws {
+        try await withImages { _, workspace, _ in
+            let insertion = """
+                INSERT INTO partial (key, url, etag, bytes, sha256, created_at)
+                VALUES ('k', 'https://example.com/k', '"e"', 2000000, zeroblob(32), 1)
+                """
+            try await workspace.runSQL(insertion)
+            #expect(try await findings(workspace) == ["partial"])
+            #expect(try await findings(workspace, "--repair") == ["partial mended"])
+            #expect(try await findings(workspace) == [])
+            #expect(try await workspace.query("SELECT * FROM partial").isEmpty)
+        }
+    }
+
     @Test func aDamagedDatabaseIsForTheNextRun() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(
