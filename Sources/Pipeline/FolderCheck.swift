@@ -147,8 +147,8 @@ struct FolderCheck: ~Copyable {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
             return problem(.stranger, path, "is no content file")
         }
-        // Another process may be about to commit its row.
-        guard try !inspection.isNamed(digest), isHolder || !inspection.isHeld else { return nil }
+        // Another process may be about to commit its row. In this order: one that has ended by now has committed it.
+        guard isHolder || !inspection.isHeld, try !inspection.isNamed(digest) else { return nil }
         let size = inspection.size(ofFile: path)
         return problem(.orphan, path, "no row names this file of \(ByteCount(size))")
     }
