@@ -147,6 +147,9 @@ package final class CacheDirectory: Sendable {
         return status.st_mode & S_IFMT != S_IFREG || Int(status.st_size) != image.size.bytes
     }
 
+    /// Whether anything has the place of an image's content file.
+    package func isTaken(_ image: StoredImage) -> Bool { contains(image.relativePath) }
+
     /// What ``bytes(of:hasher:)`` finds.
     package enum StoredBytes: Sendable {
         case whole([UInt8])

@@ -49,17 +49,18 @@ package struct CacheInspection: Sendable {
     /// The images that rows say are in a folder, each once for each way in which rows describe it.
     package func images(inFolder number: UInt8) throws(StorageError) -> [StoredImage] {
         try database.read("reading digests") { database in
-            let rest = ContentDigest.byteCount - 1
-            return try Statement(
+            let rows = try Statement(
                 database,
                 sql: """
                     SELECT DISTINCT sha256, format, width, height, bytes, decoded FROM variant
-                    WHERE sha256 BETWEEN ? AND ? ORDER BY sha256
-                    """
-            ).all(
-                .blob([number] + [UInt8](repeating: 0, count: rest)),
-                .blob([number] + [UInt8](repeating: .max, count: rest))
-            ) { try $0.storedImage(from: 0, decoded: 5) }.compactMap(\.self)
+                    WHERE sha256 BETWEEN ?1 AND ?2 ORDER BY sha256
+                    """)
+            try rows.bind(folder: number)
+            var images: [StoredImage] = []
+            while try rows.step() {
+                if let image = try rows.storedImage(from: 0, decoded: 5) { images.append(image) }
+            }
+            return images
         }
     }
 
@@ -91,7 +92,7 @@ package struct CacheInspection: Sendable {
     ///
     /// - Throws: when it cannot be read, or something else has its place.
     package func names(inFolder number: UInt8) throws(StorageError) -> [String] {
-        let name = CacheInspection.name(ofFolder: number)
+        let name = ContentStore.name(ofFolder: number)
         guard let content, faccessat(content.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 else {
             return []
         }
@@ -104,18 +105,14 @@ package struct CacheInspection: Sendable {
     /// Names in `content` that are no folders of content files.
     package func strangeNames() throws(StorageError) -> [String] {
         guard let content else { return [] }
-        let known = Set(CacheInspection.folders.map(CacheInspection.name))
+        let known = Set(CacheInspection.folders.map(ContentStore.name))
         return try directory.names(in: content, path: directory.path(of: "content"))
             .filter { !known.contains($0) }.sorted()
     }
 
     /// `content/ab`
     package static func path(ofFolder number: UInt8) -> String {
-        "content/\(name(ofFolder: number))"
-    }
-
-    private static func name(ofFolder number: UInt8) -> String {
-        (number < 16 ? "0" : "") + String(number, radix: 16)
+        "content/\(ContentStore.name(ofFolder: number))"
     }
 
     /// What is found where a content file should be.

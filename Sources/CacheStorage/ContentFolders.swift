@@ -93,7 +93,7 @@ extension ContentStore {
 
     private static let extensions = ImageFormat.allCases.map { Array($0.fileExtension.utf8) }
 
-    private static func name(ofFolder number: UInt8) -> String {
+    static func name(ofFolder number: UInt8) -> String {
         (number < 16 ? "0" : "") + String(number, radix: 16)
     }
 

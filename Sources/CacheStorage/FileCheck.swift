@@ -54,7 +54,7 @@ struct MissingFiles {
                 try content.bear(error)
             }
         }
-        if !missing.isEmpty { try remove(missing) }
+        if !missing.isEmpty { try removeRows(of: missing) }
         try note(seen.filter { known[$0.folder] != $0.times })
         return missing.count
     }
@@ -150,7 +150,8 @@ struct MissingFiles {
         }
     }
 
-    private func remove(_ images: [StoredImage]) throws(StorageError) {
+    /// Removes the rows that name these files, and what is left of the files.
+    func removeRows(of images: [StoredImage]) throws(StorageError) {
         try database.write("removing rows of missing files") { database in
             var statements = MetadataStatements(run: 0)
             for image in images { _ = try statements.apply(.lost(image), in: database) }
@@ -163,7 +164,7 @@ struct MissingFiles {
 
 extension Statement {
     /// Binds the first and the last digest of a folder's files.
-    fileprivate func bind(folder: UInt8) throws {
+    func bind(folder: UInt8) throws {
         let rest = ContentDigest.byteCount - 1
         try bind(.blob([folder] + [UInt8](repeating: 0, count: rest)), at: 1)
         try bind(.blob([folder] + [UInt8](repeating: .max, count: rest)), at: 2)

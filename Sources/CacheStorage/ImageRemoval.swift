@@ -21,13 +21,8 @@ package protocol ImageRemoving: AnyObject {
     /// Complete after ``finish()``.
     var totals: RemovalTotals { get }
 
-    func candidate(key: String) throws(StorageError) -> RemovalCandidate?
-
-    /// Of an image that was asked for at a URL without user information and has another text as its key.
-    func candidate(url: String) throws(StorageError) -> RemovalCandidate?
-
-    /// The next in the order of identifiers, ``RemovalCandidate/batchSize`` at most.
-    func candidates(after last: RemovalCandidate?) throws(StorageError) -> [RemovalCandidate]
+    /// Where images are looked for.
+    var database: CacheDatabase { get }
 
     /// Removes images, at most a batch of different ones.
     ///
@@ -47,13 +42,22 @@ package protocol ImageRemoving: AnyObject {
 }
 
 extension ImageRemoving {
+    package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
+        try RemovalCandidate.find(key: key, in: database)
+    }
+
+    /// Of an image that was asked for at a URL without user information and has another text as its key.
+    package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
+        try RemovalCandidate.find(url: url, in: database)
+    }
+
     /// Removes the images that `isWanted` picks, and tells after each batch what has gone.
     package func removeAll(
         where isWanted: (RemovalCandidate) -> Bool, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) {
         var last: RemovalCandidate?
         while true {
-            let candidates = try candidates(after: last)
+            let candidates = try RemovalCandidate.next(after: last, in: database)
             guard !candidates.isEmpty else { return }
             last = candidates.last
             _ = try remove(candidates.filter(isWanted))
@@ -73,6 +77,7 @@ package final class ImageRemoval: ImageRemoving {
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
     package private(set) var totals = RemovalTotals()
+    package var database: CacheDatabase { cache.database }
 
     /// - Parameters:
     ///   - cache: open for writing.
@@ -82,20 +87,6 @@ package final class ImageRemoval: ImageRemoving {
         self.cache = cache
         self.variant = variant
         self.now = now
-    }
-
-    package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(key: key, in: cache.database)
-    }
-
-    package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(url: url, in: cache.database)
-    }
-
-    package func candidates(
-        after last: RemovalCandidate?
-    ) throws(StorageError) -> [RemovalCandidate] {
-        try RemovalCandidate.next(after: last, in: cache.database)
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {
@@ -155,8 +146,6 @@ package final class ImageRemoval: ImageRemoving {
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
         guard hasBegun, cache.content.untidy == nil else { return }
-        try cache.database.write("noting the end of a removal") { database in
-            try Schema.Property.removalUnfinished.remove(in: database)
-        }
+        try cache.database.remove(.removalUnfinished)
     }
 }

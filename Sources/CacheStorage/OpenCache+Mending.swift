@@ -5,23 +5,12 @@ package import PrefetchModel
 // What `verify --repair` does. Only for the holder of the lock, while nothing is being stored.
 
 extension OpenCache {
-    /// Removes the rows that name a content file which is missing or not what they say, for good, and then
-    /// what is left of the file.
-    ///
-    /// - Returns: false where something has the file's place that cannot be removed.
-    package func dropImage(_ image: StoredImage) throws(StorageError) -> Bool {
+    /// Removes the rows that name content files which are missing or not what they say, for good, and then what is left
+    /// of the files.
+    package func dropImages(_ images: [StoredImage]) throws(StorageError) {
+        guard !images.isEmpty else { return }
         try checkHold()
-        try database.write("removing rows of a bad file") { database in
-            var statements = MetadataStatements(run: 0)
-            _ = try statements.apply(.lost(image), in: database)
-        }
-        if try !database.checkpoint(truncates: false) { try content.synchronize() }
-        // Rows may name it under another format.
-        let isNamed = try database.read("looking up") {
-            try MetadataStatements.isNamed(image.digest, in: $0)
-        }
-        if !isNamed { try content.remove(image.digest, format: image.format) }
-        return isNamed || !directory.contains(image.relativePath)
+        try MissingFiles(database: database, content: content).removeRows(of: images)
     }
 
     /// Removes a content file that no row names.
@@ -41,8 +30,6 @@ extension OpenCache {
     /// Notes that all content files are known: none has to be kept any more for rows that a damaged
     /// database has lost.
     package func endKeepingOrphans() throws(StorageError) {
-        try database.write("noting that orphans are gone") { database in
-            try Schema.Property.orphansKeptBefore.remove(in: database)
-        }
+        try database.remove(.orphansKeptBefore)
     }
 }

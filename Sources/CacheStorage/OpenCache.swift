@@ -138,11 +138,7 @@ package struct OpenCache: Sendable {
         if isSuspected { try directory.dropSuspicion() }
         repair.tornImages = try log.removeTornRows(bootID: BootID.current())
         try log.collectStrays(scansContent: mayHaveStrays)
-        if isRemoving, content.untidy == nil {
-            try database.write("noting the end of a removal") { database in
-                try Schema.Property.removalUnfinished.remove(in: database)
-            }
-        }
+        if isRemoving, content.untidy == nil { try database.remove(.removalUnfinished) }
     }
 
     private init(

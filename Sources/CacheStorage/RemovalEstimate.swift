@@ -3,7 +3,7 @@ internal import SQLite
 
 /// What a removal would come to; nothing is changed, and nobody is kept from anything.
 package final class RemovalEstimate: ImageRemoving {
-    private let database: CacheDatabase
+    package let database: CacheDatabase
     private let variant: VariantSelector?
     /// How many variants that would go name a file, and its size.
     private var files: [ContentDigest: (variants: Int, bytes: Int)] = [:]
@@ -13,20 +13,6 @@ package final class RemovalEstimate: ImageRemoving {
     package init(_ catalog: CacheCatalog, variant: VariantSelector?) {
         database = catalog.database
         self.variant = variant
-    }
-
-    package func candidate(key: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(key: key, in: database)
-    }
-
-    package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
-        try RemovalCandidate.find(url: url, in: database)
-    }
-
-    package func candidates(
-        after last: RemovalCandidate?
-    ) throws(StorageError) -> [RemovalCandidate] {
-        try RemovalCandidate.next(after: last, in: database)
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {
@@ -65,8 +51,11 @@ package final class RemovalEstimate: ImageRemoving {
                 let variants = try VariantSelector.variants(
                     variant, of: candidate.id, in: database)
                 totals.variants += variants.count
-                let all = try VariantSelector.variants(nil, of: candidate.id, in: database).count
-                let isWhole = variant == nil || !variants.isEmpty && variants.count == all
+                let isWhole =
+                    try variant == nil
+                    || !variants.isEmpty
+                        && VariantSelector.variants(nil, of: candidate.id, in: database).count
+                            == variants.count
                 if isWhole { totals.images += 1 }
                 for image in variants.compactMap(\.image) {
                     files[image.digest, default: (0, image.size.bytes)].variants += 1

@@ -13,15 +13,19 @@ extension Schema {
             ).execute(.text(rawValue), .init(time))
         }
 
-        func remove(in database: Connection) throws {
-            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
-                .execute(.text(rawValue))
-        }
-
         /// Nil when it is not set.
         func time(in database: Connection) throws -> Timestamp? {
             try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
                 .first(.text(rawValue)) { try $0.time(0) }
+        }
+    }
+}
+
+extension CacheDatabase {
+    func remove(_ property: Schema.Property) throws(StorageError) {
+        try write("removing a property") { database in
+            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
+                .execute(.text(property.rawValue))
         }
     }
 }

@@ -1,6 +1,4 @@
 package import CacheStorage
-import Codecs
-import Hashing
 import PrefetchModel
 import Threading
 
@@ -138,7 +136,7 @@ package struct CacheVerification: Sendable {
                 inspection: inspection, sample: sample, isHolder: cache != nil)
             while let folder = work.update({ $0.takeNext() }) {
                 let result = Result { () throws(StorageError) in try check.run(folder) }
-                work.update { $0.finish(result) }
+                work.update { $0.results.append(result) }
             }
         }
         var threads: [OwnedThread] = []
@@ -161,7 +159,7 @@ package struct CacheVerification: Sendable {
             totals.filesRead += found.filesRead
             totals.bytes += found.bytes
             totals.folders += 1
-            for problem in found.problems { totals.tell(try mended(problem), report) }
+            for finding in try mended(found.problems) { totals.tell(finding, report) }
             report(.progress(totals))
         }
     }
@@ -177,26 +175,23 @@ package struct CacheVerification: Sendable {
             defer { next += 1 }
             return UInt8(next)
         }
-
-        mutating func finish(_ result: Result<FolderCheck.Found, StorageError>) {
-            results.append(result)
-        }
     }
 
-    /// What a repair has made of it.
-    private func mended(_ problem: FolderCheck.Problem) throws(StorageError) -> Finding {
-        var finding = problem.finding
-        guard let cache else { return finding }
-        switch (finding.kind, problem.image) {
-        case (.missing, let image?), (.damaged, let image?), (.mismatch, let image?):
-            finding.isMended = try cache.dropImage(image)
-        case (.orphan, _):
-            guard let path = finding.path else { break }
-            finding.isMended = try cache.removeOrphan(path)
-        default:
-            break
+    /// What a repair has made of them.
+    private func mended(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
+        guard let cache else { return problems.map(\.finding) }
+        try cache.dropImages(problems.compactMap(\.wrongImage))
+        var findings: [Finding] = []
+        for problem in problems {
+            var finding = problem.finding
+            if let image = problem.wrongImage {
+                finding.isMended = !cache.directory.isTaken(image)
+            } else if finding.kind == .orphan, let path = finding.path {
+                finding.isMended = try cache.removeOrphan(path)
+            }
+            findings.append(finding)
         }
-        return finding
+        return findings
     }
 
     // MARK: Rows
@@ -207,9 +202,9 @@ package struct CacheVerification: Sendable {
         if let cache {
             for key in damaged { try cache.partials.discard(key: key) }
         }
-        // Rows that cannot be read stay for the next run.
+        // A run may have taken one meanwhile. Rows that cannot be read stay for the next run.
         let left = Set(try inspection.damagedPartials())
-        return damaged.map { key in
+        return damaged.filter { cache != nil || left.contains($0) }.map { key in
             Finding(
                 kind: .partial, keys: [key],
                 message: "the part of its body that had come is gone or damaged",

@@ -8,8 +8,11 @@ struct FolderCheck: ~Copyable {
     /// A finding, and what it takes to mend it.
     struct Problem: Sendable {
         let finding: CacheVerification.Finding
-        /// Whose rows are wrong, or name what is not there.
+        /// That rows name.
         var image: StoredImage?
+
+        /// Whose rows have to go; nil where the file cannot be read, which says nothing of it.
+        var wrongImage: StoredImage? { finding.kind == .unreadable ? nil : image }
     }
 
     struct Found: Sendable {

@@ -55,6 +55,12 @@ struct FailureGroups: Sendable {
         init(_ result: EntryResult) {
             self.result = result
         }
+
+        /// Of what it keeps, about.
+        var byteCount: Int {
+            result.manifest.utf8.count + result.url.utf8.count + result.key.utf8.count
+                + (result.message?.utf8.count ?? 0)
+        }
     }
 
     private var positions: [Cause: Int] = [:]
@@ -78,9 +84,10 @@ struct FailureGroups: Sendable {
             cause.httpStatus = nil
             if count(result, cause, place) { return }
         }
-        sampleBytes += result.byteCountOfSample
+        let sample = Sample(result)
+        sampleBytes += sample.byteCount
         positions[cause] = groups.count
-        groups.append(Group(cause: cause, count: 1, sample: Sample(result), place: place))
+        groups.append(Group(cause: cause, count: 1, sample: sample, place: place))
     }
 
     private mutating func place(of result: EntryResult) -> ListPosition {
@@ -96,7 +103,9 @@ struct FailureGroups: Sendable {
         guard let position = positions[cause] else { return false }
         groups[position].count += 1
         if place < groups[position].place {
-            groups[position].sample = Sample(result)
+            let sample = Sample(result)
+            sampleBytes += sample.byteCount - groups[position].sample.byteCount
+            groups[position].sample = sample
             groups[position].place = place
         }
         return true
@@ -164,13 +173,6 @@ extension FailureGroups.Sample {
     fileprivate static func message(of result: EntryResult) -> String? {
         let place = "\(result.manifest):\(result.line): "
         return result.message.map { $0.hasPrefix(place) ? String($0.dropFirst(place.count)) : $0 }
-    }
-}
-
-extension EntryResult {
-    /// Bytes that a sample keeps of it, about.
-    fileprivate var byteCountOfSample: Int {
-        manifest.utf8.count + url.utf8.count + key.utf8.count + (message?.utf8.count ?? 0)
     }
 }
 

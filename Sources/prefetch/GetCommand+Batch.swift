@@ -20,7 +20,7 @@ extension GetCommand {
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         var counts = (all: 0, missing: 0)
         try writing {
-            while let batch = try nextBatch(of: &entries) {
+            while let batch = try entries.nextBatchOfCommand() {
                 for answer in try answers(for: batch, choice, from: catalog) {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
@@ -41,15 +41,6 @@ extension GetCommand {
             message:
                 "\(counts.missing) of \(counts.all) images: not in the cache, not fresh or damaged",
             hint: json ? nil : "--json says why for each of them")
-    }
-
-    private func nextBatch(of entries: inout ManifestSequence) throws -> EntryBatch? {
-        do {
-            return try entries.nextBatch()
-        } catch let error as ManifestError {
-            throw CommandFailure.unusable(
-                error.description, hint: ManifestSequence.hint(for: error))
-        }
     }
 
     /// What is said of one entry.

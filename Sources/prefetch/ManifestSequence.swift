@@ -83,4 +83,16 @@ struct ManifestSequence: EntryReading {
         }
         return nil
     }
+
+    /// The same for a command other than a run.
+    ///
+    /// - Throws: with exit status 2 when the list cannot be read on.
+    mutating func nextBatchOfCommand() throws -> EntryBatch? {
+        do {
+            return try nextBatch()
+        } catch let error as ManifestError {
+            throw CommandFailure.unusable(
+                error.description, hint: ManifestSequence.hint(for: error))
+        }
+    }
 }

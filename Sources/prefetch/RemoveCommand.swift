@@ -208,21 +208,16 @@ extension RemoveCommand {
         }
         var names: [Name] = []
         var entries = try ManifestSequence(arguments: ["-"], options: input.manifestOptions())
-        do {
-            while let batch = try entries.nextBatch() {
-                for record in batch.records {
-                    let key = String(decoding: batch.text[record.key], as: UTF8.self)
-                    // A line that is no entry may still be a cache key.
-                    let url = record.problem < 0 ? batch.url(of: record) : nil
-                    names.append(
-                        Name(
-                            keys: [key], url: url?.withoutCredentials.text,
-                            shown: "-:\(record.line): \(RedactedURL(url?.text ?? key))"))
-                }
+        while let batch = try entries.nextBatchOfCommand() {
+            for record in batch.records {
+                let key = String(decoding: batch.text[record.key], as: UTF8.self)
+                // A line that is no entry may still be a cache key.
+                let url = record.problem < 0 ? batch.url(of: record) : nil
+                names.append(
+                    Name(
+                        keys: [key], url: url?.withoutCredentials.text,
+                        shown: "-:\(record.line): \(RedactedURL(url?.text ?? key))"))
             }
-        } catch let error as ManifestError {
-            throw CommandFailure.unusable(
-                error.description, hint: ManifestSequence.hint(for: error))
         }
         return names
     }

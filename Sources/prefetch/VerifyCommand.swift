@@ -25,7 +25,7 @@ struct VerifyCommand: ParsableCommand {
             Examples:
               prefetch verify
               prefetch verify --sample 5% -q        # in cron, in between
-              prefetch verify --repair && prefetch images.txt
+              prefetch verify --repair; prefetch images.txt
             """)
 
     @Flag(help: "Mend what is found.")
