@@ -110,7 +110,7 @@ let package = Package(
         .target(
             name: "CacheStorage",
             dependencies: [
-                "CCrash", "CLinux", "Hashing", "PrefetchModel", "SQLite", "Threading",
+                "CCrash", "CLinux", "CZlib", "Hashing", "PrefetchModel", "SQLite", "Threading",
             ],
             swiftSettings: strict),
         .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: strict),
@@ -139,7 +139,9 @@ let package = Package(
 
         .testTarget(
             name: "CacheStorageTests",
-            dependencies: ["CacheStorage", "Hashing", "PrefetchModel", "Threading"],
+            dependencies: [
+                "CacheStorage", "Hashing", "PrefetchModel", "SQLite", "SeededRandom", "Threading",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "CodecsTests",

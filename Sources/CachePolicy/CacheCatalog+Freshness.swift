@@ -42,6 +42,7 @@ extension CacheCatalog {
     /// Sums over the cache as a run with default flags would find it.
     package func statistics(at now: Timestamp) throws(StorageError) -> Statistics {
         try statistics(
+            at: now,
             isFresh: { CacheCatalog.isFresh(validatedAt: $0, expiresAt: $1, at: now) },
             isBlocking: { $0.isBlocking(at: now) })
     }

@@ -46,30 +46,6 @@ package struct CacheCatalog: Sendable {
         package let host: String
     }
 
-    /// Sums over the cache.
-    package struct Statistics: Sendable {
-        package let resources: Int
-        package let variants: Int
-        /// Those of them that no run uses any more by their name.
-        package let superseded: Int
-        /// Equal images are one file.
-        package let contentFiles: Int
-        /// Bytes of the content files.
-        package let contentBytes: Int
-        /// Bytes of the sources as fetched.
-        package let sourceBytes: Int
-        /// Resources that are not fresh.
-        package let expired: Int
-        package let formats: [(format: String, variants: Int, bytes: Int)]
-        /// By what runs call them; the names that variants have, `main` first.
-        package let names: [(name: String, variants: Int, bytes: Int)]
-        package let databaseBytes: Int
-        /// Rows of the table `failure`, and those of them that block now.
-        package let failures: Int
-        package let blockedFailures: Int
-        package let lastRun: Run?
-    }
-
     let database: CacheDatabase
     let directory: CacheDirectory
 
@@ -220,105 +196,6 @@ package struct CacheCatalog: Sendable {
             }
         }
         if let failure { throw failure }
-    }
-
-    /// Sums the cache up in one scan of each table.
-    ///
-    /// `isFresh` gets when a resource was validated and when it expires.
-    package func statistics(
-        isFresh: (Timestamp, Timestamp) -> Bool, isBlocking: (FailureRecord) -> Bool
-    ) throws(StorageError) -> Statistics {
-        let path = database.path
-        let holder = CacheLock.holder(in: directory)
-        return try database.read("counting") { database in
-            func number(_ sql: String) throws -> Int {
-                try Statement(database, sql: sql).first { try $0.count(0) } ?? 0
-            }
-            let kinds = try CacheCatalog.countVariants(in: database)
-            let run = try CacheCatalog.runs(limit: 1, holder: holder, in: database).first
-            let resources = try CacheCatalog.countResources(in: database, isFresh: isFresh)
-            let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
-            var status = stat()
-            let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
-            return Statistics(
-                resources: resources.all,
-                variants: try number("SELECT count(*) FROM variant"),
-                superseded: try number("SELECT count(*) FROM variant WHERE superseded"),
-                contentFiles: try number("SELECT count(DISTINCT sha256) FROM variant"),
-                contentBytes: try number(
-                    """
-                    SELECT coalesce(sum(bytes), 0)
-                    FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
-                    """),
-                sourceBytes: try number("SELECT coalesce(sum(source_bytes), 0) FROM resource"),
-                expired: resources.expired, formats: kinds.formats, names: kinds.names,
-                databaseBytes: databaseBytes,
-                failures: failures.all, blockedFailures: failures.blocked, lastRun: run)
-        }
-    }
-
-    /// Counts by format and by name, in one scan.
-    private static func countVariants(
-        in database: Connection
-    ) throws -> (
-        formats: [(format: String, variants: Int, bytes: Int)],
-        names: [(name: String, variants: Int, bytes: Int)]
-    ) {
-        let kinds = try Statement(
-            database,
-            sql: """
-                SELECT format, named.name, of.variants, of.bytes FROM (
-                    SELECT format, name, count(*) AS variants, sum(bytes) AS bytes FROM variant
-                    GROUP BY format, name) AS of
-                LEFT JOIN variant_name AS named ON named.id = of.name
-                ORDER BY named.id <> 0, named.name, format
-                """
-        ).all {
-            (
-                format: try $0.text(0), name: try $0.optionalText(1), variants: try $0.count(2),
-                bytes: try $0.count(3)
-            )
-        }
-        var formats: [String: (variants: Int, bytes: Int)] = [:]
-        var names: [(name: String, variants: Int, bytes: Int)] = []
-        for kind in kinds {
-            formats[kind.format, default: (0, 0)].variants += kind.variants
-            formats[kind.format, default: (0, 0)].bytes += kind.bytes
-            guard let name = kind.name else { continue }
-            if names.last?.name != name { names.append((name, 0, 0)) }
-            names[names.count - 1].variants += kind.variants
-            names[names.count - 1].bytes += kind.bytes
-        }
-        return (
-            formats.sorted { $0.key < $1.key }.map { ($0.key, $0.value.variants, $0.value.bytes) },
-            names
-        )
-    }
-
-    private static func countResources(
-        in database: Connection, isFresh: (Timestamp, Timestamp) -> Bool
-    ) throws -> (all: Int, expired: Int) {
-        let statement = try Statement(
-            database, sql: "SELECT validated_at, expires_at FROM resource")
-        var counts = (all: 0, expired: 0)
-        while try statement.step() {
-            counts.all += 1
-            if try !isFresh(statement.time(0), statement.time(1)) { counts.expired += 1 }
-        }
-        return counts
-    }
-
-    private static func countFailures(
-        in database: Connection, isBlocking: (FailureRecord) -> Bool
-    ) throws -> (all: Int, blocked: Int) {
-        let rows = try Statement(
-            database, sql: "SELECT \(FailureRecord.columns) FROM failure")
-        var counts = (all: 0, blocked: 0)
-        while try rows.step() {
-            counts.all += 1
-            if let record = try FailureRecord(rows), isBlocking(record) { counts.blocked += 1 }
-        }
-        return counts
     }
 
     /// The path of a variant's content file, or nil when the file is missing or its size is not

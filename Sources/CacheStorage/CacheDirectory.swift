@@ -22,6 +22,14 @@ package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
 
+    /// What its file system has left for this user; nil when it does not say.
+    var freeSize: ByteCount? {
+        var status = statvfs()
+        guard fstatvfs(handle.number, &status) == 0 else { return nil }
+        let (bytes, isTooMuch) = status.f_bavail.multipliedReportingOverflow(by: status.f_frsize)
+        return isTooMuch ? nil : ByteCount(Int(clamping: bytes))
+    }
+
     /// The signature of the Cache Directory Tagging Specification (bford.info/cachedir).
     private static let tag = """
         Signature: 8a477f597d28d172789f06886806bc55

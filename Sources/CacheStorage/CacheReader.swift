@@ -174,12 +174,12 @@ package final class CacheReader {
         }
     }
 
-    /// Of the resources of keys, the freshness of those of which every recipe's variant is there or can be
-    /// made: they have their originals, or are stored by recipes that make the same bytes of them. Nil
-    /// for the others.
+    /// The freshness of the resources of keys, and whether every recipe's variant is there or can be made:
+    /// they have their originals, or are stored by recipes that make the same bytes of them. Nil for keys
+    /// of which nothing is stored.
     package func sources(
         of wanted: [(key: String, recipes: [Recipe])]
-    ) throws(StorageError) -> [FreshnessRecord?] {
+    ) throws(StorageError) -> [(record: FreshnessRecord, isDerivable: Bool)?] {
         try database.read("looking up other variants") { database in
             let statement = try Statement(
                 database,
@@ -207,11 +207,13 @@ package final class CacheReader {
                     Recipe.effectiveText(of: text, forSource: first.format)
                 }
                 if let source = stored.first(where: { $0.recipe == original || !$0.isDecoded }) {
-                    return source.record
+                    return (source.record, true)
                 }
                 let effects = Set(stored.map { effect($0.recipe) })
-                return recipes.allSatisfy { effects.contains(effect($0.canonicalText)) }
-                    ? first.record : nil
+                return (
+                    first.record,
+                    recipes.allSatisfy { effects.contains(effect($0.canonicalText)) }
+                )
             }
         }
     }

@@ -12,6 +12,10 @@ package struct RemovalTotals: Hashable, Sendable {
     package var bytes = 0
     /// URLs without an image that had failed.
     package var failures = 0
+    /// Rows of hosts, of runs and of parts of bodies.
+    package var hosts = 0
+    package var runs = 0
+    package var parts = 0
 
     package init() {}
 }
@@ -24,10 +28,22 @@ package protocol ImageRemoving: AnyObject {
     /// Where images are looked for.
     var database: CacheDatabase { get }
 
+    /// What the content files take, without what was removed.
+    var usage: DiskUsage { get throws(StorageError) }
+
     /// Removes images, at most a batch of different ones.
     ///
     /// - Returns: for each whether anything of it went.
     func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool]
+
+    /// The same for variants that `selector` means; nil for the whole of each image.
+    func remove(
+        _ batch: [RemovalCandidate], only selector: VariantSelector?
+    ) throws(StorageError) -> [Bool]
+
+    /// Removes what is remembered of failures, hosts, runs and broken bodies from before a time, but for
+    /// what holds on after `now`.
+    func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError)
 
     /// Removes the failure of a key without an image; with a variant chosen nothing.
     ///
@@ -104,7 +120,27 @@ package final class ImageRemoval: ImageRemoving {
         totals.failures += try cache.failures.removeAll(where: isWanted)
     }
 
+    package var usage: DiskUsage {
+        get throws(StorageError) { try database.read("summing up") { try DiskUsage.read(in: $0) } }
+    }
+
+    package func removeHistory(
+        before time: Timestamp, at now: Timestamp
+    ) throws(StorageError) {
+        try cache.checkHold()
+        let counted = try HistoryRows.count(before: time, at: now, in: database)
+        try HistoryRows.remove(before: time, at: now, in: database)
+        try cache.partials.removeAll(olderThan: now.timeSince(time), at: now)
+        totals.add(counted)
+    }
+
     package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
+        try remove(batch, only: variant)
+    }
+
+    package func remove(
+        _ batch: [RemovalCandidate], only variant: VariantSelector?
+    ) throws(StorageError) -> [Bool] {
         guard !batch.isEmpty else { return [] }
         // Somebody may have put another cache in this one's place.
         try cache.checkHold()

@@ -283,7 +283,8 @@ struct MetadataStatements: ~Copyable {
             try Statement(
                 database,
                 sql: """
-                    UPDATE variant SET name = ?3, superseded = ?4
+                    UPDATE variant SET name = ?3, superseded = ?4,
+                        last_access_at = iif(?4, unixepoch() * 1000, last_access_at)
                     WHERE resource_id = ?1 AND recipe = ?2
                     """
             ).execute(

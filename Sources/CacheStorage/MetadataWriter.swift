@@ -38,6 +38,11 @@ package final class MetadataWriter: Sendable {
         /// The longest time of work between two checkpoints.
         package var checkpointInterval: Duration = .seconds(5)
         package var durability: Durability = .normal
+        /// What the content files may take on the disk; nil for any.
+        package var maximumSize: ByteCount?
+        /// Which resources must not go so that others find room.
+        package var isProtected: @Sendable (Int64) -> Bool = { _ in true }
+        package var wallClock: @Sendable () -> Timestamp = { .distantPast }
 
         package init() {}
     }
@@ -58,6 +63,8 @@ package final class MetadataWriter: Sendable {
         var memory = 0
         /// Whether what is there is committed without waiting for more.
         var isHurried = false
+        /// Whether somebody waits for room.
+        var wantsRoom = false
         var isFinished = false
     }
 
@@ -69,15 +76,31 @@ package final class MetadataWriter: Sendable {
     private let checkHold: @Sendable () throws(StorageError) -> Void
 
     private let run: Int64
+    private let cache: OpenCache
+    /// What those that store have to ask for room; nil where there is no bound.
+    package let room: RoomBudget?
 
     /// Failures are noted with the identifier of their run.
-    package init(_ cache: OpenCache, run: Int64, configuration: Configuration) {
+    ///
+    /// - Throws: when the database cannot be read.
+    package init(
+        _ cache: OpenCache, run: Int64, configuration: Configuration
+    ) throws(StorageError) {
+        self.cache = cache
+        let state = Monitor(State())
+        if let limit = configuration.maximumSize {
+            room = RoomBudget(limit: limit, usage: try cache.usage()) {
+                state.update { $0.wantsRoom = true }
+            }
+        } else {
+            room = nil
+        }
+        self.state = state
         database = cache.database
         content = cache.content
         checkHold = { () throws(StorageError) in try cache.checkHold() }
         self.run = run
         self.configuration = configuration
-        state = Monitor(State())
     }
 
     // MARK: From any thread
@@ -142,6 +165,7 @@ package final class MetadataWriter: Sendable {
                 orphans += try commit(group.items, with: &statements, delivered)
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
+            if group.wantsRoom { try makeRoom() }
             if group.isFinished {
                 if checkpointDue != nil || !orphans.isEmpty { try finish(removing: orphans) }
                 return
@@ -154,6 +178,19 @@ package final class MetadataWriter: Sendable {
                 checkpointDue = nil
             }
         }
+    }
+
+    /// Removes what may go for the sake of those that wait for room.
+    private func makeRoom() throws(StorageError) {
+        guard let room, let bound = room.bound else { return }
+        try checkHold()
+        var rules = PruneRules()
+        rules.maximumSize = bound
+        let now = configuration.wallClock()
+        let ending = try CachePruning(rules, at: now, protecting: configuration.isProtected)
+            .run(ImageRemoval(cache, variant: nil, at: now)) { _ in }
+        room.settle([], usage: try cache.usage())
+        if !ending.isWithinBounds { room.noteExhaustion() }
     }
 
     /// Moves the log into the database and removes the files that lost their last row.
@@ -187,14 +224,16 @@ package final class MetadataWriter: Sendable {
     /// Waits for a whole group, the first row's delay, the end, or `deadline`.
     private func nextGroup(
         delay: Duration, until deadline: ContinuousClock.Instant?
-    ) -> (items: [Item], isFinished: Bool) {
+    ) -> (items: [Item], isFinished: Bool, wantsRoom: Bool) {
         var flushTime: ContinuousClock.Instant?
         return state.wait { state, now in
-            if isWhole(state) || state.isFinished || state.isHurried && !state.items.isEmpty {
+            if isWhole(state) || state.isFinished || state.wantsRoom
+                || state.isHurried && !state.items.isEmpty
+            {
                 return .ready(take(&state))
             }
             if state.items.isEmpty {
-                if let deadline, deadline <= now { return .ready(([], false)) }
+                if let deadline, deadline <= now { return .ready(([], false, false)) }
                 return .wait(until: deadline)
             }
             let flush = flushTime ?? now + delay
@@ -203,12 +242,17 @@ package final class MetadataWriter: Sendable {
         }
     }
 
-    private func take(_ state: inout State) -> (items: [Item], isFinished: Bool) {
+    private func take(
+        _ state: inout State
+    ) -> (items: [Item], isFinished: Bool, wantsRoom: Bool) {
         let items = Array(state.items.prefix(configuration.groupRows))
         state.items.removeFirst(items.count)
         if state.items.isEmpty { state.isHurried = false }
         state.contentBytes = state.items.reduce(0) { $0 + $1.change.contentBytes }
-        return (items, state.isFinished && state.items.isEmpty)
+        // What is committed first may make room itself.
+        let wantsRoom = state.wantsRoom && state.items.isEmpty
+        if wantsRoom { state.wantsRoom = false }
+        return (items, state.isFinished && state.items.isEmpty, wantsRoom)
     }
 
     // MARK: Commits
@@ -240,7 +284,9 @@ package final class MetadataWriter: Sendable {
         }
         for image in items.flatMap(\.change.images) { content.unpin(image.digest) }
         state.withLock { state in state.memory -= items.reduce(0) { $0 + $1.memory } }
-        delivered(items.compactMap(\.token))
+        let tokens = items.compactMap(\.token)
+        if let room { room.settle(tokens, usage: try cache.usage()) }
+        delivered(tokens)
         return replaced
     }
 }

@@ -11,6 +11,7 @@ package struct OpenCache: Sendable {
     package let attributes: AttributeStore
     package let placeholders: PlaceholderStore
     package let hosts: HostLog
+    package let listings: ListingLog
     package let partials: PartialStore
     /// What ``openForRun(path:waiting:at:)`` had to mend.
     package private(set) var repair = Repair()
@@ -156,12 +157,34 @@ package struct OpenCache: Sendable {
         partials = try PartialStore(directory: directory, database: database)
         log = RunLog(database: database, content: content, partials: partials)
         hosts = HostLog(database: database)
+        listings = ListingLog(database: database)
         failures = FailureLog(database: database)
         attributes = AttributeStore(database: database)
         placeholders = PlaceholderStore(database: database)
     }
 
     // MARK: While it is open
+
+    /// Whether the last run that pruned to its end did so a day ago or more, or in the future.
+    package func isTimeToPrune(at now: Timestamp) throws(StorageError) -> Bool {
+        let last = try database.read("reading properties") { database in
+            try Schema.Property.lastPruned.time(in: database)
+        }
+        guard let last else { return true }
+        // Timers come a little early at times.
+        return now.timeSince(last) > .seconds(23.5 * 3600) || last > now
+    }
+
+    package func notePruning(at now: Timestamp) throws(StorageError) {
+        try database.write("noting what was pruned") { database in
+            try Schema.Property.lastPruned.set(to: now, in: database)
+        }
+    }
+
+    /// What the content files take that rows name.
+    package func usage() throws(StorageError) -> DiskUsage {
+        try database.read("summing up") { try DiskUsage.read(in: $0) }
+    }
 
     /// Sees that this process alone writes the cache, and that what it writes can be found: the names
     /// of the folder, the lock and the database have to lead to what was opened.

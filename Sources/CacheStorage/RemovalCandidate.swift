@@ -1,4 +1,4 @@
-import PrefetchModel
+package import PrefetchModel
 internal import SQLite
 
 /// An image that may be removed.
@@ -43,6 +43,19 @@ package struct RemovalCandidate: Sendable {
         return try find(key: key, in: database)
     }
 
+    /// Those that are still there, in the order of the identifiers.
+    static func find(
+        ids: some Sequence<Int64>, in database: CacheDatabase
+    ) throws(StorageError) -> [RemovalCandidate] {
+        try database.read("looking up") { database in
+            let statement = try Statement(
+                database, sql: "SELECT \(columns) FROM resource WHERE id = ?")
+            return try ids.compactMap { id in
+                try statement.first(.integer(id)) { try RemovalCandidate($0) }
+            }
+        }
+    }
+
     /// In the order of their identifiers.
     static func next(
         after last: RemovalCandidate?, in database: CacheDatabase
@@ -60,18 +73,31 @@ package enum VariantSelector: Hashable, Sendable {
     /// Those in use by that name, and those that they have superseded.
     case name(String)
     case recipe(String)
+    /// Those that a later run has put others of the same name in the place of.
+    case superseded
+    /// Those that no run has used since a time: they were superseded before it, or no run has used their
+    /// name since. Nor has `get` asked for them.
+    case unused(since: Timestamp)
 
-    /// The condition in SQL; the text is parameter 2.
-    private var condition: String {
+    /// The condition in SQL; ``parameter`` is parameter 2.
+    var condition: String {
         switch self {
         case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = ?2)"
         case .recipe: "recipe = ?2"
+        case .superseded: "superseded <> 0"
+        case .unused:
+            """
+            last_access_at < ?2 AND (superseded <> 0
+                OR name IN (SELECT id FROM variant_name WHERE used_at < ?2))
+            """
         }
     }
 
-    private var text: String {
+    var parameter: Statement.Value? {
         switch self {
-        case .name(let text), .recipe(let text): text
+        case .name(let text), .recipe(let text): .text(text)
+        case .superseded: nil
+        case .unused(let time): .init(time)
         }
     }
 
@@ -85,7 +111,7 @@ package enum VariantSelector: Hashable, Sendable {
                 SELECT sha256, format, width, height, bytes, recipe FROM variant
                 WHERE resource_id = ?1\(selector.map { " AND \($0.condition)" } ?? "")
                 """)
-        if let selector { try statement.bind(.text(selector.text), at: 2) }
+        if let parameter = selector?.parameter { try statement.bind(parameter, at: 2) }
         try statement.bind(.integer(resource), at: 1)
         var variants: [(image: StoredImage?, recipe: String)] = []
         while try statement.step() {

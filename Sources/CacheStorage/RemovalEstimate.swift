@@ -1,18 +1,41 @@
-import PrefetchModel
+package import PrefetchModel
 internal import SQLite
 
 /// What a removal would come to; nothing is changed, and nobody is kept from anything.
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
     private let variant: VariantSelector?
-    /// How many variants that would go name a file, and its size.
-    private var files: [ContentDigest: (variants: Int, bytes: Int)] = [:]
+    private var files: [ContentDigest: File] = [:]
+    /// What would be gone by now: an image may be picked for more than one reason.
+    private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
+    private var freed = DiskUsage(files: 0, blocks: 0)
     package private(set) var totals = RemovalTotals()
+
+    /// A content file, by the variants that name it.
+    private struct File {
+        let all: Int
+        var gone = 0
+    }
 
     /// `variant` would go; nil for the whole of each image.
     package init(_ catalog: CacheCatalog, variant: VariantSelector?) {
         database = catalog.database
         self.variant = variant
+    }
+
+    package var usage: DiskUsage {
+        get throws(StorageError) {
+            var usage = try database.read("summing up") { try DiskUsage.read(in: $0) }
+            usage.files -= freed.files
+            usage.blocks -= freed.blocks
+            return usage
+        }
+    }
+
+    package func removeHistory(
+        before time: Timestamp, at now: Timestamp
+    ) throws(StorageError) {
+        totals.add(try HistoryRows.count(before: time, at: now, in: database))
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {
@@ -46,36 +69,57 @@ package final class RemovalEstimate: ImageRemoving {
     }
 
     package func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool] {
+        try remove(batch, only: variant)
+    }
+
+    package func remove(
+        _ batch: [RemovalCandidate], only selector: VariantSelector?
+    ) throws(StorageError) -> [Bool] {
         try database.read("counting variants") { database in
-            try batch.map { candidate in
-                let variants = try VariantSelector.variants(
-                    variant, of: candidate.id, in: database)
-                totals.variants += variants.count
-                let isWhole =
-                    try variant == nil
-                    || !variants.isEmpty
-                        && VariantSelector.variants(nil, of: candidate.id, in: database).count
-                            == variants.count
-                if isWhole { totals.images += 1 }
-                for image in variants.compactMap(\.image) {
-                    files[image.digest, default: (0, image.size.bytes)].variants += 1
-                }
-                return isWhole || !variants.isEmpty
-            }
+            try batch.map { try remove($0, only: selector, in: database) }
         }
     }
 
-    package func finish() throws(StorageError) {
-        try database.read("counting files") { database in
-            for (digest, file) in files {
-                let all = try Statement(
-                    database, sql: "SELECT count(*) FROM variant WHERE sha256 = ?"
-                ).first(.digest(digest)) { try $0.count(0) }
-                guard all == file.variants else { continue }
-                totals.files += 1
-                totals.bytes += file.bytes
-            }
+    private func remove(
+        _ candidate: RemovalCandidate, only selector: VariantSelector?, in database: Connection
+    ) throws -> Bool {
+        guard !gone.images.contains(candidate.id) else { return false }
+        func left(_ selector: VariantSelector?) throws -> [(image: StoredImage?, recipe: String)] {
+            let before = gone.variants[candidate.id] ?? []
+            return try VariantSelector.variants(selector, of: candidate.id, in: database)
+                .filter { !before.contains($0.recipe) }
         }
-        files = [:]
+        let variants = try left(selector)
+        let isWhole =
+            try selector == nil || !variants.isEmpty && left(nil).count == variants.count
+        totals.variants += variants.count
+        if isWhole {
+            totals.images += 1
+            gone.images.insert(candidate.id)
+            gone.variants[candidate.id] = nil
+        } else if !variants.isEmpty {
+            gone.variants[candidate.id, default: []].formUnion(variants.map(\.recipe))
+        }
+        for image in variants.compactMap(\.image) { try remove(image, in: database) }
+        return isWhole || !variants.isEmpty
     }
+
+    /// One variant less names a file.
+    private func remove(_ image: StoredImage, in database: Connection) throws {
+        var file =
+            try files[image.digest]
+            ?? File(
+                all: Statement(database, sql: "SELECT count(*) FROM variant WHERE sha256 = ?")
+                    .first(.digest(image.digest)) { try $0.count(0) } ?? 0)
+        file.gone += 1
+        // A file of one variant is done with.
+        files[image.digest] = file.all == 1 ? nil : file
+        guard file.gone == file.all else { return }
+        totals.files += 1
+        totals.bytes += image.size.bytes
+        freed.files += 1
+        freed.blocks += DiskUsage.blocks(of: image.size)
+    }
+
+    package func finish() {}
 }

@@ -163,7 +163,7 @@ package struct RunLog: Sendable {
         variants: [RequestedVariant] = []
     ) throws(StorageError) -> Int64 {
         try database.write("noting the run's start") { database in
-            try VariantNames.note(variants, in: database)
+            try VariantNames.note(variants, at: time, in: database)
             try Statement(
                 database,
                 sql: """

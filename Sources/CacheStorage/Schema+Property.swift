@@ -4,6 +4,8 @@ internal import SQLite
 extension Schema {
     /// The names of the table `property`.
     enum Property: String {
+        case lastPruned = "last_pruned"
+        case listingsBegin = "listings_begin"
         case orphansKeptBefore = "orphans_kept_before"
         case removalUnfinished = "removal_unfinished"
 

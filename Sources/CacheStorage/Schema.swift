@@ -41,7 +41,8 @@ internal import SQLite
 //   format         TEXT     jpeg, png; of what is stored as it came, that of the source
 //   width, height  INTEGER  in pixels; 0 where that is not known, which takes a format that is not decoded
 //   bytes          INTEGER  size of the content file
-//   created_at, last_access_at  INTEGER
+//   created_at     INTEGER
+//   last_access_at INTEGER  when it was made or superseded, or `get` noted that it was asked for
 //   name           INTEGER  variant_name.id: the name that it is in use by, or was last; of several
 //                           names with its recipe main, else the first
 //   superseded     INTEGER  1 when a later run used another variant of the resource by that name; at
@@ -53,6 +54,7 @@ internal import SQLite
 //   name           TEXT     unique; see `VariantName`
 //   recipe         TEXT     that of the last run that used the name, like `variant.recipe`; for main,
 //                           single entries may have another one
+//   used_at        INTEGER  when a run used the name last; NULL when none has since version 9
 // freshness  one row per variant: all that a run asks for an entry that is warm
 //   fingerprint      INTEGER  primary key; the first 64 bits of SHA-256(key) XOR SHA-256(recipe)
 //   fingerprint_low  INTEGER  the 64 bits behind them
@@ -115,8 +117,24 @@ internal import SQLite
 //   Names: `orphans_kept_before`, a time: the database was begun anew in a cache that had content
 //   files, since the one before was damaged or gone. Files from before then are kept though no row
 //   names them; they are compared with their names before a row names them again.
+//   `listings_begin`, a time: which runs listed what is known since then.
+//   `last_pruned`, a time: when `run --prune` has pruned last.
 //   `removal_unfinished`, a time: since then images are being removed, whose files may be there though
 //   no row names them any more.
+// listing   what the lists of runs have named; see `ListingLog`
+//   id             INTEGER  primary key
+//   first_at, last_at  INTEGER  when the earliest and the latest of these runs began
+//   resources      BLOB     their identifiers, see `ResourceSet`
+// total     variants by what `stats` shows them by; kept by triggers; primary key (host, format, name,
+//           superseded)
+//   host, format, name, superseded  like those of the resource and of the variant
+//   variants       INTEGER  how many; a row may have 0
+//   bytes          INTEGER  sum of their `variant.bytes`
+// usage     the sums of the whole cache, in one row; kept by triggers
+//   id             INTEGER  0
+//   resources, source_bytes  INTEGER  rows of `resource`, and the sum of their `source_bytes`
+//   files, file_bytes  INTEGER  different content files, and the sum of their sizes
+//   blocks         INTEGER  what they take on the disk, in blocks of 4096 bytes
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER
@@ -151,6 +169,7 @@ enum Schema {
             Migrator.Migration("3", makeVersion3), Migrator.Migration("4", makeVersion4),
             Migrator.Migration("5", makeVersion5), Migrator.Migration("6", makeVersion6),
             Migrator.Migration("7", makeVersion7), Migrator.Migration("8", makeVersion8),
+            Migrator.Migration("9", makeVersion9),
         ])
 
     private static func makeVersion1(_ database: Connection) throws {

@@ -6,17 +6,21 @@ enum VariantNames {
     /// The row of `main`, which every database has.
     static let main: Int64 = 0
 
-    /// Notes what a run calls its variants. Rows that say the same already are not written.
-    static func note(_ variants: [RequestedVariant], in database: Connection) throws {
+    /// Notes what a run calls its variants, and when it began. Without a time, rows that say the same
+    /// already are not written.
+    static func note(
+        _ variants: [RequestedVariant], at time: Timestamp? = nil, in database: Connection
+    ) throws {
         let statement = try Statement(
             database,
             sql: """
-                INSERT INTO variant_name (name, recipe) VALUES (?1, ?2)
-                ON CONFLICT (name) DO UPDATE SET recipe = ?2 WHERE recipe <> ?2
+                INSERT INTO variant_name (name, recipe, used_at) VALUES (?1, ?2, ?3)
+                ON CONFLICT (name) DO UPDATE SET recipe = ?2, used_at = coalesce(?3, used_at)
+                WHERE recipe <> ?2 OR ?3 IS NOT NULL
                 """)
         for variant in variants {
             try statement.execute(
-                .text(variant.name.text), .text(variant.recipeText))
+                .text(variant.name.text), .text(variant.recipeText), .init(time?.milliseconds))
         }
     }
 

@@ -26,7 +26,15 @@ protocol RunRecording: AnyObject {
     func save(_ hosts: [HostState]) throws(FatalError)
     /// Notes how the run ended, and closes the cache. Nothing is written of a run that could not be
     /// noted.
-    func end(at time: Timestamp, exitStatus: Int32, _ counters: RunCounters) throws(FatalError)
+    ///
+    /// `listed` are the resources that its lists have named and that were there before it. Pruning ends
+    /// when `isStopped` says so.
+    ///
+    /// - Returns: what was pruned; nil when it was not time for that.
+    func end(
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
+        isStopped: () -> Bool
+    ) throws(FatalError) -> PrunedCounts?
 
     /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
     /// full disk is not left fuller than it need be.
@@ -43,6 +51,9 @@ final class CacheRecorder: RunRecording {
     private let cache: OpenCache
     /// The run's row in the log, or why it could not be written.
     private var noted: Result<Int64, FatalError>?
+    private var startedAt = Timestamp.distantPast
+    /// The largest identifier of a resource before the run.
+    private(set) var largestBefore: Int64 = .max
 
     /// A host of which nothing has been heard for so long is like any other.
     private static let hostMemory = Duration.seconds(30 * 86400)
@@ -53,7 +64,9 @@ final class CacheRecorder: RunRecording {
     }
 
     func begin(at time: Timestamp) throws(FatalError) {
+        startedAt = time
         do throws(StorageError) {
+            largestBefore = try cache.listings.largestResource()
             noted = .success(
                 try cache.log.begin(
                     manifests: configuration.manifests, at: time, bootID: BootID.current(),
@@ -109,14 +122,38 @@ final class CacheRecorder: RunRecording {
     }
 
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters
-    ) throws(FatalError) {
-        guard case .success(let run)? = noted else { return }
-        try storing { () throws(StorageError) in
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
+        isStopped: () -> Bool
+    ) throws(FatalError) -> PrunedCounts? {
+        guard case .success(let run)? = noted else { return nil }
+        return try storing { () throws(StorageError) in
+            try cache.listings.note(
+                listed, newAfter: largestBefore, startedAt: startedAt, at: time)
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
+            // What the run did not come to is not unlisted.
+            let pruned = exitStatus <= 1 ? try prune(at: time, until: isStopped) : nil
             try cache.close()
+            return pruned
         }
+    }
+
+    private func prune(
+        at time: Timestamp, until isStopped: () -> Bool
+    ) throws(StorageError) -> PrunedCounts? {
+        guard let rules = configuration.storing.pruning, try cache.isTimeToPrune(at: time) else {
+            return nil
+        }
+        let removal = ImageRemoval(cache, variant: nil, at: time)
+        let ending = try withoutActuallyEscaping(isStopped) { isStopped in
+            Result { () throws(StorageError) in
+                try CachePruning(rules, at: time, until: isStopped).run(removal) { _ in }
+            }
+        }.get()
+        if ending.isComplete { try cache.notePruning(at: time) }
+        return PrunedCounts(
+            images: removal.totals.images, variants: removal.totals.variants,
+            bytes: removal.totals.bytes)
     }
 
     func makeRoom(at now: Timestamp) {

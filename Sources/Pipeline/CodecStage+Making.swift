@@ -102,6 +102,13 @@ extension CodecStage {
             if needed.contains(position) { return job.ended(.failed(failure)) }
         }
         if let failure = ends.onlyFailure { return job.ended(.failed(failure)) }
+        let sizes = processed.results.compactMap { result -> ByteCount? in
+            guard case .success(let image) = result else { return nil }
+            return image.size(ofSource: bytes.count)
+        }
+        if let room, !room.reserve(sizes, for: job.id) {
+            return job.ended(.failed(RunStages.noRoom))
+        }
         var remarks: [String] = []
         do throws(StorageError) {
             for (position, result) in zip(positions, processed.results) {
@@ -113,6 +120,7 @@ extension CodecStage {
             }
         } catch {
             for case .made(let image)? in ends { content.unpin(image.digest) }
+            room?.giveBack(job.id)
             guard error.isAboutOnePath else { throw error }
             return job.ended(
                 .failed(
@@ -194,6 +202,15 @@ extension CodecStage {
             return try encoded.withUnsafeBytes { encoded throws(StorageError) in
                 try store(encoded, hasher.digest(of: encoded))
             }
+        }
+    }
+}
+
+extension ProcessedImage {
+    fileprivate func size(ofSource count: Int) -> ByteCount {
+        switch output {
+        case .source: ByteCount(count)
+        case .encoded(let bytes): ByteCount(bytes.count)
         }
     }
 }

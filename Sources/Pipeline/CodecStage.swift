@@ -30,11 +30,15 @@ final class CodecStage: Sendable {
     /// Whether images are decoded again that ended a run.
     let retriesCrashes: Bool
     let makesPlaceholders: Bool
+    /// Nil where the cache may take any room.
+    let room: RoomBudget?
     private let mailbox: Mailbox
 
     init(
-        configuration: RunConfiguration, cache: OpenCache, crashes: CrashLog, mailbox: Mailbox
+        configuration: RunConfiguration, cache: OpenCache, crashes: CrashLog, room: RoomBudget?,
+        mailbox: Mailbox
     ) {
+        self.room = room
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
         makesPlaceholders = configuration.images.makesPlaceholders
@@ -62,6 +66,7 @@ final class CodecStage: Sendable {
 
     /// Ends the images that workers are at, which takes them a few tenths of a second.
     func cancel() {
+        room?.close()
         cancellation.cancel()
     }
 

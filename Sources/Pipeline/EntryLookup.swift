@@ -306,7 +306,9 @@ private struct Worker {
                 )
             })
         for (number, record) in zip(missing, records) {
-            guard let record else { continue }
+            guard let (record, isDerivable) = record else { continue }
+            result.otherResources.append(record.resourceID)
+            guard isDerivable else { continue }
             let extras = batch.extras(of: batch.records[number])
             result.states[number] = .derivable(
                 resource: record.resourceID, isFresh: try isWarm(record, extras: extras, at: now))

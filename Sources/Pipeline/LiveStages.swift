@@ -12,6 +12,8 @@ final class LiveStages: StageMaking {
     private let recorder: CacheRecorder
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
+    /// The resources that must stay; nil before all lists are read.
+    private let protected = Monitor<(listed: ResourceSet, newAfter: Int64)?>(nil)
 
     init(
         configuration: RunConfiguration, cache: OpenCache, recorder: CacheRecorder,
@@ -40,19 +42,33 @@ final class LiveStages: StageMaking {
         crashes.begin()
         var writing = MetadataWriter.Configuration()
         writing.durability = configuration.storing.durability
+        writing.maximumSize = configuration.storing.maximumSize
+        writing.wallClock = wallClock
+        writing.isProtected = { [protected] resource in
+            protected.withLock { protected in
+                guard let (listed, newAfter) = protected else { return true }
+                return resource > newAfter || listed.contains(resource)
+            }
+        }
+        let rows: MetadataWriter
+        do throws(StorageError) {
+            rows = try MetadataWriter(cache, run: run, configuration: writing)
+        } catch {
+            throw FatalError(error)
+        }
         let codecs = CodecStage(
-            configuration: configuration, cache: cache, crashes: crashes, mailbox: mailbox)
+            configuration: configuration, cache: cache, crashes: crashes, room: rows.room,
+            mailbox: mailbox)
         let images = try CodecThreads(codecs, count: configuration.codecWorkers)
         let writer: WriterThread
         do throws(FatalError) {
-            writer = try WriterThread(
-                MetadataWriter(cache, run: run, configuration: writing), mailbox: mailbox)
+            writer = try WriterThread(rows, mailbox: mailbox)
         } catch {
             images.finish()
             throw error
         }
         return StoringStages(
-            images: images, writer: writer, knowsCrashes: !crashes.isEmpty,
+            images: images, writer: writer, knowsCrashes: !crashes.isEmpty, room: rows.room,
             endCrashLog: { () throws(FatalError) in
                 do throws(StorageError) {
                     try crashes.end()
@@ -60,6 +76,10 @@ final class LiveStages: StageMaking {
                     throw FatalError(error)
                 }
             })
+    }
+
+    func protect(_ listed: ResourceSet) {
+        protected.withLock { [newAfter = recorder.largestBefore] in $0 = (listed, newAfter) }
     }
 
     func makeTransferring() throws(FatalError) -> any Transferring {
@@ -142,6 +162,7 @@ private final class WriterThread: Committing {
     init(_ writer: MetadataWriter, mailbox: Mailbox) throws(FatalError) {
         self.writer = writer
         thread = try OwnedThread.forRun(name: "writer") {
+            defer { writer.room?.close() }
             do throws(StorageError) {
                 try writer.run { mailbox.put(.committed($0)) }
             } catch {

@@ -59,6 +59,8 @@ struct LookedUpBatch: Sendable {
     var blocks: [FailureRecord] = []
     /// Records of fresh entries of which an earlier run used other variants than this.
     var returning: Set<Int> = []
+    /// Resources of records that are stored by other recipes than the run's.
+    var otherResources: [Int64] = []
     /// Records whose keys have failed in earlier runs.
     var failedBefore: Set<Int> = []
 

@@ -45,7 +45,9 @@ package struct Run {
             settings, clock: clock, events: mailbox, stages: stages, recorder: recorder,
             observer: observer)
         var lookup: EntryLookup?
-        let summary = coordinator.run(readsAheadOfStarts: readsAheadOfStarts) {
+        // What the lists name is known before anything has to make room for it.
+        let readsAhead = readsAheadOfStarts || configuration.storing.maximumSize != nil
+        let summary = coordinator.run(readsAheadOfStarts: readsAhead) {
             () throws(FatalError) in
             lookup = try startReading(entries, facts: settings.facts)
         }

@@ -120,6 +120,11 @@ extension RunCoordinator {
 
     private func ask(_ inquiry: Inquiry, for identifier: Int) {
         guard let entry = store[identifier]?.entry else { return }
+        // What is not there yet would be downloaded for nothing.
+        if stages.isFull, case .fetch = entry.plan {
+            dispatch.withdrew(identifier, at: clock.now)
+            return perform(store.update(identifier) { $0.abort(RunStages.noRoom) }, for: identifier)
+        }
         ledger.countRequest()
         stages.ask(
             settings.requests.request(

@@ -9,6 +9,10 @@ extension RunCoordinator {
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
+        for resource in looked.otherResources { listed.insert(resource) }
+        for state in looked.states {
+            if let resource = state.resource { listed.insert(resource) }
+        }
         var returning: [VariantSet: [Int64]] = [:]
         batch.text.withUnsafeBytes { text in
             for (number, record) in batch.records.enumerated() {

@@ -23,6 +23,10 @@ package final class RunCoordinator {
     var ending = RunEnding()
     /// Duplicates of entries that have ended, whose fates are looked up.
     var fates = PendingFates()
+    /// What the lists have named and was there before the run.
+    var listed = ResourceSet()
+    /// Whether the stages know of all of that.
+    private var isProtecting = false
     private let events: any EventSource
     private var reading = Reading()
 
@@ -69,7 +73,13 @@ package final class RunCoordinator {
         }
         while !isFinished {
             let mayStart = !ending.isStopping && (reading.isDone || !readsAheadOfStarts)
-            if mayStart { startWork() }
+            if mayStart {
+                if reading.isDone, !isProtecting {
+                    stages.protect(listed)
+                    isProtecting = true
+                }
+                startWork()
+            }
             step(start: start, mayStart: mayStart)
         }
         events.endReading()
@@ -221,7 +231,7 @@ package final class RunCoordinator {
         summary.hasSeveralVariants = settings.variants.count > 1
         // What is damaged is not written to.
         if ending.fatal?.isDamage != true {
-            attempt { () throws(FatalError) in try record(summary) }
+            attempt { () throws(FatalError) in summary.pruned = try record(summary) }
             summary.exitStatus = exitStatus
         }
         if ending.fatal?.isDamage == true {
@@ -234,7 +244,7 @@ package final class RunCoordinator {
         return summary
     }
 
-    private func record(_ summary: RunSummary) throws(FatalError) {
+    private func record(_ summary: RunSummary) throws(FatalError) -> PrunedCounts? {
         try recorder.checkHold()
         if stages.hasStored {
             try recorder.settleFailures { [ledger] in
@@ -242,8 +252,9 @@ package final class RunCoordinator {
             }
         }
         try rememberHosts()
-        try recorder.end(
-            at: clock.wall(), exitStatus: summary.exitStatus, summary.counters)
+        return try recorder.end(
+            at: clock.wall(), exitStatus: summary.exitStatus, summary.counters, listed: listed,
+            isStopped: { [events] in events.isStopWanted })
     }
 
     private var exitStatus: Int32 {

@@ -105,6 +105,10 @@ package struct StoringRules: Sendable {
     /// Whether content files get extended attributes.
     package var writesFileAttributes = false
     package var durability: MetadataWriter.Durability = .normal
+    /// What the content files may take on the disk; nil for any.
+    package var maximumSize: ByteCount?
+    /// By which rules the run prunes at its end, at most once a day; nil for none.
+    package var pruning: PruneRules?
 }
 
 /// Which failures make a run's exit status 1.

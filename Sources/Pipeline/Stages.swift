@@ -50,6 +50,9 @@ protocol StageMaking: AnyObject {
     func makeStoring() throws(FatalError) -> StoringStages
     func makeTransferring() throws(FatalError) -> any Transferring
     func makeCopyFinding() throws(FatalError) -> any CopyFinding
+    /// Says which resources the lists have named, all of them: they stay, and the others may make room for
+    /// what is new.
+    func protect(_ listed: ResourceSet)
 }
 
 /// The threads that decode, store and commit.
@@ -58,6 +61,8 @@ struct StoringStages {
     let writer: any Committing
     /// Whether images that ended earlier runs are told by their bytes.
     let knowsCrashes: Bool
+    /// What the cache may take; nil for any.
+    let room: RoomBudget?
     /// Ends what notes such images.
     let endCrashLog: () throws(FatalError) -> Void
 }
@@ -167,6 +172,16 @@ struct RunStages {
         try startStoring()
         storing?.writer.enqueue(change, token: token)
     }
+
+    func protect(_ listed: ResourceSet) { maker.protect(listed) }
+
+    /// Whether nothing more finds room, so that asking for it is of no use.
+    var isFull: Bool { storing?.room?.isExhausted == true }
+
+    /// What an entry ends with that finds no room.
+    static let noRoom = AttemptFailure(
+        .disk,
+        "the cache is as large as --max-size allows, and this run's lists name all that is in it")
 
     mutating func noteFound() { lookingUp -= 1 }
     /// - Returns: whether the entry has its turn and waits for the findings.

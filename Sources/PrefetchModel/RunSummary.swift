@@ -39,6 +39,20 @@ package struct RunCounters: Hashable, Sendable {
     }
 }
 
+/// What a run has pruned.
+package struct PrunedCounts: Hashable, Sendable {
+    package var images: Int
+    package var variants: Int
+    /// Of content files.
+    package var bytes: Int
+
+    package init(images: Int, variants: Int, bytes: Int) {
+        self.images = images
+        self.variants = variants
+        self.bytes = bytes
+    }
+}
+
 /// How a run ended.
 package struct RunSummary: Sendable {
     package var counters: RunCounters
@@ -56,6 +70,8 @@ package struct RunSummary: Sendable {
     /// Whether the run asks for more than the variant `main`, so that the count of variants tells something
     /// that the outcomes do not.
     package var hasSeveralVariants = false
+    /// What the run has pruned at its end; nil when it did not.
+    package var pruned: PrunedCounts?
     /// What the run's failures amount to, when an outage explains them.
     package var outage: Outage?
 

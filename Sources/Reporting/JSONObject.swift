@@ -27,6 +27,10 @@ package struct JSONObject: Sendable {
         writer.strings(.text(name), values)
     }
 
+    package mutating func add(_ name: String, _ values: [Int]) {
+        writer.integers(.text(name), values)
+    }
+
     /// Three decimals; null when not finite.
     package mutating func add(_ name: String, _ value: Double?) {
         writer.decimal(.text(name), value)

@@ -96,6 +96,16 @@ struct JSONObjectWriter: Sendable {
         bytes.append(UInt8(ascii: "]"))
     }
 
+    mutating func integers(_ name: Name, _ values: [Int]) {
+        appendName(name)
+        bytes.append(UInt8(ascii: "["))
+        for (index, value) in values.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            appendInteger(value)
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
     mutating func integer(_ name: Name, _ value: Int?) {
         guard let value else { return null(name) }
         appendName(name)

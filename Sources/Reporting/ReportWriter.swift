@@ -213,6 +213,15 @@ extension JSONObjectWriter {
         string("cache_dir", summary.cacheDirectory)
         string("message", summary.fatalMessage.map(redacted))
         integer("signal", summary.stoppedBySignal.map(Int.init))
+        if let pruned = summary.pruned {
+            beginObject(named: "pruned")
+            integer("images", pruned.images)
+            integer("variants", pruned.variants)
+            integer("bytes", pruned.bytes)
+            endObject()
+        } else {
+            null("pruned")
+        }
         guard let outage = summary.outage else { return null("outage") }
         beginObject(named: "outage")
         string("reason", outage.reason.rawValue)

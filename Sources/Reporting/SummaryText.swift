@@ -163,6 +163,11 @@ package struct SummaryText: Sendable {
             }
             lines.append(line)
         }
+        if let pruned = summary.pruned, pruned.variants > 0 {
+            let images = "\(pruned.images) \(pruned.images == 1 ? "image" : "images")"
+            let variants = "\(pruned.variants) \(pruned.variants == 1 ? "variant" : "variants")"
+            lines.append("  pruned \(images) (\(variants)), \(ByteCount(pruned.bytes))")
+        }
         var line = "  took \(durationText(summary.elapsed))"
         if summary.elapsed >= SummaryText.leastRatedTime,
             counters.entriesDone >= SummaryText.leastRatedEntries,

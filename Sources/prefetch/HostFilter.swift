@@ -10,12 +10,17 @@ struct HostFilter: ParsableArguments {
 
     /// Whether what is wanted includes an origin: scheme, host and port, as the cache stores them.
     func includes(origin: String) -> Bool {
-        guard let host = host?.lowercased() else { return true }
+        host.map { HostFilter.host($0, includes: origin) } ?? true
+    }
+
+    /// Whether a user means an origin by this text.
+    static func host(_ host: String, includes origin: String) -> Bool {
+        let host = host.lowercased()
         return names(of: origin.lowercased()).contains { $0 == host }
     }
 
     /// What a user may call a host that is stored as scheme, name and port.
-    private func names(of origin: String) -> [Substring] {
+    private static func names(of origin: String) -> [Substring] {
         guard let separator = origin.firstRange(of: "://") else { return [origin[...]] }
         let authority = origin[separator.upperBound...]
         guard let colon = authority.lastIndex(of: ":"),

@@ -95,14 +95,16 @@ struct RemoveCommand: ParsableCommand {
         let missing: [String]
         if isDryRun {
             let catalog = try options.cache.catalogOfImages()
-            let estimate = RemovalEstimate(catalog, variant: try selector(in: catalog))
+            let estimate = RemovalEstimate(
+                catalog, variant: try VariantSelector(variant, in: catalog))
             do {
                 missing = try remove(names, by: estimate)
             } catch let error as StorageError {
                 throw CommandFailure(error)
             }
         } else {
-            let selector = try selector(in: options.cache.catalogOfImages())
+            let selector = try VariantSelector(
+                variant, in: options.cache.catalogOfImages())
             missing = try options.change { cache in
                 let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
                 return try remove(names, by: removal)
@@ -126,7 +128,7 @@ struct RemoveCommand: ParsableCommand {
             try removal.removeAll {
                 hosts.includes(origin: $0.host) && (!failed || $0.hasFailed)
             } _: {
-                line.show("prefetch: removing: \(RemoveCommand.text($0))")
+                line.show("prefetch: removing: \($0.text)")
             }
             try removal.removeFailures { hosts.includes(origin: $0.host) }
         } else {
@@ -136,7 +138,7 @@ struct RemoveCommand: ParsableCommand {
         line.clear()
         if !quiet {
             let verb = isDryRun ? "would be removed" : "removed"
-            StandardError.write("prefetch: \(RemoveCommand.text(removal.totals)) \(verb)")
+            StandardError.write("prefetch: \(removal.totals.text) \(verb)")
         }
         return missing
     }
@@ -161,19 +163,6 @@ struct RemoveCommand: ParsableCommand {
             rest = rest.dropFirst(RemovalCandidate.batchSize)
         }
         return missing
-    }
-
-    /// `3 images (5 variants), 4 files with 1.2 MiB, 1 failure`
-    private static func text(_ totals: RemovalTotals) -> String {
-        func count(_ number: Int, _ noun: String) -> String {
-            "\(number) \(noun)\(number == 1 ? "" : "s")"
-        }
-        var parts = [
-            "\(count(totals.images, "image")) (\(count(totals.variants, "variant")))",
-            "\(count(totals.files, "file")) with \(ByteCount(totals.bytes))",
-        ]
-        if totals.failures > 0 { parts.append(count(totals.failures, "failure")) }
-        return parts.joined(separator: ", ")
     }
 }
 
@@ -220,26 +209,5 @@ extension RemoveCommand {
             }
         }
         return names
-    }
-
-    /// What `--variant` means: a name that runs have used, else a recipe.
-    ///
-    /// - Throws: for what is neither, as wrong usage.
-    private func selector(in catalog: CacheCatalog) throws -> VariantSelector? {
-        guard let variant else { return nil }
-        let noted: [NotedVariant]
-        let isRecipe: Bool
-        do throws(StorageError) {
-            noted = try catalog.variantNames()
-            isRecipe = try catalog.hasVariant(ofRecipe: variant)
-        } catch {
-            throw CommandFailure(error)
-        }
-        if noted.contains(where: { $0.name == variant }) { return .name(variant) }
-        // A recipe of which nothing is left is none that is misspelt.
-        guard isRecipe || variant.contains(";") else {
-            throw VariantChoice.unknown(variant, noted)
-        }
-        return .recipe(variant)
     }
 }

@@ -167,7 +167,7 @@ struct RunCommand: ParsableCommand {
         try requests.apply(to: &configuration)
         freshness.apply(to: &configuration)
         try storing.apply(to: &configuration)
-        disk.apply(to: &configuration)
+        try disk.apply(to: &configuration)
         result.apply(to: &configuration)
         return configuration
     }

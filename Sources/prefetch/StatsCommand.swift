@@ -44,7 +44,9 @@ struct StatsCommand: ParsableCommand {
             "variants    \(statistics.variants)"
                 + (statistics.superseded > 0
                     ? ", of which \(statistics.superseded) superseded" : ""),
-            "content     \(statistics.contentFiles) files, \(ByteCount(statistics.contentBytes))",
+            "content     \(statistics.contentFiles) files, \(ByteCount(statistics.contentBytes))"
+                + " (\(statistics.diskSize) on the disk"
+                + (statistics.freeSize.map { ", which has \($0) free)" } ?? ")"),
             "sources     \(ByteCount(statistics.sourceBytes))",
             "database    \(ByteCount(statistics.databaseBytes))",
         ]
@@ -56,6 +58,31 @@ struct StatsCommand: ParsableCommand {
         for (format, variants, bytes) in statistics.formats {
             let name = format + String(repeating: " ", count: max(1, 12 - format.count))
             lines.append("\(name)\(variants) variants, \(ByteCount(bytes))")
+        }
+        if let unlisted = statistics.unlisted, unlisted > 0 {
+            lines.append(
+                "unlisted    \(unlisted) resource\(unlisted == 1 ? "" : "s") not on any list for 30 days"
+            )
+        }
+        if statistics.allHosts > 1 {
+            lines.append(
+                statistics.allHosts > statistics.hosts.count
+                    ? "hosts       \(statistics.allHosts), the largest of them:"
+                    : "hosts       \(statistics.allHosts)")
+            for (host, variants, bytes) in statistics.hosts {
+                lines.append(
+                    printable("            \(host): \(variants) variants, \(ByteCount(bytes))"))
+            }
+        }
+        if statistics.storedByWeek.contains(where: { $0 > 0 }) {
+            let weeks = statistics.storedByWeek.map { "\(ByteCount($0))" }
+            lines.append(
+                "stored      \(weeks.joined(separator: ", ")) in the last 4 weeks, this one first")
+        }
+        if let share = statistics.freshShare {
+            let percent = Int((share * 1000).rounded(.down))
+            lines.append(
+                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last 10 runs")
         }
         lines.append(
             "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")
@@ -86,6 +113,8 @@ extension JSONObject {
         add("superseded", statistics.superseded)
         add("content_files", statistics.contentFiles)
         add("content_bytes", statistics.contentBytes)
+        add("disk_bytes", statistics.diskSize)
+        add("free_bytes", statistics.freeSize)
         add("source_bytes", statistics.sourceBytes)
         add("database_bytes", statistics.databaseBytes)
         var formats = JSONObject()
@@ -104,6 +133,18 @@ extension JSONObject {
             names.add(name, counts)
         }
         add("variant_names", names)
+        add("host_count", statistics.allHosts)
+        var hosts = JSONObject()
+        for (host, variants, bytes) in statistics.hosts {
+            var counts = JSONObject()
+            counts.add("variants", variants)
+            counts.add("bytes", bytes)
+            hosts.add(host, counts)
+        }
+        add("largest_hosts", hosts)
+        add("unlisted_for_30_days", statistics.unlisted)
+        add("fresh_share", statistics.freshShare)
+        add("stored_bytes_by_week", statistics.storedByWeek)
         var failures = JSONObject()
         failures.add("total", statistics.failures)
         failures.add("blocked", statistics.blockedFailures)

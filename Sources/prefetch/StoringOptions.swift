@@ -329,8 +329,32 @@ struct DiskOptions: ParsableArguments {
             """, valueName: "how"))
     var sync: MetadataWriter.Durability = .normal
 
-    func apply(to configuration: inout RunConfiguration) {
+    @Option(
+        help: ArgumentHelp(
+            """
+            Keep the content files within this size on the disk: images that this run's lists do not name \
+            make room, the one that was listed the longest time ago first. When none is left, what is not \
+            there yet fails. The lists are read to their end before anything is downloaded.
+            """, valueName: "size"))
+    var maxSize: SizeArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Prune by these rules at the end of the run, at most once a day: \
+            unlisted-for=30d,variants-unused-for=30d,expired-for=90d,gone,history=90d,max-size=20GiB,\
+            max-files=100000,low-water=90%, any of them. See `prefetch prune`.
+            """, valueName: "rules"))
+    var prune: String?
+
+    func validate() throws {
+        if let prune { _ = try PruneRules(specification: prune) }
+    }
+
+    func apply(to configuration: inout RunConfiguration) throws {
         configuration.storing.writesFileAttributes = fileAttributes
         configuration.storing.durability = sync
+        configuration.storing.maximumSize = maxSize?.size
+        configuration.storing.pruning = try prune.map { try PruneRules(specification: $0) }
     }
 }

@@ -333,7 +333,7 @@ struct RecoveryTests {
         try store([old], in: cache)
         var configuration = MetadataWriter.Configuration()
         configuration.checkpointInterval = .milliseconds(1)
-        let writer = MetadataWriter(cache, run: 1, configuration: configuration)
+        let writer = try MetadataWriter(cache, run: 1, configuration: configuration)
         let new = Sample.row(key: "http://a/1", bytes: [2])
         try new.bytes.withUnsafeBytes {
             try cache.content.store($0, as: new.row.image, originURL: "http://a/1")
@@ -352,7 +352,7 @@ struct RecoveryTests {
 
     @Test func whatWaitsForTheWriterIsCounted() throws {
         let cache = try openForRun()
-        let writer = MetadataWriter(cache, run: 1, configuration: .init())
+        let writer = try MetadataWriter(cache, run: 1, configuration: .init())
         var row = Sample.row(key: "http://a/1", bytes: [1])
         row.row.validation.response.cacheControl = String(repeating: "x", count: 100_000)
         try row.bytes.withUnsafeBytes {

@@ -15,7 +15,7 @@ func commit(
     _ changes: [MetadataChange], in cache: OpenCache, run: Int64 = 1,
     configuration: MetadataWriter.Configuration = MetadataWriter.Configuration()
 ) throws -> [[Int]] {
-    let writer = MetadataWriter(cache, run: run, configuration: configuration)
+    let writer = try MetadataWriter(cache, run: run, configuration: configuration)
     for (token, change) in changes.enumerated() { writer.enqueue(change, token: token) }
     writer.finish()
     var groups: [[Int]] = []

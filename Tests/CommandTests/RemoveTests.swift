@@ -212,7 +212,10 @@ struct RemoveTests {
             let run = try await workspace.prefetch(Array(urls[1...2]))
             #expect(run.summary.outcomes == ["fresh": 2], "\(run.result)")
             #expect(try files(workspace) == 2)
-            #expect(try await workspace.query("SELECT * FROM property").isEmpty)
+            #expect(
+                try await workspace.query(
+                    "SELECT * FROM property WHERE name = 'removal_unfinished'"
+                ).isEmpty)
         }
     }
 

@@ -155,6 +155,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     }
 
     func endReading() { isReading = false }
+    var isStopWanted: Bool { false }
 
     private func happen(_ pending: Pending) -> Mailbox.Event? {
         switch pending {
@@ -274,6 +275,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         if strikes(.cannotStore) { throw FakeRun.error }
         return StoringStages(
             images: Images(run: self), writer: Writer(run: self), knowsCrashes: false,
+            room: nil,
             endCrashLog: {})
     }
 
@@ -281,6 +283,8 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         if strikes(.cannotAsk) { throw FakeRun.error }
         return Transfers(run: self)
     }
+
+    func protect(_ listed: ResourceSet) {}
 
     func makeCopyFinding() throws(FatalError) -> any CopyFinding {
         if strikes(.cannotFind) { throw FakeRun.error }
@@ -364,8 +368,12 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     ) throws(FatalError) {}
     func save(_ hosts: [HostState]) throws(FatalError) {}
     func end(
-        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters
-    ) throws(FatalError) { isClosed = true }
+        at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
+        isStopped: () -> Bool
+    ) throws(FatalError) -> PrunedCounts? {
+        isClosed = true
+        return nil
+    }
     func makeRoom(at now: Timestamp) {}
     func setDatabaseAside(at now: Timestamp) -> String? { nil }
 

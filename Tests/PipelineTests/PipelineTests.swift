@@ -109,25 +109,3 @@ struct MailboxTests {
         for _ in 0..<2 { #expect(mailbox.take(wantsInput: true, until: .now).input != nil) }
     }
 }
-
-@Suite(.timeLimit(.minutes(5)))
-struct ResourceSetTests {
-    /// Dense ones as SQLite numbers rows, and what a hostile database may hold.
-    @Test func knowsWhatItHasSeen() {
-        let far: [Int64] = [.min, -1, 1 << 40, .max, (1 << 35) - 1, 1 << 35]
-        let some = (0..<70_000).filter { $0 % 3 == 0 }.map(Int64.init) + far
-        var set = ResourceSet()
-        for _ in 0..<2 {
-            for resource in some.shuffled() where !set.contains(resource) {
-                let isNew = set.insert(resource)
-                #expect(isNew)
-            }
-        }
-        for resource in some {
-            let isNew = set.insert(resource)
-            #expect(!isNew)
-        }
-        let others = (0..<70_000).filter { $0 % 3 != 0 }.map(Int64.init) + far.map { $0 ^ 2 }
-        #expect(!others.contains(where: set.contains))
-    }
-}

@@ -127,11 +127,11 @@ struct ReportWriterTests {
                 "type", "schema_version", "entries", "outcomes", "reasons", "requests",
                 "bytes_received", "bytes_stored", "started_at", "elapsed_ms", "entries_per_second",
                 "bytes_per_second", "exit_status", "cache_dir", "message", "signal", "outage",
-                "known_failures", "variants_made", "exclusions", "not_decoded",
+                "known_failures", "variants_made", "exclusions", "not_decoded", "pruned",
             ])
         #expect(object["type"] as? String == "summary")
         #expect(object["schema_version"] as? Int == 3)
-        #expect(object["outage"] is NSNull)
+        #expect(object["outage"] is NSNull && object["pruned"] is NSNull)
         let outcomes = try #require(object["outcomes"] as? [String: Int])
         #expect(Set(outcomes.keys) == Set(Outcome.allCases.map(\.rawValue)))
         #expect(outcomes.values.reduce(0, +) == object["entries"] as? Int)

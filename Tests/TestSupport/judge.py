@@ -437,6 +437,30 @@ def check_tables(connection, wanted):
     check_resources(connection)
 
 
+def check_totals(connection):
+    """Totals that are kept with each change are what a scan finds."""
+    if not columns_of(connection, "usage"):
+        return
+    kept = connection.execute(
+        "SELECT resources, source_bytes, files, file_bytes, blocks FROM usage").fetchall()
+    summed = connection.execute(
+        "SELECT (SELECT count(*) FROM resource), "
+        "(SELECT coalesce(sum(source_bytes), 0) FROM resource), count(*), "
+        "coalesce(sum(bytes), 0), coalesce(sum((bytes + 4095) / 4096), 0) "
+        "FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)").fetchall()
+    if kept != summed:
+        problem(f"usage: is {kept}, but the sums are {summed}")
+    kept = connection.execute(
+        "SELECT host, format, name, superseded, variants, bytes FROM total "
+        "WHERE variants <> 0 OR bytes <> 0 ORDER BY 1, 2, 3, 4").fetchall()
+    summed = connection.execute(
+        "SELECT host, format, name, superseded, count(*), sum(bytes) "
+        "FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4 "
+        "ORDER BY 1, 2, 3, 4").fetchall()
+    if kept != summed:
+        problem(f"total: is {kept[:5]}, but the sums are {summed[:5]}")
+
+
 def main(arguments):
     options = ("--source", "--variants")
     if not arguments or any(a.startswith("--") and a not in options for a in arguments):
@@ -481,6 +505,7 @@ def main(arguments):
             f"LEFT JOIN resource r ON r.{identity} = v.{resource}"
         ).fetchall()
         check_tables(connection, wanted)
+        check_totals(connection)
         if columns_of(connection, "partial"):
             partials = check_partials(directory, connection)
         connection.close()

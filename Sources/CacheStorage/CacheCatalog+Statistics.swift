@@ -1,0 +1,224 @@
+import Glibc
+package import PrefetchModel
+internal import SQLite
+
+extension CacheCatalog {
+    /// Sums over the cache.
+    package struct Statistics: Sendable {
+        package let resources: Int
+        package let variants: Int
+        /// Those of them that no run uses any more by their name.
+        package let superseded: Int
+        /// Equal images are one file.
+        package let contentFiles: Int
+        /// Bytes of the content files.
+        package let contentBytes: Int
+        /// What they take on the disk.
+        package let diskSize: ByteCount
+        /// What the file system has left for this user; nil when it does not say.
+        package let freeSize: ByteCount?
+        /// Bytes of the sources as fetched.
+        package let sourceBytes: Int
+        /// Resources that are not fresh.
+        package let expired: Int
+        package let formats: [(format: String, variants: Int, bytes: Int)]
+        /// By what runs call them; the names that variants have, `main` first.
+        package let names: [(name: String, variants: Int, bytes: Int)]
+        /// Those with the most bytes, the largest first; at most ``shownHosts``.
+        package let hosts: [(host: String, variants: Int, bytes: Int)]
+        package let allHosts: Int
+        package let databaseBytes: Int
+        /// Rows of the table `failure`, and those of them that block now.
+        package let failures: Int
+        package let blockedFailures: Int
+        package let lastRun: Run?
+        /// Resources that no run has listed for ``unlistedTime``; nil while runs have not noted it for so
+        /// long.
+        package let unlisted: Int?
+        /// Of the entries of the last ten runs that ended, those that needed nothing: 0…1. Nil without any.
+        package let freshShare: Double?
+        /// Bytes that runs have stored in each of the last four weeks, the present one first.
+        package let storedByWeek: [Int]
+
+        package static let shownHosts = 20
+        package static let unlistedTime = Duration.seconds(30 * 86400)
+    }
+
+    /// Sums the cache up from totals that are kept with each change; only what depends on the time is
+    /// looked at row by row.
+    ///
+    /// - Parameters:
+    ///   - now: the wall clock: what was validated before it and expires after it is fresh.
+    ///   - isFresh: gets when any other resource was validated and when it expires.
+    package func statistics(
+        at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
+        isBlocking: (FailureRecord) -> Bool
+    ) throws(StorageError) -> Statistics {
+        let path = database.path
+        let holder = CacheLock.holder(in: directory)
+        let freeSize = directory.freeSize
+        return try database.read("counting") { database in
+            let sums = try Sums(database)
+            let kinds = try CacheCatalog.countVariants(in: database)
+            let hosts = try CacheCatalog.largestHosts(in: database)
+            let runs = try CacheCatalog.runs(limit: nil, holder: holder, in: database)
+            let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
+            var status = stat()
+            let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
+            return Statistics(
+                resources: sums.resources, variants: kinds.variants, superseded: kinds.superseded,
+                contentFiles: sums.usage.files, contentBytes: sums.fileBytes,
+                diskSize: sums.usage.size, freeSize: freeSize, sourceBytes: sums.sourceBytes,
+                expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
+                formats: kinds.formats, names: kinds.names, hosts: hosts.largest,
+                allHosts: hosts.all, databaseBytes: databaseBytes,
+                failures: failures.all, blockedFailures: failures.blocked, lastRun: runs.first,
+                unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
+                freshShare: CacheCatalog.freshShare(of: runs),
+                storedByWeek: CacheCatalog.storedByWeek(runs, at: now))
+        }
+    }
+
+    /// The one row of `usage`.
+    private struct Sums {
+        var resources = 0
+        var sourceBytes = 0
+        var fileBytes = 0
+        var usage = DiskUsage(files: 0, blocks: 0)
+
+        init(_ database: Connection) throws {
+            let row = try Statement(
+                database, sql: "SELECT resources, source_bytes, file_bytes FROM usage"
+            ).first { (try $0.count(0), try $0.count(1), try $0.count(2)) }
+            (resources, sourceBytes, fileBytes) = row ?? (0, 0, 0)
+            usage = try DiskUsage.read(in: database)
+        }
+    }
+
+    private struct Kinds {
+        var variants = 0
+        var superseded = 0
+        var formats: [(format: String, variants: Int, bytes: Int)] = []
+        var names: [(name: String, variants: Int, bytes: Int)] = []
+    }
+
+    /// Counts by format and by name.
+    private static func countVariants(in database: Connection) throws -> Kinds {
+        let rows = try Statement(
+            database,
+            sql: """
+                SELECT format, named.name, superseded <> 0, sum(variants), sum(bytes)
+                FROM total LEFT JOIN variant_name AS named ON named.id = total.name
+                GROUP BY 1, total.name, 3 HAVING sum(variants) > 0
+                ORDER BY named.id <> 0, named.name, format
+                """
+        ).all {
+            (
+                format: try $0.text(0), name: try $0.optionalText(1),
+                isSuperseded: try $0.integer(2) != 0, variants: try $0.count(3),
+                bytes: try $0.count(4)
+            )
+        }
+        var kinds = Kinds()
+        var formats: [String: (variants: Int, bytes: Int)] = [:]
+        for row in rows {
+            kinds.variants += row.variants
+            if row.isSuperseded { kinds.superseded += row.variants }
+            formats[row.format, default: (0, 0)].variants += row.variants
+            formats[row.format, default: (0, 0)].bytes += row.bytes
+            guard let name = row.name else { continue }
+            if kinds.names.last?.name != name { kinds.names.append((name, 0, 0)) }
+            kinds.names[kinds.names.count - 1].variants += row.variants
+            kinds.names[kinds.names.count - 1].bytes += row.bytes
+        }
+        kinds.formats = formats.sorted { $0.key < $1.key }
+            .map { ($0.key, $0.value.variants, $0.value.bytes) }
+        return kinds
+    }
+
+    private static func largestHosts(
+        in database: Connection
+    ) throws -> (largest: [(host: String, variants: Int, bytes: Int)], all: Int) {
+        let largest = try Statement(
+            database,
+            sql: """
+                SELECT host, sum(variants) AS variants, sum(bytes) AS bytes FROM total
+                GROUP BY host HAVING variants > 0 ORDER BY bytes DESC, host LIMIT ?
+                """
+        ).all(.init(Statistics.shownHosts)) {
+            (host: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2))
+        }
+        let all =
+            try Statement(
+                database, sql: "SELECT count(DISTINCT host) FROM total WHERE variants > 0"
+            ).first { try $0.count(0) } ?? 0
+        return (largest, all)
+    }
+
+    private static func countExpired(
+        in database: Connection, at now: Timestamp, isFresh: (Timestamp, Timestamp) -> Bool
+    ) throws -> Int {
+        let rows = try Statement(
+            database,
+            sql: """
+                SELECT resource_id, validated_at, expires_at FROM freshness
+                WHERE expires_at <= ?1 OR validated_at > ?1
+                """)
+        try rows.bind(.init(now), at: 1)
+        // Each variant of a resource has a row.
+        var expired = ResourceSet()
+        while try rows.step() {
+            if try !isFresh(rows.time(1), rows.time(2)) { expired.insert(try rows.integer(0)) }
+        }
+        return expired.count
+    }
+
+    private static func countUnlisted(in database: Connection, at now: Timestamp) throws -> Int? {
+        let earliest = now.advanced(by: .zero - Statistics.unlistedTime)
+        let listed = try LastListed.read(in: database)
+        guard let begin = listed.begin, begin <= earliest else { return nil }
+        let recent = listed.resources(since: earliest)
+        // Its index is the smallest that has every resource.
+        let rows = try Statement(
+            database, sql: "SELECT resource_id FROM freshness ORDER BY resource_id")
+        var unlisted = ResourceSet()
+        while try rows.step() {
+            let id = try rows.integer(0)
+            if !recent.contains(id) { unlisted.insert(id) }
+        }
+        return unlisted.count
+    }
+
+    private static func freshShare(of runs: [Run]) -> Double? {
+        let ended = runs.lazy.compactMap(\.counters).filter { $0.entriesRead > 0 }.prefix(10)
+        let entries = ended.reduce(0) { $0 + $1.entriesRead }
+        guard entries > 0 else { return nil }
+        let fresh = ended.reduce(0) { $0 + $1[.fresh] + $1[.duplicate] }
+        return min(1, Double(fresh) / Double(entries))
+    }
+
+    private static func storedByWeek(_ runs: [Run], at now: Timestamp) -> [Int] {
+        var weeks = [Int](repeating: 0, count: 4)
+        for run in runs {
+            let age = now.timeSince(run.startedAt) / .seconds(7 * 86400)
+            guard let counters = run.counters, (0..<Double(weeks.count)).contains(age) else {
+                continue
+            }
+            weeks[Int(age)] &+= counters.bytesStored
+        }
+        return weeks
+    }
+
+    private static func countFailures(
+        in database: Connection, isBlocking: (FailureRecord) -> Bool
+    ) throws -> (all: Int, blocked: Int) {
+        let rows = try Statement(
+            database, sql: "SELECT \(FailureRecord.columns) FROM failure")
+        var counts = (all: 0, blocked: 0)
+        while try rows.step() {
+            counts.all += 1
+            if let record = try FailureRecord(rows), isBlocking(record) { counts.blocked += 1 }
+        }
+        return counts
+    }
+}

@@ -1,0 +1,57 @@
+import PrefetchModel
+internal import SQLite
+
+/// Rows of what has happened, which nothing depends on once it is long ago.
+enum HistoryRows {
+    struct Counts {
+        let failures: Int
+        let hosts: Int
+        let runs: Int
+        let parts: Int
+    }
+
+    /// Conditions on a time before which rows are old, `?1`, and the present, `?2`.
+    private static let failures = "last_failed_at < ?1 AND coalesce(blocked_until, 0) <= ?2"
+    private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
+    /// The last run tells the next one how it ended, and one whose files may not be on the disk what to
+    /// look at.
+    private static let runs = """
+        started_at < ?1 AND ?2 AND files_synced AND id < (SELECT max(id) FROM run)
+        """
+
+    static func count(
+        before time: Timestamp, at now: Timestamp, in database: CacheDatabase
+    ) throws(StorageError) -> Counts {
+        try database.read("counting old rows") { database in
+            func count(_ table: String, _ condition: String) throws -> Int {
+                try Statement(
+                    database, sql: "SELECT count(*) FROM \(table) WHERE \(condition)"
+                ).first(.init(time), .init(now)) { try $0.count(0) } ?? 0
+            }
+            return Counts(
+                failures: try count("failure", failures), hosts: try count("host", hosts),
+                runs: try count("run", runs), parts: try count("partial", "created_at < ?1 AND ?2"))
+        }
+    }
+
+    /// Removes them, but for parts of bodies, which have files.
+    static func remove(
+        before time: Timestamp, at now: Timestamp, in database: CacheDatabase
+    ) throws(StorageError) {
+        try database.write("removing old rows") { database in
+            for (table, condition) in [("failure", failures), ("host", hosts), ("run", runs)] {
+                try Statement(database, sql: "DELETE FROM \(table) WHERE \(condition)")
+                    .execute(.init(time), .init(now))
+            }
+        }
+    }
+}
+
+extension RemovalTotals {
+    mutating func add(_ rows: HistoryRows.Counts) {
+        failures += rows.failures
+        hosts += rows.hosts
+        runs += rows.runs
+        parts += rows.parts
+    }
+}

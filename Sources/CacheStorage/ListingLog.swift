@@ -1,0 +1,188 @@
+package import PrefetchModel
+internal import SQLite
+
+/// The table `listing`: which resources the lists of runs have named, and when.
+///
+/// A row for each entry and run would cost more than a warm run. So each run writes the set of its
+/// resources. Sets of earlier runs are merged by hour, those older than a day by day, those older than 30
+/// days by week, and after a year they go. That is a hundred sets or a few more.
+package struct ListingLog: Sendable {
+    private static let hour: Int64 = 3_600_000
+    private static let day = 24 * hour
+    /// How long a set is kept.
+    package static let memory = Duration.seconds(365 * 86400)
+
+    private let database: CacheDatabase
+
+    init(database: CacheDatabase) {
+        self.database = database
+    }
+
+    /// The largest identifier of a resource, 0 without any: a run's new resources have larger ones.
+    package func largestResource() throws(StorageError) -> Int64 {
+        try database.read("looking for resources") { try ListingLog.largestResource(in: $0) }
+    }
+
+    private static func largestResource(in database: Connection) throws -> Int64 {
+        try Statement(database, sql: "SELECT max(id) FROM resource")
+            .first { try $0.optionalInteger(0) ?? 0 } ?? 0
+    }
+
+    // MARK: Writing
+
+    /// Notes what the lists of a run have named.
+    ///
+    /// - Parameters:
+    ///   - listed: resources that were there before the run.
+    ///   - before: ``largestResource()`` at the run's start; all that came later were listed, too.
+    ///   - start: of the run.
+    ///   - now: the wall clock.
+    package func note(
+        _ listed: ResourceSet, newAfter before: Int64, startedAt start: Timestamp,
+        at now: Timestamp
+    ) throws(StorageError) {
+        try database.write("noting what was listed") { database in
+            let largest = try ListingLog.largestResource(in: database)
+            var listed = listed
+            if before < largest { for id in (before + 1)...largest { listed.insert(id) } }
+            if try Schema.Property.listingsBegin.time(in: database) == nil {
+                try Schema.Property.listingsBegin.set(to: start, in: database)
+            }
+            if !listed.isEmpty { try ListingLog.add(listed, in: database, largest, at: start) }
+            try ListingLog.mergeOldSets(in: database, largest, at: now)
+        }
+    }
+
+    /// Adds the set of a run. One that is like the last run's is not written again, but its time is.
+    private static func add(
+        _ listed: ResourceSet, in database: Connection, _ largest: Int64, at time: Timestamp
+    ) throws {
+        if let last = try rows(in: database).last,
+            last.lastAt <= time, Period(of: last.lastAt, at: time) == Period(of: time, at: time),
+            try set(of: last, in: database, largest) == listed
+        {
+            try Statement(database, sql: "UPDATE listing SET last_at = ?2 WHERE id = ?1")
+                .execute(.integer(last.id), .init(time))
+        } else {
+            try Statement(
+                database,
+                sql: "INSERT INTO listing (first_at, last_at, resources) VALUES (?1, ?1, ?2)"
+            ).execute(.init(time), .blob(listed.compressed))
+        }
+    }
+
+    private static func mergeOldSets(
+        in database: Connection, _ largest: Int64, at now: Timestamp
+    ) throws {
+        try Statement(database, sql: "DELETE FROM listing WHERE last_at < ?")
+            .execute(.init(now.advanced(by: .zero - memory)))
+        // What the last run listed is told from what others of its hour did.
+        let earlier = try rows(in: database).dropLast()
+        let groups = Dictionary(grouping: earlier) { Period(of: $0.lastAt, at: now) }
+        for group in groups.values where group.count > 1 {
+            guard let newest = group.last else { continue }
+            let sets = try group.compactMap { try set(of: $0, in: database, largest) }
+            // What is damaged stays until it is too old: what it named counts as listed by it.
+            guard sets.count == group.count else { continue }
+            var union = ResourceSet()
+            for set in sets { union.formUnion(set) }
+            for row in group.dropLast() {
+                try Statement(database, sql: "DELETE FROM listing WHERE id = ?")
+                    .execute(.integer(row.id))
+            }
+            try Statement(
+                database, sql: "UPDATE listing SET first_at = ?2, resources = ?3 WHERE id = ?1"
+            ).execute(
+                .integer(newest.id), .init(group.map(\.firstAt).min() ?? newest.firstAt),
+                .blob(union.compressed))
+        }
+    }
+
+    // MARK: Reading
+
+    struct Row {
+        let id: Int64
+        let firstAt: Timestamp
+        let lastAt: Timestamp
+    }
+
+    /// The oldest first.
+    static func rows(in database: Connection) throws -> [Row] {
+        try Statement(
+            database, sql: "SELECT id, first_at, last_at FROM listing ORDER BY last_at, id"
+        ).all { Row(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2)) }
+    }
+
+    /// Nil of bytes that are no set: what it said is forgotten then.
+    static func set(
+        of row: Row, in database: Connection, _ largest: Int64
+    ) throws -> ResourceSet? {
+        // Identifiers of resources that have gone may be larger than any that is left.
+        let bound = max(largest, ResourceSet.largestKept)
+        return try Statement(database, sql: "SELECT resources FROM listing WHERE id = ?")
+            .first(.integer(row.id)) {
+                ResourceSet(compressed: try $0.blob(0), largestResource: bound)
+            } ?? nil
+    }
+
+    /// What sets are merged by: the hour, the day or the week of their last run.
+    private enum Period: Hashable {
+        case hour(Int64), day(Int64), week(Int64)
+
+        init(of time: Timestamp, at now: Timestamp) {
+            let age = now.milliseconds - time.milliseconds
+            let day = time.milliseconds / ListingLog.day
+            if age < ListingLog.day {
+                self = .hour(time.milliseconds / ListingLog.hour)
+            } else if age < 30 * ListingLog.day {
+                self = .day(day)
+            } else {
+                self = .week(day / 7)
+            }
+        }
+    }
+}
+
+/// When resources were listed last, as far as sets of runs say.
+package struct LastListed: Sendable {
+    /// The newest first.
+    private let sets: [(time: Timestamp, resources: ResourceSet)]
+    /// From when on runs have noted what they list: of what no set names, nothing is known before it. Nil
+    /// when no run has.
+    package let begin: Timestamp?
+    /// The last run of a set that is damaged, which may have listed whatever there is.
+    private let unreadAt: Timestamp?
+
+    static func read(in database: Connection) throws -> LastListed {
+        let largest =
+            try Statement(database, sql: "SELECT max(id) FROM resource")
+            .first { try $0.optionalInteger(0) ?? 0 } ?? 0
+        let begin = try Schema.Property.listingsBegin.time(in: database)
+        var unreadAt: Timestamp?
+        var sets: [(time: Timestamp, resources: ResourceSet)] = []
+        for row in try ListingLog.rows(in: database).reversed() {
+            if let set = try ListingLog.set(of: row, in: database, largest) {
+                sets.append((row.lastAt, set))
+            } else {
+                unreadAt = max(unreadAt ?? row.lastAt, row.lastAt)
+            }
+        }
+        return LastListed(
+            sets: sets, begin: [begin, unreadAt].compactMap(\.self).max(), unreadAt: unreadAt)
+    }
+
+    /// All that have been listed since a time.
+    func resources(since time: Timestamp) -> ResourceSet {
+        var union = ResourceSet()
+        for set in sets where set.time >= time { union.formUnion(set.resources) }
+        return union
+    }
+
+    /// Nil when no set names it.
+    package func time(of resource: Int64) -> Timestamp? {
+        guard let time = sets.first(where: { $0.resources.contains(resource) })?.time else {
+            return nil
+        }
+        return max(time, unreadAt ?? time)
+    }
+}

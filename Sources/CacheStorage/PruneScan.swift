@@ -1,0 +1,115 @@
+import Hashing
+import PrefetchModel
+internal import SQLite
+
+/// What the rules of ``PruneRules`` look at.
+enum PruneScan {
+    struct Image {
+        let id: Int64
+        /// Nil where no rule asks for it.
+        let key: KeyFingerprint?
+        let host: String
+        let validatedAt: Timestamp
+        let expiresAt: Timestamp
+    }
+
+    /// The identifiers of images that rules pick, but for bounds.
+    static func images(
+        pickedBy rules: PruneRules, in database: CacheDatabase, at now: Timestamp
+    ) throws(StorageError) -> [Int64] {
+        try database.read("looking for images to prune") { database in
+            let gone = rules.isGone ? try goneImages(in: database) : []
+            let listed = try LastListed.read(in: database)
+            let rows = try Statement(
+                database,
+                sql: "SELECT id, host, validated_at, expires_at, key FROM resource ORDER BY id")
+            let hasher = SHA256Hasher()
+            var picked: [Int64] = []
+            while try rows.step() {
+                var key: KeyFingerprint?
+                if rules.wanted != nil { key = KeyFingerprint(try rows.text(4), hasher: hasher) }
+                let image = Image(
+                    id: try rows.integer(0), key: key, host: try rows.text(1),
+                    validatedAt: try rows.time(2), expiresAt: try rows.time(3))
+                if rules.pick(image, listed, gone: gone, at: now) { picked.append(image.id) }
+            }
+            return picked
+        }
+    }
+
+    /// Those whose URLs are blocked since they answer 404 or 410.
+    private static func goneImages(in database: Connection) throws -> Set<Int64> {
+        Set(
+            try Statement(
+                database,
+                sql: """
+                    SELECT id FROM failure JOIN resource ON resource.key = failure.key
+                    WHERE reason = '\(FailureReason.httpStatus.rawValue)'
+                        AND http_status IN (404, 410) AND class = 'permanent'
+                        AND blocked_until IS NOT NULL
+                    """
+            ).all { try $0.integer(0) })
+    }
+
+    /// The identifiers of images with variants that are meant.
+    static func images(
+        with selector: VariantSelector, in database: CacheDatabase
+    ) throws(StorageError) -> [Int64] {
+        try database.read("looking for variants to prune") { database in
+            let rows = try Statement(
+                database,
+                sql: """
+                    SELECT DISTINCT resource_id FROM variant
+                    WHERE resource_id > ?1 AND (\(selector.condition)) ORDER BY resource_id
+                    """)
+            try rows.bind(.integer(.min), at: 1)
+            if let parameter = selector.parameter { try rows.bind(parameter, at: 2) }
+            var picked: [Int64] = []
+            while try rows.step() { picked.append(try rows.integer(0)) }
+            return picked
+        }
+    }
+
+    /// What an image takes at most: its files may be those of others, too.
+    struct Weight {
+        let id: Int64
+        let usage: DiskUsage
+    }
+
+    /// Images in the order in which a bound has them go, the one that was listed, got or stored the
+    /// longest time ago first; with `selector` those with such variants, by the age of these.
+    static func imagesByAge(
+        with selector: VariantSelector?, in database: CacheDatabase, at now: Timestamp
+    ) throws(StorageError) -> [Weight] {
+        try database.read("looking for the oldest images") { database in
+            let listed = selector == nil ? try LastListed.read(in: database) : nil
+            let rows = try Statement(
+                database,
+                sql: """
+                    SELECT id, \(selector == nil ? "validated_at" : "0"), max(last_access_at), count(*),
+                        sum((bytes + 4095) / 4096)
+                    FROM resource JOIN variant ON resource_id = id
+                    WHERE id > ?1 \(selector.map { "AND (\($0.condition))" } ?? "")
+                    GROUP BY id
+                    """)
+            try rows.bind(.integer(.min), at: 1)
+            if let parameter = selector?.parameter { try rows.bind(parameter, at: 2) }
+            var images: [(time: Int64, weight: Weight)] = []
+            while try rows.step() {
+                let id = try rows.integer(0)
+                let known = listed?.time(of: id) ?? .distantPast
+                let time = max(try rows.time(1), try rows.time(2), known)
+                images.append(
+                    (
+                        min(time, now).milliseconds,
+                        Weight(
+                            id: id,
+                            usage: DiskUsage(
+                                files: try rows.count(3), blocks: try rows.count(4)))
+                    ))
+            }
+            return images.sorted { ($0.time, $0.weight.id) < ($1.time, $1.weight.id) }
+                .map(\.weight)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// Identifiers of resources: a bit each, so that a million of them stay in the processor's cache.
+package struct ResourceSet: Hashable, Sendable {
+    /// Bits of 2¹⁵ identifiers a page; those without any are empty. SQLite numbers rows one after
+    /// the other, so the pages are dense.
+    var pages: [[UInt64]] = []
+    /// Identifiers that no cache of ours comes to: a page table for them would be larger than they
+    /// are worth.
+    private var strangers: Set<Int64> = []
+
+    static let pageBits: Int64 = 15
+    static let pageWords = 512
+    static let largestPage: Int64 = 1 << 20
+
+    package init() {}
+
+    /// Adds a resource.
+    ///
+    /// - Returns: false when it was there.
+    @discardableResult
+    package mutating func insert(_ resource: Int64) -> Bool {
+        let page = resource >> ResourceSet.pageBits
+        guard (0..<ResourceSet.largestPage).contains(page) else {
+            return strangers.insert(resource).inserted
+        }
+        let index = Int(page)
+        while pages.count <= index { pages.append([]) }
+        if pages[index].isEmpty {
+            pages[index] = [UInt64](repeating: 0, count: ResourceSet.pageWords)
+        }
+        let (word, bit) = ResourceSet.place(of: resource)
+        let isNew = pages[index][word] & bit == 0
+        pages[index][word] |= bit
+        return isNew
+    }
+
+    package func contains(_ resource: Int64) -> Bool {
+        let page = resource >> ResourceSet.pageBits
+        guard (0..<ResourceSet.largestPage).contains(page) else {
+            return strangers.contains(resource)
+        }
+        guard page < pages.count, !pages[Int(page)].isEmpty else { return false }
+        let (word, bit) = ResourceSet.place(of: resource)
+        return pages[Int(page)][word] & bit != 0
+    }
+
+    package var isEmpty: Bool { strangers.isEmpty && pages.allSatisfy(\.isEmpty) }
+
+    package var count: Int {
+        pages.reduce(strangers.count) { sum, page in
+            page.reduce(sum) { $0 + $1.nonzeroBitCount }
+        }
+    }
+
+    package mutating func formUnion(_ other: ResourceSet) {
+        strangers.formUnion(other.strangers)
+        while pages.count < other.pages.count { pages.append([]) }
+        for (index, page) in other.pages.enumerated() where !page.isEmpty {
+            guard !pages[index].isEmpty else {
+                pages[index] = page
+                continue
+            }
+            for word in page.indices { pages[index][word] |= page[word] }
+        }
+    }
+
+    package func isSubset(of other: ResourceSet) -> Bool {
+        guard strangers.isSubset(of: other.strangers) else { return false }
+        return pages.enumerated().allSatisfy { index, page in
+            guard !page.isEmpty else { return true }
+            guard index < other.pages.count, !other.pages[index].isEmpty else { return false }
+            return zip(page, other.pages[index]).allSatisfy { $0 & ~$1 == 0 }
+        }
+    }
+
+    /// In its page.
+    private static func place(of resource: Int64) -> (word: Int, bit: UInt64) {
+        (Int(resource >> 6) & (pageWords - 1), 1 << UInt64(resource & 63))
+    }
+}

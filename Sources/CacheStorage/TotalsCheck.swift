@@ -1,0 +1,45 @@
+internal import SQLite
+
+/// The tables of totals against a scan of what they sum up.
+enum TotalsCheck {
+    private static let usage =
+        "SELECT resources, source_bytes, files, file_bytes, blocks FROM usage"
+    private static let usageSums = """
+        SELECT (SELECT count(*) FROM resource),
+            (SELECT coalesce(sum(source_bytes), 0) FROM resource), count(*),
+            coalesce(sum(bytes), 0), coalesce(sum((bytes + 4095) / 4096), 0)
+        FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
+        """
+    private static let totals = """
+        SELECT host, format, name, superseded, variants, bytes FROM total WHERE variants <> 0
+        """
+    private static let totalSums = """
+        SELECT host, format, name, superseded, count(*), sum(bytes)
+        FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4
+        """
+
+    /// What differs, for people; nil when nothing does.
+    static func difference(in database: Connection) throws -> String? {
+        func differ(_ kept: String, _ sums: String) throws -> Bool {
+            try Statement(
+                database,
+                sql: """
+                    SELECT EXISTS (SELECT * FROM (\(kept)) EXCEPT SELECT * FROM (\(sums)))
+                        OR EXISTS (SELECT * FROM (\(sums)) EXCEPT SELECT * FROM (\(kept)))
+                    """
+            ).first { try $0.integer(0) != 0 } ?? false
+        }
+        if try differ(usage, usageSums) {
+            return "the totals of files and bytes are not the sums of the rows"
+        }
+        if try differ(totals, totalSums) {
+            return "the totals by host and format are not the sums of the rows"
+        }
+        return nil
+    }
+
+    /// Makes the totals anew.
+    static func mend(in database: Connection) throws {
+        try database.execute("DELETE FROM total; DELETE FROM usage; \(Schema.sumUpTotals)")
+    }
+}

@@ -1,0 +1,177 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Hashing
+import PrefetchModel
+import Reporting
+
+/// `prefetch prune`
+struct PruneCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "prune",
+        abstract: "Remove what the cache need not keep, by rules.",
+        discussion: """
+            Removes what any of the rules picks. A cache that is larger than --max-size or has more files \
+            than --max-files loses variants that later runs have superseded, then the images that were \
+            listed by a run or asked for by `get` the longest time ago, down to --low-water of the bound.
+
+            Sizes are those of content files on the disk, in blocks of 4 KiB. What is removed is as if it \
+            had never been fetched: a run over a list that names it downloads it again.
+
+            It is safe beside commands that read, and can be ended at any time: the next call goes on.
+
+            Exit status: 0 done, 1 there is no cache, or the time limit came first, 2 the cache or a list \
+            cannot be used, 64 wrong usage, 75 a run holds the cache.
+
+            Examples:
+              prefetch prune --max-size 20GiB
+              prefetch prune --unlisted-for 30d --variants-unused-for 30d --history 90d
+              prefetch prune --unlisted images.txt thumbnails.txt --dry-run
+            """)
+
+    @OptionGroup var rules: PruneOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "End after this time; the next call goes on.", valueName: "duration"))
+    var timeLimit: DurationArgument?
+
+    @Flag(
+        name: [.customShort("n"), .customLong("dry-run")],
+        help: "Remove nothing; print what would go.")
+    var isDryRun = false
+
+    @Flag(help: "Print what was removed as one JSON object.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    @OptionGroup var input: InputOptions
+
+    @OptionGroup var options: ChangeOptions
+
+    func validate() throws {
+        guard rules.isAnyGiven else {
+            throw ValidationError(
+                "say what may go, for example --max-size 20GiB or --unlisted-for 30d")
+        }
+    }
+
+    func run() throws {
+        let deadline = timeLimit.map { ContinuousClock.now + $0.duration }
+        // Before the cache is locked: a list may come slowly.
+        let wanted = try wantedKeys()
+        let catalog = try options.cache.catalogOfImages()
+        var rules = try rules.rules(in: catalog)
+        rules.wanted = wanted
+        let pruning = CachePruning(rules, at: WallClock.now()) {
+            deadline.map { .now >= $0 } ?? false
+        }
+        let result: (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending)
+        if isDryRun {
+            do {
+                result = try prune(pruning, by: RemovalEstimate(catalog, variant: nil))
+            } catch let error as StorageError {
+                throw CommandFailure(error)
+            }
+        } else {
+            result = try options.change { cache in
+                try prune(pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
+            }
+        }
+        try say(result.totals, result.usage, result.ending)
+        guard result.ending.isComplete else {
+            throw CommandFailure(
+                exitStatus: 1, message: "the time limit came before the end",
+                hint: "run it again to go on")
+        }
+    }
+
+    private func prune(
+        _ pruning: CachePruning, by removal: some ImageRemoving
+    ) throws -> (totals: RemovalTotals, usage: DiskUsage, ending: CachePruning.Ending) {
+        var line = ProgressText(isWanted: !quiet && StandardError.isCapableTerminal)
+        defer { line.clear() }
+        let ending = try pruning.run(removal) { line.show("prefetch: pruning: \($0.text)") }
+        return (removal.totals, try removal.usage, ending)
+    }
+
+    private func say(
+        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending
+    ) throws {
+        if json {
+            try writing {
+                var lines = LineWriter(
+                    OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+                try lines.write(JSONObject(totals, usage, ending, isDryRun: isDryRun))
+                try lines.finish()
+            }
+        } else if !quiet {
+            let verb = isDryRun ? "would be removed" : "removed"
+            StandardError.write(
+                """
+                prefetch: \(totals.text) \(verb); \(usage.files) \
+                file\(usage.files == 1 ? "" : "s") with \(usage.size) on the disk \
+                \(isDryRun ? "would be" : "are") left
+                """)
+        }
+    }
+
+    /// The keys that the lists of `--unlisted` name; nil without any.
+    ///
+    /// - Throws: when a list cannot be read to its end, or all of them together name nothing: what they
+    ///   name is to be kept.
+    private func wantedKeys() throws -> Set<KeyFingerprint>? {
+        guard !rules.unlisted.isEmpty else { return nil }
+        var entries = try ManifestSequence(
+            arguments: rules.unlisted, options: input.manifestOptions())
+        let hasher = SHA256Hasher()
+        var keys: Set<KeyFingerprint> = []
+        var isAnyEntry = false
+        while let batch = try entries.nextBatchOfCommand() {
+            batch.text.withUnsafeBytes { text in
+                for record in batch.records {
+                    // A line that is no entry may still be a cache key.
+                    keys.insert(
+                        KeyFingerprint(
+                            UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher))
+                    guard record.problem >= 0 else {
+                        isAnyEntry = true
+                        continue
+                    }
+                    let problem = batch.problems[record.problem]
+                    StandardError.write(
+                        "prefetch: \(batch.manifest):\(record.line): \(problem.message)")
+                }
+            }
+        }
+        // An empty list is a mistake of what wrote it more often than a wish.
+        guard isAnyEntry else {
+            throw CommandFailure.unusable(
+                "\(entries.names.joined(separator: ", ")): no image is listed, so every image would go",
+                hint: "`prefetch remove --all` removes every image")
+        }
+        return keys
+    }
+}
+
+extension JSONObject {
+    fileprivate init(
+        _ totals: RemovalTotals, _ usage: DiskUsage, _ ending: CachePruning.Ending, isDryRun: Bool
+    ) {
+        self.init()
+        add("dry_run", isDryRun)
+        add("complete", ending.isComplete)
+        add("images", totals.images)
+        add("variants", totals.variants)
+        add("files", totals.files)
+        add("bytes", totals.bytes)
+        add("failures", totals.failures)
+        add("hosts", totals.hosts)
+        add("runs", totals.runs)
+        add("partial_downloads", totals.parts)
+        add("files_left", usage.files)
+        add("disk_bytes_left", usage.size)
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import PrefetchModel
+import SeededRandom
+import Testing
+
+@testable import CacheStorage
+
+/// Which resources runs have listed, and when, as far as it is kept.
+@Suite(.timeLimit(.minutes(5)))
+struct ListingLogTests {
+    private static let hour = Int64(3_600_000)
+    private static let day = 24 * hour
+    /// A Wednesday, 10:00 UTC.
+    private static let start = Timestamp(milliseconds: 20_000 * day + 10 * hour)
+
+    private func withCache(_ body: (OpenCache) throws -> Void) throws {
+        let folder = try TemporaryFolder()
+        let cache = try #require(
+            try OpenCache.open(path: folder.path + "/cache", waiting: .aMoment))
+        try body(cache)
+        try cache.close()
+    }
+
+    private func set(_ ids: some Sequence<Int64>) -> ResourceSet {
+        var set = ResourceSet()
+        for id in ids { set.insert(id) }
+        return set
+    }
+
+    private func note(
+        _ cache: OpenCache, _ ids: some Sequence<Int64>, at milliseconds: Int64
+    ) throws {
+        let time = Timestamp(milliseconds: milliseconds)
+        try cache.listings.note(
+            set(ids), newAfter: try cache.listings.largestResource(), startedAt: time, at: time)
+    }
+
+    private func lastListed(_ cache: OpenCache) throws -> LastListed {
+        try cache.database.read("testing") { try LastListed.read(in: $0) }
+    }
+
+    @Test func newResourcesCountAsListed() throws {
+        try withCache { cache in
+            try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
+            let before = try cache.listings.largestResource()
+            try store([Sample.row(key: "http://a/2", bytes: [2])], in: cache)
+            let time = ListingLogTests.start
+            try cache.listings.note(
+                ResourceSet(), newAfter: before, startedAt: time, at: time)
+            let listed = try lastListed(cache)
+            #expect(listed.time(of: before) == nil)
+            #expect(listed.time(of: before + 1) == time)
+            #expect(listed.begin == time)
+        }
+    }
+
+    /// Random runs over two years, against a model that keeps them all: a time is never earlier than the
+    /// true one, and later only by what merging costs; and the table stays small.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func timesAreTrueWithinWhatMergingCosts(seed: UInt64) throws {
+        var random = SplitMix(seed: seed)
+        try withCache { cache in
+            var model: [Int64: Int64] = [:]
+            var now = ListingLogTests.start.milliseconds
+            for _ in 0..<400 {
+                now += Int64.random(
+                    in: 0..<[
+                        ListingLogTests.hour / 2, ListingLogTests.day, 4 * ListingLogTests.day,
+                    ]
+                    .randomElement(using: &random)!, using: &random)
+                let first = Int64.random(in: 1..<60_000, using: &random)
+                let ids = first...(first + Int64.random(in: 0..<20_000, using: &random))
+                try note(cache, ids, at: now)
+                for id in ids { model[id] = now }
+            }
+            let listed = try lastListed(cache)
+            for (id, time) in model {
+                let age = now - time
+                let found = listed.time(of: id)?.milliseconds
+                if age < ListingLogTests.day {
+                    let found = try #require(found)
+                    #expect(found >= time && found - time < ListingLogTests.hour)
+                } else if age < 30 * ListingLogTests.day {
+                    let found = try #require(found)
+                    #expect(found >= time && found - time < ListingLogTests.day)
+                } else if age < 358 * ListingLogTests.day {
+                    let found = try #require(found)
+                    #expect(found >= time && found - time < 7 * ListingLogTests.day)
+                } else if age > 366 * ListingLogTests.day {
+                    #expect(found == nil)
+                }
+            }
+            let rows = try cache.database.read("testing") { try ListingLog.rows(in: $0).count }
+            #expect(rows <= 25 + 31 + 54)
+        }
+    }
+
+    /// An hour's runs over one list write their set once.
+    @Test func theSameListIsWrittenOnce() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/cache"
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        for minute in Int64(0)..<5 {
+            try note(cache, 1...1000, at: ListingLogTests.start.milliseconds + minute * 60_000)
+        }
+        try cache.close()
+        let database = path + "/prefetch.sqlite"
+        #expect(
+            try queried("SELECT count(*) || ' ' || (last_at - first_at) FROM listing", database)
+                == "1 240000")
+    }
+
+    /// What was in a set that is damaged counts as listed by it: nothing goes for a bad block.
+    @Test func aDamagedSetMakesNothingUnlisted() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/cache"
+        let later = ListingLogTests.start.milliseconds + 3 * ListingLogTests.day
+        do {
+            let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+            try note(cache, 1...10, at: ListingLogTests.start.milliseconds)
+            try note(cache, 5...20, at: later)
+            try cache.close()
+        }
+        try runSQL(
+            "UPDATE listing SET resources = x'000102' WHERE last_at = \(later)",
+            path + "/prefetch.sqlite")
+        let again = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        let listed = try lastListed(again)
+        #expect(listed.begin?.milliseconds == later)
+        #expect(listed.time(of: 7)?.milliseconds == later)
+        // Nor is it merged away.
+        try note(again, 1...2, at: later + 40 * ListingLogTests.day)
+        #expect(try lastListed(again).time(of: 7)?.milliseconds == later)
+        try again.close()
+    }
+}

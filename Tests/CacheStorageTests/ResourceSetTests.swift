@@ -1,0 +1,91 @@
+import SeededRandom
+import Testing
+
+@testable import CacheStorage
+
+@Suite(.timeLimit(.minutes(5)))
+struct ResourceSetTests {
+    /// Dense ones as SQLite numbers rows, and what a hostile database may hold.
+    @Test func knowsWhatItHasSeen() {
+        let far: [Int64] = [.min, -1, 1 << 40, .max, (1 << 35) - 1, 1 << 35]
+        let some = (0..<70_000).filter { $0 % 3 == 0 }.map(Int64.init) + far
+        var set = ResourceSet()
+        for _ in 0..<2 {
+            for resource in some.shuffled() where !set.contains(resource) {
+                let isNew = set.insert(resource)
+                #expect(isNew)
+            }
+        }
+        for resource in some {
+            let isNew = set.insert(resource)
+            #expect(!isNew)
+        }
+        let others = (0..<70_000).filter { $0 % 3 != 0 }.map(Int64.init) + far.map { $0 ^ 2 }
+        #expect(!others.contains(where: set.contains))
+    }
+
+    @Test func joinsOthersAndComparesWithThem() {
+        var (even, all) = (ResourceSet(), ResourceSet())
+        for id in stride(from: Int64(0), to: 100_000, by: 2) { even.insert(id) }
+        for id in Int64(0)..<100_001 { all.insert(id) }
+        #expect(even.isSubset(of: all) && !all.isSubset(of: even))
+        #expect(even.count == 50_000)
+        var joined = even
+        for id in stride(from: Int64(1), to: 100_001, by: 2) { joined.insert(id) }
+        joined.formUnion(even)
+        joined.insert(100_000)
+        #expect(joined == all)
+        var small = ResourceSet()
+        small.insert(7)
+        small.formUnion(all)
+        #expect(small == all && ResourceSet().isSubset(of: small) && ResourceSet().isEmpty)
+        #expect(!all.isEmpty)
+    }
+
+    /// A million identifiers are kept in 125 KB or less, whatever they are.
+    @Test(arguments: [1, 2, 3, 7, 100, 5000])
+    func isKeptInFewBytes(step: Int64) throws {
+        var random = SplitMix(seed: UInt64(step))
+        var set = ResourceSet()
+        for id in Int64(0)..<1_000_000
+        where step == 1 || Int64.random(in: 0..<step, using: &random) == 0 {
+            set.insert(id)
+        }
+        let bytes = set.compressed
+        #expect(bytes.count < 127_000)
+        if step == 1 { #expect(bytes.count < 1000) }
+        let back = try #require(ResourceSet(compressed: bytes, largestResource: 1_000_000))
+        #expect(back == set)
+        #expect(ResourceSet(compressed: bytes, largestResource: 10_000) == nil)
+    }
+
+    @Test func anEmptySetIsKept() throws {
+        let back = ResourceSet(compressed: ResourceSet().compressed, largestResource: 0)
+        #expect(back == ResourceSet())
+    }
+
+    /// Whatever stands in the database: no set, or one that is read without a fault.
+    @Test func damagedBytesAreNoSet() {
+        var random = SplitMix(seed: 5)
+        var set = ResourceSet()
+        for id in stride(from: Int64(0), to: 200_000, by: 3) { set.insert(id) }
+        let bytes = set.compressed
+        #expect(ResourceSet(compressed: [], largestResource: 1 << 40) == nil)
+        for count in 0..<min(bytes.count, 300) {
+            #expect(
+                ResourceSet(compressed: Array(bytes.prefix(count)), largestResource: 1 << 40) == nil
+            )
+        }
+        for _ in 0..<500 {
+            var damaged = bytes
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let place = Int.random(in: 0..<damaged.count, using: &random)
+                damaged[place] ^= UInt8.random(in: 1...255, using: &random)
+            }
+            // zlib's sum over the bytes finds all of these.
+            if let read = ResourceSet(compressed: damaged, largestResource: 1 << 20) {
+                #expect(read == set)
+            }
+        }
+    }
+}

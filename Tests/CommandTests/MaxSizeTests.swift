@@ -1,0 +1,124 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `run --max-size` and `run --prune`: a cache that stays within its bounds by itself.
+@Suite(.timeLimit(.minutes(15)))
+struct MaxSizeTests {
+    /// Serves any number of different images, each a block on the disk.
+    private func withImages(
+        _ body: (Origin, Workspace, (Range<Int>) -> [String]) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve { request in
+                Int(request.path.dropFirst()).map { .image(Fixtures.png(seed: $0)) } ?? .notFound
+            }
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                try await body(origin, workspace) { numbers in
+                    numbers.map { origin.url("/\($0)") }
+                }
+            }
+        }
+    }
+
+    private func numbers(_ workspace: Workspace) async throws -> [Int] {
+        try await workspace.query("SELECT key FROM resource").compactMap {
+            $0[0].flatMap { Int($0.split(separator: "/").last ?? "") }
+        }.sorted()
+    }
+
+    @Test func whatIsNotListedMakesRoom() async throws {
+        try await withImages { origin, workspace, urls in
+            let first = try await workspace.prefetch(urls(0..<20), "--max-size", "80KiB")
+            #expect(first.summary.outcomes == ["downloaded": 20], "\(first.result)")
+            let second = try await workspace.prefetch(urls(10..<25), "--max-size", "80KiB")
+            #expect(
+                second.summary.outcomes == ["fresh": 10, "downloaded": 5], "\(second.result)")
+            let left = try await numbers(workspace)
+            // Down to nine tenths of what leaves room for one more, as often as it takes.
+            #expect(left.count <= 20 && Set(left).isSuperset(of: 10..<25), "\(left)")
+            // All of those that are left of the first list are gone, each of the second is there.
+            let third = try await workspace.prefetch(urls(25..<45), "--max-size", "80KiB")
+            #expect(third.summary.outcomes == ["downloaded": 20], "\(third.result)")
+            #expect(try await numbers(workspace) == Array(25..<45))
+        }
+    }
+
+    @Test func whatTheListsNameStays() async throws {
+        try await withImages { origin, workspace, urls in
+            let run = try await workspace.prefetch(
+                urls(0..<40), "--max-size", "40KiB", "-j", "2")
+            #expect(run.summary.outcomes == ["downloaded": 10, "failed": 30], "\(run.result)")
+            #expect(run.result.status == 1, "\(run.result)")
+            #expect(run.summary.reasons["disk"] == 30)
+            #expect(
+                run.result.error.contains("as large as --max-size allows"), "\(run.result)")
+            #expect(try await numbers(workspace).count == 10)
+            // Nothing more is asked for once it is known that there is no room.
+            #expect(origin.snapshot.requests.count < 40)
+            // Nothing of it is held against the URLs, and with room they come.
+            #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+            let next = try await workspace.prefetch(urls(0..<40), "--max-size", "160KiB")
+            #expect(
+                next.summary.outcomes == ["fresh": 10, "downloaded": 30], "\(next.result)")
+        }
+    }
+
+    /// Stored by another recipe and named by the list: it stays, also while its new form finds no room.
+    @Test func otherVariantsOfListedImagesStay() async throws {
+        try await withImages { origin, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<10))
+            let run = try await workspace.prefetch(
+                urls(0..<10), "--encode", "jpeg", "--max-size", "40KiB")
+            #expect(try await numbers(workspace) == Array(0..<10), "\(run.result)")
+        }
+    }
+
+    @Test func aRunThatIsStoppedWhileItWaitsForRoomEnds() async throws {
+        try await withImages { origin, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<20))
+            let running = try workspace.prefetchCommand(
+                urls(20..<400), ["--max-size", "60KiB"]
+            ).start()
+            try await origin.wait(for: "some") { $0.requests.count > 30 }
+            running.signal(SIGINT)
+            let result = await running.wait()
+            #expect(result.signal == SIGINT, "\(result)")
+        }
+    }
+
+    // MARK: --prune
+
+    @Test func aRunPrunesOnceADay() async throws {
+        try await withImages { origin, workspace, urls in
+            let first = try await workspace.prefetch(
+                urls(0..<20), "--prune", "max-files=10,low-water=80%")
+            #expect(first.summary.outcomes == ["downloaded": 20], "\(first.result)")
+            #expect(
+                first.result.error.contains("pruned 12 images (12 variants)"), "\(first.result)")
+            #expect(try await numbers(workspace).count == 8)
+            let second = try await workspace.prefetch(urls(0..<20), "--prune", "max-files=10")
+            #expect(!second.result.error.contains("pruned"), "\(second.result)")
+            #expect(try await numbers(workspace).count == 20)
+            _ = try await workspace.query(
+                "UPDATE property SET value = value - 86400000 WHERE name = 'last_pruned'")
+            let third = try await workspace.prefetch(urls(0..<5), "--prune", "max-files=10")
+            #expect(third.result.error.contains("pruned 11 images"), "\(third.result)")
+            // Those that were listed last stay.
+            #expect(Set(try await numbers(workspace)).isSuperset(of: 0..<5))
+        }
+    }
+
+    @Test(arguments: [
+        ("unlisted-for", "takes a duration"), ("max-size=lots", "takes a size"),
+        ("gone=yes", "takes no value"), ("everything", "is no rule"), ("low-water=90%", "nothing"),
+        ("max-files=-1", "takes a number"), ("low-water=0%,gone", "takes a percentage"),
+    ])
+    func wrongRulesAreSaid(rules: String, wanted: String) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.run("http://localhost:1/a", "--prune", rules)
+            #expect(result.status == 64 && result.error.contains(wanted), "\(result)")
+        }
+    }
+}

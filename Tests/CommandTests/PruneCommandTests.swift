@@ -1,0 +1,192 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// `prefetch prune`: rules as a user gives them, and what the next run makes of it. What rules pick is
+/// compared with a model in `PruneTests`.
+@Suite(.timeLimit(.minutes(15)))
+struct PruneCommandTests {
+    /// Warms a cache with ten images, then runs over the first five alone.
+    private func withImages(
+        _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            let urls = (0..<10).map { origin.url("/\($0)") }
+            for index in 0..<10 { origin.serve("/\(index)", .image(Fixtures.png(seed: index))) }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let first = try await workspace.prefetch(urls)
+                #expect(first.summary.outcomes == ["downloaded": 10], "\(first.result)")
+                try await body(origin, workspace, urls)
+            }
+        }
+    }
+
+    private func keys(_ workspace: Workspace) async throws -> [Int] {
+        try await workspace.query("SELECT key FROM resource").compactMap {
+            $0[0].flatMap { Int($0.split(separator: "/").last ?? "") }
+        }.sorted()
+    }
+
+    /// Has all of the past happened so much earlier.
+    private func age(_ workspace: Workspace, days: Int) async throws {
+        let change = days * 86_400_000
+        for column in [
+            "resource.fetched_at", "resource.validated_at", "variant.created_at",
+            "variant.last_access_at", "listing.first_at", "listing.last_at", "variant_name.used_at",
+            "run.started_at", "run.ended_at", "freshness.validated_at",
+        ] {
+            let parts = column.split(separator: ".")
+            _ = try await workspace.query(
+                "UPDATE \(parts[0]) SET \(parts[1]) = \(parts[1]) - \(change)")
+        }
+        _ = try await workspace.query(
+            "UPDATE property SET value = value - \(change) WHERE name = 'listings_begin'")
+    }
+
+    @Test func whatNoRunListsGoesAfterItsTime() async throws {
+        try await withImages { _, workspace, urls in
+            try await age(workspace, days: 40)
+            let second = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
+            #expect(second.summary.outcomes == ["fresh": 5], "\(second.result)")
+            let early = try await workspace.run("prune", "--unlisted-for", "50d")
+            #expect(early.error.hasPrefix("prefetch: 0 images (0 variants)"), "\(early)")
+            let dry = try await workspace.run("prune", "--unlisted-for", "30d", "-n")
+            #expect(dry.error.hasPrefix("prefetch: 5 images (5 variants), 5 files with "), "\(dry)")
+            #expect(
+                dry.error.contains("would be removed; 5 files with 20.0 KiB on the disk"), "\(dry)")
+            #expect(try await keys(workspace) == Array(0..<10))
+            let result = try await workspace.run("prune", "--unlisted-for", "30d")
+            #expect(result.status == 0 && result.output.isEmpty, "\(result)")
+            #expect(
+                result.error
+                    == dry.error.replacing("would be removed", with: "removed")
+                    .replacing("would be left", with: "are left"), "\(result)")
+            #expect(try await keys(workspace) == Array(0..<5))
+            let stats = try #require(try await workspace.run("stats", "--json").jsonLines().first)
+            #expect(stats["content_files"] as? Int == 5 && stats["disk_bytes"] as? Int == 20_480)
+        }
+    }
+
+    /// Listings that were noted by no run are no reason.
+    @Test func aCacheWithoutListingsKeepsAll() async throws {
+        try await withImages { _, workspace, _ in
+            try await age(workspace, days: 40)
+            _ = try await workspace.query("DELETE FROM listing")
+            _ = try await workspace.query("DELETE FROM property WHERE name = 'listings_begin'")
+            let result = try await workspace.run("prune", "--unlisted-for", "30d")
+            #expect(result.status == 0, "\(result)")
+            #expect(try await keys(workspace).count == 10)
+        }
+    }
+
+    @Test func whatListsDoNotNameGoes() async throws {
+        try await withImages { _, workspace, urls in
+            try workspace.manifest(Array(urls[2..<4]), name: "a.txt")
+            try workspace.manifest([urls[7], "not a url at all", "# comment"], name: "b.txt")
+            let missing = try await workspace.run("prune", "--unlisted", "a.txt", "c.txt")
+            #expect(missing.status == 2 && missing.error.contains("c.txt"), "\(missing)")
+            try workspace.manifest(["# nothing", "no url"], name: "empty.txt")
+            let empty = try await workspace.run("prune", "--unlisted", "empty.txt")
+            #expect(empty.status == 2 && empty.error.contains("every image would go"), "\(empty)")
+            #expect(try await keys(workspace).count == 10)
+            let result = try await workspace.run("prune", "--unlisted", "a.txt", "b.txt")
+            #expect(result.status == 0 && result.error.contains("b.txt:2: "), "\(result)")
+            #expect(try await keys(workspace) == [2, 3, 7])
+        }
+    }
+
+    /// What was listed last stays longest, and `get` counts, too.
+    @Test func aBoundTakesTheOldestFirst() async throws {
+        try await withImages { _, workspace, urls in
+            try await age(workspace, days: 10)
+            _ = try await workspace.prefetch(Array(urls[3..<10]), "--refresh", "none")
+            let within = try await workspace.run("prune", "--max-size", "40KiB")
+            #expect(within.error.hasPrefix("prefetch: 0 images"), "\(within)")
+            let result = try await workspace.run(
+                "prune", "--max-size", "36KiB", "--low-water", "80%", "--json")
+            let object = try #require(try result.jsonLines().first)
+            #expect(object["images"] as? Int == 3 && object["files_left"] as? Int == 7, "\(result)")
+            #expect(
+                object["disk_bytes_left"] as? Int == 28_672 && object["complete"] as? Bool == true)
+            #expect(try await keys(workspace) == Array(3..<10))
+            let files = try await workspace.run("prune", "--max-files", "0")
+            #expect(files.status == 0, "\(files)")
+            #expect(try await keys(workspace) == [])
+        }
+    }
+
+    @Test func goneURLsAndOldHistoryGo() async throws {
+        try await withImages { origin, workspace, urls in
+            origin.serve("/3", Response(410, body: [], type: "text/plain"))
+            for _ in 0..<3 {
+                _ = try await workspace.prefetch(urls, "--refresh", "all", "--retry-failed")
+            }
+            let gone = try await workspace.run("prune", "--gone")
+            #expect(gone.error.hasPrefix("prefetch: 1 image (1 variant)"), "\(gone)")
+            #expect(try await keys(workspace) == [0, 1, 2, 4, 5, 6, 7, 8, 9])
+            let runs = try await workspace.query("SELECT count(*) FROM run")
+            #expect(runs == [["4"]])
+            try await age(workspace, days: 100)
+            let history = try await workspace.run("prune", "--history", "90d")
+            #expect(history.error.contains("3 runs removed"), "\(history)")
+            // The last run tells the next one how it ended.
+            #expect(try await workspace.query("SELECT count(*) FROM run") == [["1"]])
+            #expect(try await keys(workspace).count == 9)
+        }
+    }
+
+    @Test func variantsThatNobodyUsesGo() async throws {
+        try await withImages { _, workspace, urls in
+            let second = try await workspace.prefetch(
+                urls, "--variant", "web=jpeg,q=50", "--refresh", "force")
+            #expect(second.result.status == 0, "\(second.result)")
+            try await age(workspace, days: 40)
+            _ = try await workspace.prefetch(urls, "--refresh", "none")
+            let result = try await workspace.run("prune", "--variants-unused-for", "30d")
+            #expect(
+                result.error.hasPrefix("prefetch: 0 images (10 variants), 10 files"), "\(result)")
+            #expect(
+                try await workspace.query("SELECT DISTINCT name FROM variant") == [["0"]])
+            #expect(try await keys(workspace).count == 10)
+        }
+    }
+
+    @Test func withoutRulesItIsWrongUsage() async throws {
+        try await withWorkspace { workspace in
+            let none = try await workspace.run("prune")
+            #expect(none.status == 64 && none.error.contains("say what may go"), "\(none)")
+            let missing = try await workspace.run("prune", "--max-size", "1GiB")
+            #expect(
+                missing.status == 1 && missing.error.contains("there is no cache"), "\(missing)")
+        }
+    }
+
+    /// A kill at any moment leaves a sound cache, and the next call goes on.
+    @Test func killsAreSurvived() async throws {
+        try await withOrigin { origin in
+            let urls = (0..<300).map { origin.url("/\($0)") }
+            origin.serve { request in
+                Int(request.path.dropFirst()).map { .image(Fixtures.png(seed: $0)) } ?? .notFound
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                for delay in [0, 3, 6, 10, 15, 25] {
+                    let run = try await workspace.prefetch(urls)
+                    #expect(run.result.status == 0, "\(run.result)")
+                    let running = try workspace.command(["prune", "--max-files", "10"]).start()
+                    try await Task.sleep(for: .milliseconds(delay))
+                    running.signal(SIGKILL)
+                    _ = await running.wait()
+                    let verify = try await workspace.run("verify")
+                    let left = try await workspace.run("prune", "--max-files", "10", "--json")
+                    #expect(left.status == 0, "\(left) \(verify)")
+                    let object = try #require(try left.jsonLines().first)
+                    #expect((object["files_left"] as? Int ?? .max) <= 10, "\(left)")
+                }
+                _ = try await workspace.prefetch(urls)
+                let clean = try await workspace.run("verify")
+                #expect(clean.status == 0, "\(clean)")
+            }
+        }
+    }
+}
