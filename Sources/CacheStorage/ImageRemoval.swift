@@ -76,6 +76,8 @@ package final class ImageRemoval: ImageRemoving {
     private let now: Timestamp
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
+    /// Whether the note that this is going on is its own.
+    private var ownsNote = false
     package private(set) var totals = RemovalTotals()
     package var database: CacheDatabase { cache.database }
 
@@ -111,7 +113,9 @@ package final class ImageRemoval: ImageRemoving {
         var (images, counted) = ([StoredImage](), totals)
         let results = try cache.database.write("removing images") { database in
             statements.beginTransaction()
-            if !hasBegun { try Schema.Property.removalUnfinished.set(to: now, in: database) }
+            if !hasBegun {
+                ownsNote = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
+            }
             return try batch.map { candidate in
                 let gone = try statements.remove(candidate, variant, in: database)
                 images += gone.images
@@ -145,7 +149,7 @@ package final class ImageRemoval: ImageRemoving {
 
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
-        guard hasBegun, cache.content.untidy == nil else { return }
+        guard hasBegun, ownsNote, cache.content.untidy == nil else { return }
         try cache.database.remove(.removalUnfinished)
     }
 }

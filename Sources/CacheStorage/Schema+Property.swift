@@ -13,6 +13,18 @@ extension Schema {
             ).execute(.text(rawValue), .init(time))
         }
 
+        /// Notes that files may be there of which no row tells, until somebody drops it.
+        ///
+        /// - Returns: whether this is new: what an earlier, killed command has left is for the next run to look for,
+        ///   and nobody else drops the note of it.
+        static func noteUnfinishedRemoval(
+            at now: Timestamp, in database: Connection
+        ) throws -> Bool {
+            guard try removalUnfinished.time(in: database) == nil else { return false }
+            try removalUnfinished.set(to: now, in: database)
+            return true
+        }
+
         /// Nil when it is not set.
         func time(in database: Connection) throws -> Timestamp? {
             try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
