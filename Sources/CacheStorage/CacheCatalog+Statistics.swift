@@ -50,6 +50,9 @@ extension CacheCatalog {
     /// - Parameters:
     ///   - now: the wall clock: what was validated before it and expires after it is fresh.
     ///   - isFresh: gets when any other resource was validated and when it expires.
+    ///   - isBlocking: whether a failure keeps its URL from being requested.
+    /// - Returns: the sums, all of one moment.
+    /// - Throws: when the database cannot be read.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
         isBlocking: (FailureRecord) -> Bool

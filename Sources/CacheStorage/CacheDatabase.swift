@@ -243,6 +243,16 @@ package final class CacheDatabase: Sendable {
         }
     }
 
+    /// Keeps up to 64 MiB of pages in memory from now on, for what changes rows all over the database: SQLite's own 2 MiB
+    /// have the same pages read and written again and again.
+    func holdMorePages() throws(StorageError) {
+        do {
+            try connection.access { try $0.execute("PRAGMA cache_size = -65536") }
+        } catch {
+            throw CacheDatabase.translate(error, operation: "opening", path: path)
+        }
+    }
+
     /// Has what is committed reach the disk.
     package func synchronizeLog() throws(StorageError) {
         let name = CacheDirectory.databaseName + "-wal"

@@ -117,12 +117,13 @@ package struct CacheInspection: Sendable {
 
     /// What is found where a content file should be.
     package enum FileState: Sendable {
-        /// As large as its row says.
-        case whole
+        /// As large as its row says, and last changed at that time: in its bytes, its name or its attributes.
+        case whole(changedAt: Timestamp)
         case missing
         case otherSize(Int)
-        /// A folder, a FIFO, a symbolic link, …
+        /// A FIFO, a symbolic link, …
         case noFile
+        case folder
     }
 
     package func state(of image: StoredImage) throws(StorageError) -> FileState {
@@ -136,9 +137,12 @@ package struct CacheInspection: Sendable {
             }
             return .missing
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { return .noFile }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            return status.st_mode & S_IFMT == S_IFDIR ? .folder : .noFile
+        }
         let size = Int(status.st_size)
-        return size == image.size.bytes ? .whole : .otherSize(size)
+        return size == image.size.bytes
+            ? .whole(changedAt: status.changeTime) : .otherSize(size)
     }
 
     /// Bytes of a file that is to go or stay as a whole; 0 when it is not there.
@@ -162,6 +166,31 @@ package struct CacheInspection: Sendable {
         case .missing: return false
         case .unreadable(let error): throw error
         }
+    }
+
+    // MARK: Beside the content
+
+    /// Names in `tmp` that are no bodies of rows which broke off.
+    package func unnamedTemporaries() throws(StorageError) -> [String] {
+        guard directory.contains("tmp") else { return [] }
+        let path = directory.path(of: "tmp")
+        let folder = try FileDescriptor.directory(
+            "tmp", in: directory.handle, path: path, isCreated: false)
+        let named = try PartialStore.fileNames(in: database)
+        return try directory.names(in: folder, path: path).filter { !named.contains($0) }.sorted()
+    }
+
+    /// Whether a name is still in `tmp` and no row's.
+    package func isUnnamedTemporary(_ name: String) throws(StorageError) -> Bool {
+        guard directory.contains("tmp/\(name)") else { return false }
+        return try !PartialStore.fileNames(in: database).contains(name)
+    }
+
+    /// Lines in the list of images that ended a run that are none.
+    ///
+    /// - Throws: when it cannot be read, or something else has its place.
+    package func strangeCrashLines() throws(StorageError) -> Int {
+        try CrashLog.countStrangeLines(in: directory)
     }
 
     /// The keys of bodies that broke off and whose files are gone or hold other bytes.

@@ -12,8 +12,10 @@ package struct CachePruning {
     private let isProtected: (Int64) -> Bool
 
     /// - Parameters:
+    ///   - rules: what goes.
     ///   - now: the wall clock.
     ///   - isOver: whether nothing more is to begin.
+    ///   - isProtected: whether a bound must leave an image alone.
     package init(
         _ rules: PruneRules, at now: Timestamp, until isOver: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false }

@@ -24,7 +24,7 @@ package final class CrashLog: Sendable {
     /// How long an image is left alone.
     package static let lifetime = Duration.seconds(30 * 86400)
 
-    static let fileName = "crashes"
+    package static let fileName = "crashes"
 
     private struct State {
         var crashes: [ContentDigest: Crash] = [:]
@@ -44,19 +44,33 @@ package final class CrashLog: Sendable {
         let latest = now.advanced(by: Timestamp.toleratedClockStep)
         var state = State()
         for line in try CrashLog.text(in: directory).split(separator: UInt8(ascii: "\n")) {
-            let fields = line.split(separator: UInt8(ascii: " ")).map {
-                String(decoding: $0, as: UTF8.self)
-            }
-            guard fields.count == 3, let digest = ContentDigest(hexadecimal: fields[0]),
-                let seconds = Int64(fields[1]), let signal = Int32(fields[2]),
-                case let time = Timestamp(seconds: seconds), time >= earliest, time <= latest
+            guard let (digest, crash) = CrashLog.note(line), crash.time >= earliest,
+                crash.time <= latest
             else {
                 state.isChanged = true
                 continue
             }
-            state.crashes[digest] = Crash(time: time, signal: signal)
+            state.crashes[digest] = crash
         }
         self.state = Mutex(state)
+    }
+
+    /// What a line says; nil of one that is no note.
+    private static func note(_ line: ArraySlice<UInt8>) -> (ContentDigest, Crash)? {
+        let fields = line.split(separator: UInt8(ascii: " ")).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        guard fields.count == 3, let digest = ContentDigest(hexadecimal: fields[0]),
+            let seconds = Int64(fields[1]), let signal = Int32(fields[2])
+        else { return nil }
+        return (digest, Crash(time: Timestamp(seconds: seconds), signal: signal))
+    }
+
+    /// Lines of the file that are no notes; what is merely old does not count.
+    ///
+    /// - Throws: when there is something that cannot be read, or is no regular file.
+    static func countStrangeLines(in directory: CacheDirectory) throws(StorageError) -> Int {
+        try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
 
     /// Empty when there is no file.

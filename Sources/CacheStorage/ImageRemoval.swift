@@ -92,6 +92,8 @@ package final class ImageRemoval: ImageRemoving {
     private let now: Timestamp
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
+    /// Whether the note that this is going on is its own.
+    private var ownsNote = false
     package private(set) var totals = RemovalTotals()
     package var database: CacheDatabase { cache.database }
 
@@ -144,25 +146,26 @@ package final class ImageRemoval: ImageRemoving {
         guard !batch.isEmpty else { return [] }
         // Somebody may have put another cache in this one's place.
         try cache.checkHold()
-        var (images, counted) = ([StoredImage](), totals)
-        let results = try cache.database.write("removing images") { database in
+        if !hasBegun { try cache.database.holdMorePages() }
+        let removed = try cache.database.write("removing images") { database in
             statements.beginTransaction()
-            if !hasBegun { try Schema.Property.removalUnfinished.set(to: now, in: database) }
-            return try batch.map { candidate in
-                let gone = try statements.remove(candidate, variant, in: database)
-                images += gone.images
-                counted.variants += gone.variants
-                if gone.isWhole { counted.images += 1 }
-                return gone.variants > 0 || gone.isWhole
+            if !hasBegun {
+                ownsNote = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
+            }
+            return if let variant {
+                try statements.remove(batch, variant, in: database)
+            } else {
+                try statements.remove(batch, in: database)
             }
         }
         hasBegun = true
-        totals = counted
+        totals.variants += removed.variants
+        totals.images += removed.wholeImages
         if variant == nil {
             for candidate in batch { try cache.partials.discard(key: candidate.key) }
         }
-        try removeFiles(of: images)
-        return results
+        try removeFiles(of: removed.images)
+        return removed.hasGone
     }
 
     private func removeFiles(of images: [StoredImage]) throws(StorageError) {
@@ -170,8 +173,14 @@ package final class ImageRemoval: ImageRemoving {
         // A power cut must not bring rows back without their files. A reader of another program may keep
         // a part of the log out of the database; then the log itself has to be on the disk.
         if try !cache.database.checkpoint(truncates: false) { try cache.content.synchronize() }
+        // One folder after another, in the order of the index that is asked.
+        let sorted = images.sorted { $0.digest.leadingWords.0 < $1.digest.leadingWords.0 }
         let unnamed = try cache.database.read("looking for names") { database in
-            try images.filter { try !MetadataStatements.isNamed($0.digest, in: database) }
+            let search = try Statement(
+                database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
+            return try sorted.filter { image in
+                try search.first(.digest(image.digest)) { _ in true } == nil
+            }
         }
         for image in unnamed where try cache.content.remove(image.digest, format: image.format) {
             totals.files += 1
@@ -181,7 +190,7 @@ package final class ImageRemoval: ImageRemoving {
 
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
-        guard hasBegun, cache.content.untidy == nil else { return }
+        guard hasBegun, ownsNote, cache.content.untidy == nil else { return }
         try cache.database.remove(.removalUnfinished)
     }
 }

@@ -37,6 +37,7 @@ package struct ListingLog: Sendable {
     ///   - before: ``largestResource()`` at the run's start; all that came later were listed, too.
     ///   - start: of the run.
     ///   - now: the wall clock.
+    /// - Throws: when the database cannot be written; nothing is noted then.
     package func note(
         _ listed: ResourceSet, newAfter before: Int64, startedAt start: Timestamp,
         at now: Timestamp

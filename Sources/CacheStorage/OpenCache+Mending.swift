@@ -27,6 +27,20 @@ extension OpenCache {
         return true
     }
 
+    /// Drops what is no note from the list of images that ended a run, and what is too old; the wall clock is at `now`.
+    package func tidyCrashLog(at now: Timestamp) throws(StorageError) {
+        try CrashLog(directory: directory, at: now).end()
+    }
+
+    /// Notes how many folders of content files a verification has looked at that did not come to its end; nil after one
+    /// that did.
+    package func setVerifiedFolders(_ count: Int?) throws(StorageError) {
+        guard let count else { return try database.remove(.verifiedFolders) }
+        try database.write("noting the place") { database in
+            try Schema.Property.verifiedFolders.set(to: Int64(count), in: database)
+        }
+    }
+
     /// Notes that all content files are known: none has to be kept any more for rows that a damaged
     /// database has lost.
     package func endKeepingOrphans() throws(StorageError) {

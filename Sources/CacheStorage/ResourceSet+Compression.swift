@@ -24,20 +24,12 @@ extension ResourceSet {
             }
         }
         var size = compressBound(UInt(plain.count))
-        return [UInt8](unsafeUninitializedCapacity: Int(size) + ResourceSet.headerBytes) {
-            buffer, filled in
-            buffer.withMemoryRebound(to: UInt8.self) { bytes in
-                withUnsafeBytes(of: count.littleEndian) { header in
-                    UnsafeMutableRawBufferPointer(bytes).copyMemory(from: header)
-                }
-                let code = compress2(
-                    bytes.baseAddress! + ResourceSet.headerBytes, &size, plain,
-                    UInt(plain.count), Z_BEST_SPEED)
-                // It has room and a valid level; what is left is no memory, which ends Swift, too.
-                precondition(code == Z_OK, "zlib cannot compress in memory")
-            }
-            filled = Int(size) + ResourceSet.headerBytes
-        }
+        var compressed = [UInt8](repeating: 0, count: Int(size))
+        let code = compress2(&compressed, &size, plain, UInt(plain.count), Z_BEST_SPEED)
+        // It has room and a valid level; what is left is no memory, which ends Swift, too.
+        precondition(code == Z_OK, "zlib cannot compress in memory")
+        let header = withUnsafeBytes(of: count.littleEndian) { Array($0) }
+        return header + compressed.prefix(Int(size))
     }
 
     /// Nil of bytes that are no set, or one of more pages than `largestResource` asks for.
@@ -51,11 +43,8 @@ extension ResourceSet {
         var size = UInt(Int(count) * ResourceSet.pageBytes)
         let wanted = size
         var plain = [UInt8](repeating: 0, count: max(1, Int(size)))
-        let code = bytes.withUnsafeBufferPointer { source in
-            uncompress(
-                &plain, &size, source.baseAddress! + ResourceSet.headerBytes,
-                UInt(source.count - ResourceSet.headerBytes))
-        }
+        let stream = Array(bytes.dropFirst(ResourceSet.headerBytes))
+        let code = uncompress(&plain, &size, stream, UInt(stream.count))
         guard code == Z_OK, size == wanted else { return nil }
         self.init()
         for start in stride(from: 0, to: Int(size), by: ResourceSet.pageBytes) {

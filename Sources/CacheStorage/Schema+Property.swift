@@ -8,18 +8,50 @@ extension Schema {
         case listingsBegin = "listings_begin"
         case orphansKeptBefore = "orphans_kept_before"
         case removalUnfinished = "removal_unfinished"
+        case verifiedFolders = "verified_folders"
 
         func set(to time: Timestamp, in database: Connection) throws {
+            try set(to: time.milliseconds, in: database)
+        }
+
+        func set(to value: Int64, in database: Connection) throws {
             try Statement(
                 database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
-            ).execute(.text(rawValue), .init(time))
+            ).execute(.text(rawValue), .integer(value))
+        }
+
+        /// Notes that files may be there of which no row tells, until somebody drops it.
+        ///
+        /// - Returns: whether this is new: what an earlier, killed command has left is for the next run to look for,
+        ///   and nobody else drops the note of it.
+        static func noteUnfinishedRemoval(
+            at now: Timestamp, in database: Connection
+        ) throws -> Bool {
+            guard try removalUnfinished.time(in: database) == nil else { return false }
+            try removalUnfinished.set(to: now, in: database)
+            return true
         }
 
         /// Nil when it is not set.
         func time(in database: Connection) throws -> Timestamp? {
-            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
-                .first(.text(rawValue)) { try $0.time(0) }
+            try value(in: database).map(Timestamp.init(milliseconds:))
         }
+
+        func value(in database: Connection) throws -> Int64? {
+            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
+                .first(.text(rawValue)) { try $0.integer(0) }
+        }
+    }
+}
+
+extension CacheCatalog {
+    /// Folders of content files that the last verification has looked at before it was stopped; 0 after one that came
+    /// to its end.
+    package func verifiedFolders() throws(StorageError) -> Int {
+        let count = try database.read("reading the place") { database in
+            try Schema.Property.verifiedFolders.value(in: database)
+        }
+        return Int(min(max(0, count ?? 0), Int64(CacheInspection.folders.count)))
     }
 }
 

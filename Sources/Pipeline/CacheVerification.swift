@@ -1,43 +1,33 @@
 package import CacheStorage
-import PrefetchModel
+package import PrefetchModel
 import Threading
 
 /// Compares a cache's content files with their names and with the rows that name them, and rows with each other.
 ///
-/// Beside a run it tells no false tales: whatever looks wrong is looked at again, and a file without a row counts
+/// Beside a run it raises no false alarm: whatever looks wrong is looked at again, and a file without a row counts
 /// only while nobody holds the cache.
+///
+/// The 256 folders of content files are taken in their order, so that one that is stopped can go on later.
 package struct CacheVerification: Sendable {
-    /// Something that is not as it should be.
-    package struct Finding: Hashable, Sendable {
-        package enum Kind: String, Sendable {
-            /// The database cannot be read as a whole.
-            case database
-            /// A row's file is not there, has another size, or something else has its place.
-            case missing
-            /// A file's bytes are others than its name says.
-            case damaged
-            /// A file is not of the format or the size in pixels that its row says.
-            case mismatch
-            /// A file cannot be read.
-            case unreadable
-            /// A file that no row names.
-            case orphan
-            /// Something in `content` that is no content file of ours; it is left alone.
-            case stranger
-            /// The table `freshness` does not say what it is a copy of.
-            case freshness
-            /// A body that broke off is gone or damaged.
-            case partial
-        }
+    /// What is looked at, and for how long.
+    package struct Extent: Sendable {
+        /// The share of files whose bytes are read, chosen at random; 1 for all.
+        package var sample = 1.0
+        /// Only the bytes of files that were stored or changed at this time or later are read; nil for all. It is the
+        /// file system's time of change, which nobody sets.
+        package var changedSince: Timestamp?
+        /// When it stops; what it has begun by then is finished, and that is one folder at least.
+        package var deadline: ContinuousClock.Instant?
+        /// Folders that an earlier one has looked at, 0…256; they are left out.
+        package var finishedFolders = 0
+        /// Threads, 1 or more.
+        package var workers = 1
+        /// The wall clock.
+        package var now: Timestamp
 
-        package let kind: Kind
-        /// Below the cache directory; nil where it is about rows alone.
-        package var path: String?
-        /// Of images that it is about.
-        package var keys: [String] = []
-        package let message: String
-        /// Whether a repair has mended it.
-        package var isMended = false
+        package init(at now: Timestamp) {
+            self.now = now
+        }
     }
 
     /// How far it is, or was.
@@ -48,14 +38,19 @@ package struct CacheVerification: Sendable {
         package fileprivate(set) var filesRead = 0
         package fileprivate(set) var findings = 0
         package fileprivate(set) var mended = 0
+        /// Of the findings, those that a repair mends, or has mended.
+        package fileprivate(set) var mendable = 0
         /// Then nothing else was looked at.
         package fileprivate(set) var isDatabaseDamaged = false
-        /// Of 256.
+        /// Of 256, with those that were left out.
         package fileprivate(set) var folders = 0
+        /// False when it was stopped, or ran into its deadline.
+        package fileprivate(set) var isComplete = false
 
         fileprivate mutating func tell(_ finding: Finding, _ report: (Event) -> Void) {
             findings += 1
             if finding.isMended { mended += 1 }
+            if finding.isMendable { mendable += 1 }
             report(.finding(finding))
         }
     }
@@ -69,40 +64,45 @@ package struct CacheVerification: Sendable {
     private let inspection: CacheInspection
     /// Nil where nothing is mended.
     private let cache: OpenCache?
-    private let sample: Double
-    private let workers: Int
+    private let extent: Extent
+    private let work: Monitor<Work>
 
-    /// - Parameters:
-    ///   - catalog: the cache, which is only read.
-    ///   - sample: the share of files whose bytes are read, chosen by chance; 1 for all.
-    ///   - workers: threads, 1 or more.
+    /// Reads a cache and changes nothing.
+    ///
     /// - Throws: when the cache's folders cannot be opened.
-    package init(
-        reading catalog: CacheCatalog, sample: Double, workers: Int
-    ) throws(StorageError) {
+    package init(reading catalog: CacheCatalog, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(catalog)
         cache = nil
-        self.sample = sample
-        self.workers = workers
+        self.extent = extent
+        work = Monitor(Work(extent))
     }
 
     /// The same for a cache that is open for writing, in which what is found is mended.
     ///
     /// - Throws: as the other.
-    package init(
-        repairing cache: OpenCache, sample: Double, workers: Int
-    ) throws(StorageError) {
+    package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
         inspection = try CacheInspection(cache)
         self.cache = cache
-        self.sample = sample
-        self.workers = workers
+        self.extent = extent
+        work = Monitor(Work(extent))
     }
 
-    /// Looks at everything.
+    /// Lets ``run(_:)`` return soon, with what it has found so far. Any thread may call it, once.
+    ///
+    /// - Returns: false when no file has been looked at yet, and nothing would be lost by ending at once.
+    package func stop() -> Bool {
+        work.update { work in
+            work.isStopped = true
+            return work.hasBegun
+        }
+    }
+
+    /// Looks at everything that the extent asks for.
     ///
     /// - Throws: when the cache cannot be read, or what is found cannot be mended.
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
+        totals.folders = extent.finishedFolders
         do throws(StorageError) {
             try inspection.findDamage()
         } catch {
@@ -112,17 +112,21 @@ package struct CacheVerification: Sendable {
             totals.tell(Finding(kind: .database, path: nil, message: error.message), report)
             return totals
         }
-        for name in try inspection.strangeNames() {
-            let path = "content/\(name)"
-            totals.tell(
-                Finding(kind: .stranger, path: path, message: "is no folder of content files"),
-                report)
-        }
         try checkFolders(&totals, report)
-        for finding in try freshnessFindings() { totals.tell(finding, report) }
-        for finding in try partialFindings() { totals.tell(finding, report) }
         report(.progress(totals))
+        guard totals.folders == Work.end, !isOver(totals) else { return totals }
+        for finding in try otherFindings() { totals.tell(finding, report) }
+        totals.isComplete = true
         return totals
+    }
+
+    /// Whether nothing more is to be begun; something has been by then.
+    private func isOver(_ totals: Totals) -> Bool {
+        if work.withLock({ $0.isStopped }) { return true }
+        guard let deadline = extent.deadline, totals.folders > extent.finishedFolders else {
+            return false
+        }
+        return deadline <= .now
     }
 
     // MARK: Files
@@ -130,30 +134,31 @@ package struct CacheVerification: Sendable {
     private func checkFolders(
         _ totals: inout Totals, _ report: (Event) -> Void
     ) throws(StorageError) {
-        let work = Monitor(Work())
         let step: @Sendable () -> Void = {
             var check = FolderCheck(
-                inspection: inspection, sample: sample, isHolder: cache != nil)
+                inspection: inspection, extent: extent, isHolder: cache != nil)
             while let folder = work.update({ $0.takeNext() }) {
                 let result = Result { () throws(StorageError) in try check.run(folder) }
                 work.update { $0.results.append(result) }
             }
+            work.update { $0.running -= 1 }
         }
         var threads: [OwnedThread] = []
-        for number in 0..<max(workers, 1) {
+        for number in 0..<max(extent.workers, 1) {
             // Fewer will do.
             guard let thread = try? OwnedThread(name: "verify \(number)", step) else { break }
             threads.append(thread)
+            work.update { $0.running += 1 }
         }
-        if threads.isEmpty { step() }
+        if threads.isEmpty {
+            work.update { $0.running += 1 }
+            step()
+        }
         defer {
-            work.update { $0.next = Work.end }
+            work.update { $0.isAbandoned = true }
             for thread in threads { thread.join() }
         }
-        for _ in CacheInspection.folders {
-            let result = work.wait { work, _ in
-                work.results.popLast().map { .ready($0) } ?? .wait(until: nil)
-            }
+        while let result = work.wait({ work, _ in work.nextResult }) {
             let found = try result.get()
             totals.files += found.files
             totals.filesRead += found.filesRead
@@ -164,16 +169,42 @@ package struct CacheVerification: Sendable {
         }
     }
 
+    /// What is shared with the threads that look at folders.
     private struct Work {
         static let end = CacheInspection.folders.count
 
-        var next = 0
+        private let first: Int
+        private var next: Int
+        private let deadline: ContinuousClock.Instant?
         var results: [Result<FolderCheck.Found, StorageError>] = []
+        /// Threads that may take another folder.
+        var running = 0
+        var isStopped = false
+        /// Whether nobody waits for results any more.
+        var isAbandoned = false
+
+        init(_ extent: Extent) {
+            first = extent.finishedFolders
+            next = extent.finishedFolders
+            deadline = extent.deadline
+        }
+
+        var hasBegun: Bool { next > first }
 
         mutating func takeNext() -> UInt8? {
-            guard next < Work.end else { return nil }
+            guard next < Work.end, !isStopped, !isAbandoned else { return nil }
+            // However short the time is, each call gets on.
+            if let deadline, hasBegun, deadline <= .now { return nil }
             defer { next += 1 }
             return UInt8(next)
+        }
+
+        /// Nil once no more will come.
+        var nextResult: Monitor<Work>.Decision<Result<FolderCheck.Found, StorageError>?> {
+            mutating get {
+                if let result = results.popLast() { return .ready(result) }
+                return running == 0 ? .ready(nil) : .wait(until: nil)
+            }
         }
     }
 
@@ -194,7 +225,22 @@ package struct CacheVerification: Sendable {
         return findings
     }
 
-    // MARK: Rows
+    // MARK: All the rest
+
+    private func otherFindings() throws(StorageError) -> [Finding] {
+        var findings: [Finding] = []
+        for name in try inspection.strangeNames() {
+            findings.append(
+                Finding(
+                    kind: .stranger, path: "content/\(name)",
+                    message: "is not a folder of content files"))
+        }
+        findings += try freshnessFindings()
+        findings += try partialFindings()
+        findings += try temporaryFindings()
+        findings += try crashFindings()
+        return findings
+    }
 
     private func partialFindings() throws(StorageError) -> [Finding] {
         let damaged = try inspection.damagedPartials()
@@ -207,9 +253,48 @@ package struct CacheVerification: Sendable {
         return damaged.filter { cache != nil || left.contains($0) }.map { key in
             Finding(
                 kind: .partial, keys: [key],
-                message: "the part of its body that had come is gone or damaged",
+                message: "the part of its body that was kept is missing or damaged",
                 isMended: !left.contains(key))
         }
+    }
+
+    /// What a run that was killed has left in `tmp`.
+    private func temporaryFindings() throws(StorageError) -> [Finding] {
+        let isHolder = cache != nil
+        guard isHolder || !inspection.isHeld else { return [] }
+        var findings: [Finding] = []
+        for name in try inspection.unnamedTemporaries() {
+            let path = "tmp/\(name)"
+            let size = ByteCount(inspection.size(ofFile: path))
+            // In this order, as for content files.
+            guard isHolder || !inspection.isHeld, try inspection.isUnnamedTemporary(name) else {
+                continue
+            }
+            findings.append(
+                Finding(
+                    kind: .orphan, path: path, message: "no row refers to this file (\(size))",
+                    isMended: try cache?.removeOrphan(path) ?? false))
+        }
+        return findings
+    }
+
+    private func crashFindings() throws(StorageError) -> [Finding] {
+        let lines: Int
+        do throws(StorageError) {
+            lines = try inspection.strangeCrashLines()
+        } catch {
+            return [Finding(kind: .unreadable, path: CrashLog.fileName, message: error.message)]
+        }
+        guard lines > 0 else { return [] }
+        try cache?.tidyCrashLog(at: extent.now)
+        return [
+            Finding(
+                kind: .crashes, path: CrashLog.fileName,
+                message: lines == 1
+                    ? "a line of it is not the note of a crash"
+                    : "\(lines) lines of it are not notes of a crash",
+                isMended: cache != nil)
+        ]
     }
 
     private func freshnessFindings() throws(StorageError) -> [Finding] {
@@ -218,14 +303,16 @@ package struct CacheVerification: Sendable {
         if let cache { try cache.rebuildFreshness() }
         var findings = found.keys.map { key in
             Finding(
-                kind: .freshness, keys: [key], message: "its freshness is not what its row says",
+                kind: .freshness, keys: [key], message: "its freshness does not match its row",
                 isMended: cache != nil)
         }
         if found.strayRows > 0 {
             findings.append(
                 Finding(
                     kind: .freshness,
-                    message: "rows of freshness that no image has: \(found.strayRows)",
+                    message: found.strayRows == 1
+                        ? "a row of freshness belongs to no image"
+                        : "\(found.strayRows) rows of freshness belong to no image",
                     isMended: cache != nil))
         }
         return findings

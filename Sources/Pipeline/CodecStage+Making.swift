@@ -75,8 +75,9 @@ extension CodecStage {
         do throws(CodecError) {
             let outcome = crashes.whileDecoding(digest) {
                 Result { () throws(CodecError) in
-                    try decoded(
-                        bytes, positions.map { job.variants[$0].recipe }, isNew: job.input.isBody)
+                    try making.process(
+                        bytes, positions.map { job.variants[$0].recipe }, isNew: job.input.isBody,
+                        cancellation: cancellation)
                 }
             }
             processed = try outcome.get()
@@ -113,7 +114,7 @@ extension CodecStage {
         do throws(StorageError) {
             for (position, result) in zip(positions, processed.results) {
                 guard case .success(let image) = result else { continue }
-                let stored = try store(
+                let stored = try content.store(
                     image, of: bytes, digest: digest, originURL: originURL, hasher: hasher)
                 ends[position] = .made(stored)
                 if let remark = job.remark(on: stored, position) { remarks.append(remark) }
@@ -127,82 +128,16 @@ extension CodecStage {
                     AttemptFailure(
                         .disk, "\(error.description); \(error.hint ?? "move it away")")))
         }
-        let header = processed.header
-        let source = SourceImage(
-            digest: digest, format: header.format, widthInPixels: header.widthInPixels,
-            heightInPixels: header.heightInPixels, size: ByteCount(bytes.count),
-            placeholder: processed.placeholder)
         return CodecCompletion(
-            id: job.id, result: .processed(.made(ends.compactMap(\.self), source: source)),
+            id: job.id,
+            result: .processed(
+                .made(
+                    ends.compactMap(\.self),
+                    source: SourceImage(
+                        processed, digest: digest, size: ByteCount(bytes.count)))),
             decode: processed.isDecoded ? processed.decodeDuration : nil,
             encode: processed.isDecoded ? processed.encodeDuration : nil,
             remark: remarks.joined(separator: "; "))
-    }
-
-    /// Makes all results of one decode, or where that takes more memory than there is, one by one.
-    private func decoded(
-        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool
-    ) throws(CodecError) -> ProcessedEntry {
-        let header = try Codecs.header(
-            of: bytes, limits: limits, recipes: recipes, others: rules.others)
-        // What is stored already was wanted, and stays.
-        if isNew { try rules.filter(header) }
-        if let processed = try decoded(bytes, header, recipes) { return processed }
-        guard recipes.count > 1 else {
-            throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
-        }
-        let entries = try recipes.map { recipe throws(CodecError) in
-            try decoded(bytes, header, [recipe])
-                ?? ProcessedEntry(
-                    header: header,
-                    refusing: .tooMuchMemory(need(of: header, [recipe]), of: pixels.total))
-        }
-        return ProcessedEntry(header: header, joining: entries)
-    }
-
-    /// Nil when that takes more memory than there is for all images.
-    private func decoded(
-        _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe]
-    ) throws(CodecError) -> ProcessedEntry? {
-        let need = need(of: header, recipes)
-        let result = pixels.withReservation(of: need) {
-            Result { () throws(CodecError) in
-                try ImageProcessor.process(
-                    bytes, header: header, recipes: recipes, limits: limits, check: check,
-                    memoryBytes: need, wantsPlaceholder: makesPlaceholders,
-                    cancellation: cancellation)
-            }
-        }
-        return try result?.get()
-    }
-
-    private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
-        ImageProcessor.memoryNeed(
-            of: header, for: recipes, check: check, within: pixels.total.bytes)
-    }
-
-    /// Puts a content file in place.
-    private func store(
-        _ image: ProcessedImage, of source: UnsafeRawBufferPointer, digest: ContentDigest,
-        originURL: String, hasher: borrowing SHA256Hasher
-    ) throws(StorageError) -> StoredImage {
-        func store(
-            _ bytes: UnsafeRawBufferPointer, _ digest: ContentDigest
-        ) throws(StorageError) -> StoredImage {
-            let stored = StoredImage(
-                digest: digest, format: image.format, isDecoded: image.isDecoded,
-                widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
-                size: ByteCount(bytes.count))
-            try content.store(bytes, as: stored, originURL: originURL)
-            return stored
-        }
-        switch image.output {
-        case .source: return try store(source, digest)
-        case .encoded(let encoded):
-            return try encoded.withUnsafeBytes { encoded throws(StorageError) in
-                try store(encoded, hasher.digest(of: encoded))
-            }
-        }
     }
 }
 
@@ -217,7 +152,7 @@ extension ProcessedImage {
 
 extension [Result<ProcessedImage, CodecError>] {
     /// Whether there is the same error in place of each.
-    fileprivate var haveOneError: Bool {
+    var haveOneError: Bool {
         guard case .failure(let first)? = first else { return false }
         return allSatisfy { if case .failure(first) = $0 { true } else { false } }
     }

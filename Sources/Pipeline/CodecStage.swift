@@ -17,19 +17,15 @@ final class CodecStage: Sendable {
     }
 
     private let state = Monitor(State())
-    let rules: HeaderRules
-    var check: SourceCheck { rules.check }
-    var limits: CodecLimits { rules.limits }
+    let making: ImageMaking
     let cancellation = Cancellation()
-    let pixels: MemoryBudget
-    /// For stored originals in memory. Taken before a share of ``pixels`` and given back after it.
+    /// For stored originals in memory. Taken before a share of the pixels' and given back after it.
     let originals: MemoryBudget
     let content: ContentStore
     private let partials: PartialStore
     let crashes: CrashLog
     /// Whether images are decoded again that ended a run.
     let retriesCrashes: Bool
-    let makesPlaceholders: Bool
     /// Nil where the cache may take any room.
     let room: RoomBudget?
     private let mailbox: Mailbox
@@ -41,9 +37,7 @@ final class CodecStage: Sendable {
         self.room = room
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
-        makesPlaceholders = configuration.images.makesPlaceholders
-        rules = configuration.images.headerRules
-        pixels = MemoryBudget(total: rules.memory)
+        making = ImageMaking(configuration.images)
         originals = MemoryBudget(total: configuration.images.bodyBudget)
         content = cache.content
         partials = cache.partials

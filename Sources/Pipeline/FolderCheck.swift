@@ -7,7 +7,7 @@ import PrefetchModel
 struct FolderCheck: ~Copyable {
     /// A finding, and what it takes to mend it.
     struct Problem: Sendable {
-        let finding: CacheVerification.Finding
+        var finding: CacheVerification.Finding
         /// That rows name.
         var image: StoredImage?
 
@@ -23,16 +23,18 @@ struct FolderCheck: ~Copyable {
     }
 
     private let inspection: CacheInspection
-    private let sample: Double
+    private let extent: CacheVerification.Extent
     /// Whether this process holds the lock.
     private let isHolder: Bool
     private let hasher = SHA256Hasher()
     /// As large as the largest file so far.
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
 
-    init(inspection: CacheInspection, sample: Double, isHolder: Bool) {
+    init(
+        inspection: CacheInspection, extent: CacheVerification.Extent, isHolder: Bool
+    ) {
         self.inspection = inspection
-        self.sample = sample
+        self.extent = extent
         self.isHolder = isHolder
     }
 
@@ -69,9 +71,11 @@ struct FolderCheck: ~Copyable {
     ) throws(StorageError) -> Problem? {
         found.files += 1
         var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
+        // What may hold more than a file of ours is not removed.
+        var isMendable = true
         do throws(StorageError) {
             switch try inspection.state(of: image) {
-            case .whole where sample >= 1 || Double.random(in: 0..<1) < sample:
+            case .whole(let changedAt) where extent.includesBytes(changedAt: changedAt):
                 found.filesRead += 1
                 found.bytes += image.size.bytes
                 wrong = try contents(of: image)
@@ -79,9 +83,12 @@ struct FolderCheck: ~Copyable {
             case .missing: wrong = (.missing, "the file is missing")
             case .otherSize(let size):
                 wrong = (
-                    .missing, "the file has \(size) bytes, its row says \(image.size.bytes)"
+                    .missing, "the file has \(size) bytes; its row says \(image.size.bytes)"
                 )
-            case .noFile: wrong = (.missing, "is no regular file")
+            case .noFile: wrong = (.missing, "is not a regular file")
+            case .folder:
+                wrong = (.missing, "is a folder, not a file")
+                isMendable = false
             }
         } catch {
             wrong = (.unreadable, error.message)
@@ -92,6 +99,7 @@ struct FolderCheck: ~Copyable {
         guard !keys.isEmpty else { return nil }
         var problem = problem(wrong.kind, image.relativePath, wrong.message, keys)
         problem.image = image
+        problem.finding.isMendable = problem.finding.isMendable && isMendable
         return problem
     }
 
@@ -109,7 +117,7 @@ struct FolderCheck: ~Copyable {
         }
         let bytes = UnsafeRawBufferPointer(room)
         guard hasher.digest(of: bytes) == image.digest else {
-            return (.damaged, "its bytes are not those that its name says")
+            return (.damaged, "its bytes do not match its name")
         }
         return mismatch(of: bytes, image).map { (.mismatch, $0) }
     }
@@ -129,7 +137,7 @@ struct FolderCheck: ~Copyable {
             }
         }
         guard header.format == image.format else {
-            return "it is \(header.format.rawValue), its row says \(image.format.rawValue)"
+            return "it is \(header.format.rawValue); its row says \(image.format.rawValue)"
         }
         let (width, height) = (header.widthInPixels, header.heightInPixels)
         // Rows say how it is shown, headers how it is stored.
@@ -139,7 +147,7 @@ struct FolderCheck: ~Copyable {
         return isSame
             ? nil
             : """
-            it has \(width)x\(height) pixels, its row says \
+            it has \(width)x\(height) pixels; its row says \
             \(image.widthInPixels)x\(image.heightInPixels)
             """
     }
@@ -148,12 +156,12 @@ struct FolderCheck: ~Copyable {
 
     private func check(unnamed name: String, _ path: String) throws(StorageError) -> Problem? {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
-            return problem(.stranger, path, "is no content file")
+            return problem(.stranger, path, "is not a content file")
         }
         // Another process may be about to commit its row. In this order: one that has ended by now has committed it.
         guard isHolder || !inspection.isHeld, try !inspection.isNamed(digest) else { return nil }
         let size = inspection.size(ofFile: path)
-        return problem(.orphan, path, "no row names this file of \(ByteCount(size))")
+        return problem(.orphan, path, "no row refers to this file (\(ByteCount(size)))")
     }
 
     /// Of a name that begins with a digest.
@@ -169,5 +177,13 @@ struct FolderCheck: ~Copyable {
         Problem(
             finding: CacheVerification.Finding(
                 kind: kind, path: path, keys: keys, message: message))
+    }
+}
+
+extension CacheVerification.Extent {
+    /// Whether the bytes of a file are read that was last changed at that time.
+    fileprivate func includesBytes(changedAt: Timestamp) -> Bool {
+        if let changedSince, changedAt < changedSince { return false }
+        return sample >= 1 || Double.random(in: 0..<1) < sample
     }
 }

@@ -114,8 +114,12 @@ extension AttrCommand {
         /// At most one byte more than a value may have, which is enough to refuse it.
         private func readValue() throws -> [UInt8] {
             if let value { return Array(value.utf8) }
-            return try AttrCommand.readInput(
-                file ?? "-", limit: EntryAttribute.maximumValueBytes + 1)
+            let input = InputFile(file ?? "-")
+            do throws(InputFile.Failure) {
+                return try input.read(limit: EntryAttribute.maximumValueBytes + 1)
+            } catch {
+                throw CommandFailure.unusable("\(input.name): \(error.message)")
+            }
         }
     }
 
@@ -215,7 +219,7 @@ extension AttrCommand {
 extension AttrCommand {
     /// - Throws: with exit status 64 for what cannot be an attribute of a user, and where the system
     ///   gave arguments that are not UTF-8, of which only a mended copy is seen here.
-    private static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
+    static func attribute(_ name: String, _ value: [UInt8]) throws -> EntryAttribute {
         guard hasTextOnly else {
             throw CommandFailure(
                 exitStatus: EX_USAGE, message: "the arguments are not UTF-8",
@@ -237,30 +241,5 @@ extension AttrCommand {
 
     private static func isMissing(_ name: String, of image: ImageName) -> CommandFailure {
         CommandFailure(exitStatus: 1, message: "\(image.shown): has no attribute \(name)")
-    }
-
-    /// Reads a file, or standard input for `-`, and stops after `limit` bytes.
-    ///
-    /// - Throws: with exit status 2 when it cannot be read.
-    private static func readInput(_ path: String, limit: Int) throws -> [UInt8] {
-        func failure() -> CommandFailure {
-            let name = path == "-" ? "standard input" : path
-            return .unusable("\(name): cannot read: \(String(cString: strerror(errno)))")
-        }
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure() }
-        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
-        var bytes = [UInt8](repeating: 0, count: limit)
-        var count = 0
-        while count < limit {
-            let result = bytes.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress?.advanced(by: count), limit - count)
-            }
-            if result < 0, errno == EINTR { continue }
-            guard result >= 0 else { throw failure() }
-            guard result > 0 else { break }
-            count += result
-        }
-        return Array(bytes[..<count])
     }
 }

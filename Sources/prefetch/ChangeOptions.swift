@@ -17,19 +17,21 @@ struct ChangeOptions: ParsableArguments {
         if lock == .skip { throw ValidationError("--lock takes fail, wait or wait=DURATION here") }
     }
 
-    /// Locks the cache, changes it, and makes the change durable.
+    /// Locks the cache, changes it, and makes the change durable. With `makes` a cache is made where there is none.
     ///
-    /// - Throws: with `missingStatus` where there is no cache, and makes none; with 75 when another
+    /// - Throws: with `missingStatus` where there is no cache and none is made; with 75 when another
     ///   run holds it.
     func change<Value>(
-        missingStatus: Int32 = 1, _ work: (OpenCache) throws -> Value
+        missingStatus: Int32 = 1, makes: Bool = false, _ work: (OpenCache) throws -> Value
     ) throws -> Value {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         do {
             let held = HeldCache(path: path, lock: lock, isQuiet: false)
             let opened = try held.open(hint: "--lock wait waits for it") {
-                try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
+                makes
+                    ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
+                    : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
             }
             // Only `skip` gives none, which is refused here.
             guard let opened else { throw CommandFailure.unusable("\(path): was not opened") }

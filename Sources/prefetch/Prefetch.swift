@@ -26,7 +26,8 @@ struct Prefetch: ParsableCommand {
             subcommands: [
                 RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HistoryCommand.self,
-                RemoveCommand.self, PruneCommand.self, VerifyCommand.self, PlaceholdersCommand.self,
+                PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
+                PlaceholdersCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

@@ -108,12 +108,12 @@ struct PruneCommand: ParsableCommand {
                 try lines.finish()
             }
         } else if !quiet {
-            let verb = isDryRun ? "would be removed" : "removed"
+            let verb = isDryRun ? "would remove" : "removed"
+            let left = isDryRun ? "would be" : "are"
             StandardError.write(
                 """
-                prefetch: \(totals.text) \(verb); \(usage.files) \
-                file\(usage.files == 1 ? "" : "s") with \(usage.size) on the disk \
-                \(isDryRun ? "would be" : "are") left
+                prefetch: \(verb) \(totals.text); \(usage.files) file\(usage.files == 1 ? "" : "s") \
+                (\(usage.size) on disk) \(left) left
                 """)
         }
     }

@@ -29,14 +29,14 @@ extension VariantSelector {
 }
 
 extension RemovalTotals {
-    /// `3 images (5 variants), 4 files with 1.2 MiB, 1 failure`
+    /// `3 images (5 variants), 4 files (1.2 MiB), 1 failure`
     var text: String {
         func count(_ number: Int, _ noun: String) -> String {
             "\(number) \(noun)\(number == 1 ? "" : "s")"
         }
         var parts = [
             "\(count(images, "image")) (\(count(variants, "variant")))",
-            "\(count(files, "file")) with \(ByteCount(bytes))",
+            "\(count(files, "file")) (\(ByteCount(bytes)))",
         ]
         for (number, noun) in [
             (failures, "failure"), (hosts, "host"), (runs, "run"), (self.parts, "partial download"),

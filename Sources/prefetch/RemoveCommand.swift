@@ -12,14 +12,14 @@ struct RemoveCommand: ParsableCommand {
         commandName: "remove",
         abstract: "Remove images from the cache.",
         discussion: """
-            What is removed is as if it had never been fetched: its files go, with attributes, what broke \
-            off and failures, and a run over a list that names it downloads it again. A file that other \
-            images have, too, stays as long as they do.
+            What is removed is as if it had never been fetched: files, attributes, partial downloads and \
+            failures go, and the next run over a list that names the image downloads it again. A file that \
+            several images share stays as long as one of them does.
 
             With --variant only that variant goes; an image that has no other goes with it, but a failure \
-            is kept. Of --host, --failed and --variant an image has to match all.
+            is kept. An image has to match all of --host, --failed and --variant that are given.
 
-            Removing can be ended at any time; the next run tidies up after it.
+            It can be interrupted at any time; the next run tidies up.
 
             Exit status: 0 done, 1 there is no cache, or an image is not in it (the others are removed \
             anyway), 2 the cache cannot be used, 64 wrong usage, 75 a run holds the cache.
@@ -42,14 +42,14 @@ struct RemoveCommand: ParsableCommand {
     @Flag(help: "Only URLs whose last request failed, whether they have an image or not.")
     var failed = false
 
-    @Flag(help: "All images of the cache, or all that have the --variant.")
+    @Flag(help: "All images in the cache, or all that have the --variant.")
     var all = false
 
     @Option(
         help: ArgumentHelp(
             """
-            Only the variant of this name, with those that it has superseded, or the variant of this \
-            recipe, as `list --json` names it.
+            Only the variant of this name, with those that it has replaced, or the variant of this \
+            recipe, as `list --json` prints it.
             """, valueName: "name|recipe"))
     var variant: String?
 
@@ -72,12 +72,12 @@ struct RemoveCommand: ParsableCommand {
             throw ValidationError(
                 variant == nil
                     ? "name URLs, or pick images with --host, --failed or --all"
-                    : "name URLs, or pick images with --host, --failed or --all; --all is every image"
+                    : "name URLs, or pick images with --host, --failed or --all (every image)"
             )
         case (true, true, true):
-            throw ValidationError("--all excludes --host and --failed: give one of them")
+            throw ValidationError("--all cannot be combined with --host or --failed")
         case (false, true, _), (false, _, true):
-            throw ValidationError("URLs exclude --host, --failed and --all")
+            throw ValidationError("URLs cannot be combined with --host, --failed or --all")
         case (true, _, _), (false, false, false):
             break
         }
@@ -128,7 +128,7 @@ struct RemoveCommand: ParsableCommand {
             try removal.removeAll {
                 hosts.includes(origin: $0.host) && (!failed || $0.hasFailed)
             } _: {
-                line.show("prefetch: removing: \($0.text)")
+                line.show("prefetch: removed \($0.text)")
             }
             try removal.removeFailures { hosts.includes(origin: $0.host) }
         } else {
@@ -137,8 +137,8 @@ struct RemoveCommand: ParsableCommand {
         try removal.finish()
         line.clear()
         if !quiet {
-            let verb = isDryRun ? "would be removed" : "removed"
-            StandardError.write("prefetch: \(removal.totals.text) \(verb)")
+            let verb = isDryRun ? "would remove" : "removed"
+            StandardError.write("prefetch: \(verb) \(removal.totals.text)")
         }
         return missing
     }

@@ -80,7 +80,7 @@ struct OrderOptions: ParsableArguments {
     }
 }
 
-/// Flags of `run` about how much an entry may take: time, bytes, pixels, hops.
+/// Flags of `run` about how much an entry may take: time, hops, and what its image may.
 struct LimitOptions: ParsableArguments {
     @Option(
         name: .customLong("connect-timeout"),
@@ -98,6 +98,37 @@ struct LimitOptions: ParsableArguments {
             "Time limit per transfer; time in the queue does not count.", valueName: "duration"))
     var timeout = DurationArgument(.seconds(300))
 
+    @OptionGroup var images: ImageLimitOptions
+
+    @Option(
+        name: .customLong("max-redirects"),
+        help: ArgumentHelp("Most redirects per entry.", valueName: "n"))
+    var maximumRedirects = 10
+
+    func validate() throws {
+        let durations = [
+            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
+            ("--timeout", timeout),
+        ]
+        for (name, value) in durations where value.duration <= .zero {
+            throw ValidationError("\(name) must be more than 0")
+        }
+        guard maximumRedirects >= 0 else {
+            throw ValidationError("--max-redirects must be at least 0")
+        }
+    }
+
+    func apply(to configuration: inout RunConfiguration) {
+        configuration.limits.connectTimeout = connectTimeout.duration
+        configuration.limits.stallTimeout = stallTimeout.duration
+        configuration.limits.totalTimeout = timeout.duration
+        images.apply(to: &configuration)
+        configuration.limits.maximumRedirects = maximumRedirects
+    }
+}
+
+/// Flags of `run` and `put` about how much an image may take: bytes, pixels, processor time, memory.
+struct ImageLimitOptions: ParsableArguments {
     @Option(
         name: .customLong("max-filesize"),
         help: ArgumentHelp("Largest response body.", valueName: "size"))
@@ -121,11 +152,6 @@ struct LimitOptions: ParsableArguments {
             valueName: "size"))
     var memory = SizeArgument(.mebibytes(256))
 
-    @Option(
-        name: .customLong("max-redirects"),
-        help: ArgumentHelp("Most redirects per entry.", valueName: "n"))
-    var maximumRedirects = 10
-
     func validate() throws {
         let positive = [
             ("--max-pixels", maximumPixels), ("--max-filesize", maximumBodySize.size.bytes),
@@ -136,27 +162,16 @@ struct LimitOptions: ParsableArguments {
         guard memory.size >= .mebibytes(16) else {
             throw ValidationError("--memory must be at least 16MiB")
         }
-        let durations = [
-            ("--connect-timeout", connectTimeout), ("--stall-timeout", stallTimeout),
-            ("--timeout", timeout), ("--max-decode-time", maximumDecodeTime),
-        ]
-        for (name, value) in durations where value.duration <= .zero {
-            throw ValidationError("\(name) must be more than 0")
-        }
-        guard maximumRedirects >= 0 else {
-            throw ValidationError("--max-redirects must be at least 0")
+        guard maximumDecodeTime.duration > .zero else {
+            throw ValidationError("--max-decode-time must be more than 0")
         }
     }
 
     func apply(to configuration: inout RunConfiguration) {
-        configuration.limits.connectTimeout = connectTimeout.duration
-        configuration.limits.stallTimeout = stallTimeout.duration
-        configuration.limits.totalTimeout = timeout.duration
         configuration.limits.maximumBodySize = maximumBodySize.size
         configuration.images.maximumPixels = maximumPixels
         configuration.images.maximumDecodeTime = maximumDecodeTime.duration
         configuration.images.memory = memory.size
-        configuration.limits.maximumRedirects = maximumRedirects
     }
 }
 

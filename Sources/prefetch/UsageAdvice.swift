@@ -6,6 +6,7 @@ enum UsageAdvice {
     /// What values are written like, by the name that the help gives them; of others the help of the flag says it.
     private static let forms = [
         "duration": Duration.quantityForm, "size": ByteCount.quantityForm,
+        "duration|date": SinceArgument.form,
     ]
 
     /// The parser's message with the form of the value behind a line that ends with the flag and the name of its value:

@@ -60,11 +60,16 @@ struct PruneTests {
         mutating func prune(_ rules: PruneRules) {
             let now = PruneTests.now
             let superseded = images.filter { $0.variants.contains(where: \.isSuperseded) }
-                .map { ($0.variants.filter(\.isSuperseded).map(\.accessedAt).max()!, $0.id) }
+                .map {
+                    (
+                        $0.variants.filter(\.isSuperseded).map(\.accessedAt).max() ?? .distantPast,
+                        $0.id
+                    )
+                }
                 .sorted { $0 < $1 }.map(\.1)
             let oldest = images.map { image in
                 let times = image.variants.map(\.accessedAt) + [image.validatedAt]
-                return (max(image.listedAt ?? .distantPast, times.max()!), image.id)
+                return (max(image.listedAt ?? .distantPast, times.max() ?? .distantPast), image.id)
             }.sorted { $0 < $1 }.map(\.1)
             images.removeAll { image in
                 let listed = image.listedAt ?? listingsBegin ?? now
@@ -148,7 +153,7 @@ struct PruneTests {
                         (0..<Int.random(in: 1...20_000, using: &random))
                         .map { UInt8(truncatingIfNeeded: $0 &* 7 &+ content) } + [UInt8(content)]
                 }
-                let bytes = contents[content]!
+                let bytes = try #require(contents[content])
                 let recipe = Recipe(encoding: .jpeg, quality: 40 + position)
                 rows.append(
                     VariantRow(
@@ -165,7 +170,8 @@ struct PruneTests {
                         content: content, bytes: bytes.count))
             }
             for row in rows {
-                let bytes = contents.values.first { Sample.digest($0) == row.image.digest }!
+                let bytes = try #require(
+                    contents.values.first { Sample.digest($0) == row.image.digest })
                 try bytes.withUnsafeBytes {
                     try cache.content.store($0, as: row.image, originURL: key)
                 }
@@ -298,7 +304,7 @@ struct PruneTests {
         let files = try FileManager.default.subpathsOfDirectory(atPath: path + "/content")
             .filter { $0.contains(".") }.map { String($0.split(separator: "/")[1].prefix(64)) }
         let named = Set(
-            model.images.flatMap(\.variants).map { Sample.digest(contents[$0.content]!) })
+            model.images.flatMap(\.variants).compactMap { contents[$0.content].map(Sample.digest) })
         #expect(Set(files) == Set(named.map(\.description)))
         // A second time there is nothing left to do.
         let again = ImageRemoval(cache, variant: nil, at: PruneTests.now)

@@ -50,17 +50,19 @@ struct PruneCommandTests {
             let second = try await workspace.prefetch(Array(urls[..<5]), "--refresh", "none")
             #expect(second.summary.outcomes == ["fresh": 5], "\(second.result)")
             let early = try await workspace.run("prune", "--unlisted-for", "50d")
-            #expect(early.error.hasPrefix("prefetch: 0 images (0 variants)"), "\(early)")
+            #expect(early.error.hasPrefix("prefetch: removed 0 images (0 variants)"), "\(early)")
             let dry = try await workspace.run("prune", "--unlisted-for", "30d", "-n")
-            #expect(dry.error.hasPrefix("prefetch: 5 images (5 variants), 5 files with "), "\(dry)")
             #expect(
-                dry.error.contains("would be removed; 5 files with 20.0 KiB on the disk"), "\(dry)")
+                dry.error.hasPrefix("prefetch: would remove 5 images (5 variants), 5 files ("),
+                "\(dry)")
+            #expect(
+                dry.error.contains("; 5 files (20.0 KiB on disk) would be left"), "\(dry)")
             #expect(try await keys(workspace) == Array(0..<10))
             let result = try await workspace.run("prune", "--unlisted-for", "30d")
             #expect(result.status == 0 && result.output.isEmpty, "\(result)")
             #expect(
                 result.error
-                    == dry.error.replacing("would be removed", with: "removed")
+                    == dry.error.replacing("would remove", with: "removed")
                     .replacing("would be left", with: "are left"), "\(result)")
             #expect(try await keys(workspace) == Array(0..<5))
             let stats = try #require(try await workspace.run("stats", "--json").jsonLines().first)
@@ -102,7 +104,7 @@ struct PruneCommandTests {
             try await age(workspace, days: 10)
             _ = try await workspace.prefetch(Array(urls[3..<10]), "--refresh", "none")
             let within = try await workspace.run("prune", "--max-size", "40KiB")
-            #expect(within.error.hasPrefix("prefetch: 0 images"), "\(within)")
+            #expect(within.error.hasPrefix("prefetch: removed 0 images"), "\(within)")
             let result = try await workspace.run(
                 "prune", "--max-size", "36KiB", "--low-water", "80%", "--json")
             let object = try #require(try result.jsonLines().first)
@@ -123,13 +125,13 @@ struct PruneCommandTests {
                 _ = try await workspace.prefetch(urls, "--refresh", "all", "--retry-failed")
             }
             let gone = try await workspace.run("prune", "--gone")
-            #expect(gone.error.hasPrefix("prefetch: 1 image (1 variant)"), "\(gone)")
+            #expect(gone.error.hasPrefix("prefetch: removed 1 image (1 variant)"), "\(gone)")
             #expect(try await keys(workspace) == [0, 1, 2, 4, 5, 6, 7, 8, 9])
             let runs = try await workspace.query("SELECT count(*) FROM run")
             #expect(runs == [["4"]])
             try await age(workspace, days: 100)
             let history = try await workspace.run("prune", "--history", "90d")
-            #expect(history.error.contains("3 runs removed"), "\(history)")
+            #expect(history.error.contains("3 runs; "), "\(history)")
             // The last run tells the next one how it ended.
             #expect(try await workspace.query("SELECT count(*) FROM run") == [["1"]])
             #expect(try await keys(workspace).count == 9)
@@ -145,7 +147,8 @@ struct PruneCommandTests {
             _ = try await workspace.prefetch(urls, "--refresh", "none")
             let result = try await workspace.run("prune", "--variants-unused-for", "30d")
             #expect(
-                result.error.hasPrefix("prefetch: 0 images (10 variants), 10 files"), "\(result)")
+                result.error.hasPrefix("prefetch: removed 0 images (10 variants), 10 files"),
+                "\(result)")
             #expect(
                 try await workspace.query("SELECT DISTINCT name FROM variant") == [["0"]])
             #expect(try await keys(workspace).count == 10)

@@ -53,7 +53,7 @@ struct RemoveTests {
             let result = try await workspace.run("remove", urls[0])
             #expect(result.status == 0 && result.output.isEmpty, "\(result)")
             #expect(
-                result.error.hasPrefix("prefetch: 1 image (2 variants), 2 files with "),
+                result.error.hasPrefix("prefetch: removed 1 image (2 variants), 2 files ("),
                 "\(result)")
             #expect(try await workspace.run("get", urls[0]).status == 1)
             #expect(try files(workspace) == 2)
@@ -70,11 +70,11 @@ struct RemoveTests {
     @Test func aFileStaysAsLongAsAnImageHasIt() async throws {
         try await withImages { _, workspace, urls in
             let first = try await workspace.run("remove", urls[1])
-            #expect(first.error.contains("1 image (2 variants), 0 files with 0 B"), "\(first)")
+            #expect(first.error.contains("1 image (2 variants), 0 files (0 B)"), "\(first)")
             #expect(try files(workspace) == 4)
             #expect(try await workspace.run("get", urls[2]).status == 0)
             let second = try await workspace.run("remove", urls[2])
-            #expect(second.error.contains("1 image (2 variants), 2 files with "), "\(second)")
+            #expect(second.error.contains("1 image (2 variants), 2 files ("), "\(second)")
             #expect(try files(workspace) == 2)
         }
     }
@@ -95,7 +95,9 @@ struct RemoveTests {
         try await withImages { origin, workspace, urls in
             let result = try await workspace.run("remove", urls[3])
             #expect(result.status == 0, "\(result)")
-            #expect(result.error.contains("0 files with 0 B, 1 failure removed"), "\(result)")
+            #expect(
+                result.error.contains("removed 0 images (0 variants), 0 files (0 B), 1 failure"),
+                "\(result)")
             origin.serve("/gone", .image(Fixtures.png(seed: 3)))
             let again = try await workspace.prefetch([urls[3]])
             #expect(again.report.verdicts == ["downloaded"], "\(again.result)")
@@ -126,12 +128,12 @@ struct RemoveTests {
     // MARK: By what they are
 
     @Test(arguments: [
-        (["--all"], 0, "3 images (6 variants), 4 files with ", "1 failure"),
-        (["--host", "127.0.0.1"], 0, "3 images (6 variants), 4 files with ", "1 failure"),
-        (["--host", "example.com"], 6, "0 images (0 variants), 0 files with 0 B", ""),
-        (["--all", "--variant", "web"], 3, "0 images (3 variants), 2 files with ", ""),
+        (["--all"], 0, "3 images (6 variants), 4 files (", "1 failure"),
+        (["--host", "127.0.0.1"], 0, "3 images (6 variants), 4 files (", "1 failure"),
+        (["--host", "example.com"], 6, "0 images (0 variants), 0 files (0 B)", ""),
+        (["--all", "--variant", "web"], 3, "0 images (3 variants), 2 files (", ""),
         (["--all", "--variant", "jpeg;q=50;strip=safe"], 3, "0 images (3 variants), 2 files", ""),
-        (["--failed"], 6, "0 images (0 variants), 0 files with 0 B", "1 failure"),
+        (["--failed"], 6, "0 images (0 variants), 0 files (0 B)", "1 failure"),
     ])
     func imagesArePicked(options: [String], left: Int, text: String, failures: String) async throws
     {
@@ -144,11 +146,11 @@ struct RemoveTests {
 
             let result = try await workspace.command(["remove"] + options).run()
             #expect(result.status == 0, "\(result)")
-            #expect(result.error.contains("prefetch: \(text)"), "\(result)")
+            #expect(result.error.contains("prefetch: removed \(text)"), "\(result)")
             #expect(result.error.contains("failure") == !failures.isEmpty, "\(result)")
             #expect(result.error.contains(failures) || failures.isEmpty, "\(result)")
             #expect(
-                estimate.error == result.error.replacing("removed", with: "would be removed"),
+                estimate.error == result.error.replacing("removed", with: "would remove"),
                 "\(estimate)")
             #expect(try await listed(workspace).count == left)
             let quiet = try await workspace.command(["remove", "-q"] + options).run()
@@ -164,8 +166,8 @@ struct RemoveTests {
             #expect(refreshed.summary["failed"] == 1, "\(refreshed.result)")
             let result = try await workspace.run("remove", "--failed")
             #expect(
-                result.error.contains("1 image (2 variants), 2 files with ")
-                    && result.error.contains(", 1 failure removed"), "\(result)")
+                result.error.contains("1 image (2 variants), 2 files (")
+                    && result.error.contains(", 1 failure\n"), "\(result)")
             #expect(try await listed(workspace) == Array(RemoveTests.everything[2...]))
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
         }
@@ -174,13 +176,13 @@ struct RemoveTests {
     @Test func anImageGoesWithItsLastVariant() async throws {
         try await withImages { _, workspace, urls in
             let first = try await workspace.run("remove", "--variant", "main", urls[0])
-            #expect(first.error.contains("0 images (1 variant), 1 file with "), "\(first)")
+            #expect(first.error.contains("0 images (1 variant), 1 file ("), "\(first)")
             let again = try await workspace.run("remove", "--variant", "main", urls[0])
             #expect(
                 again.status == 1 && again.error.contains("is not in the cache as 'main'\n"),
                 "\(again)")
             let second = try await workspace.run("remove", "--variant", "web", urls[0])
-            #expect(second.error.contains("1 image (1 variant), 1 file with "), "\(second)")
+            #expect(second.error.contains("1 image (1 variant), 1 file ("), "\(second)")
             let keys = try await workspace.query("SELECT key FROM resource ORDER BY key")
             #expect(keys == urls[1...2].map { [$0] })
             #expect(try await workspace.query("SELECT * FROM failure").count == 1)
@@ -249,10 +251,13 @@ struct RemoveTests {
 
     @Test(arguments: [
         ([], "name URLs, or pick images with --host, --failed or --all"),
-        (["--variant", "main"], "--all is every image"),
-        (["--all", "--failed"], "--all excludes --host and --failed"),
-        (["--all", "https://example.com/a"], "URLs exclude --host, --failed and --all"),
-        (["--host", "a", "--batch"], "URLs exclude --host, --failed and --all"),
+        (["--variant", "main"], "or --all (every image)"),
+        (["--all", "--failed"], "--all cannot be combined with --host or --failed"),
+        (
+            ["--all", "https://example.com/a"],
+            "URLs cannot be combined with --host, --failed or --all"
+        ),
+        (["--host", "a", "--batch"], "URLs cannot be combined with --host, --failed or --all"),
         (["--batch", "https://example.com/a"], "--batch reads the URLs from standard input"),
         (["--base-url", "https://example.com/", "x"], "--format and --base-url are for --batch"),
         (["--all", "--lock", "skip"], "--lock takes fail, wait or wait=DURATION here"),

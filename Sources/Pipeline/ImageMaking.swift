@@ -1,0 +1,100 @@
+import CacheStorage
+import Codecs
+import Hashing
+import PrefetchModel
+
+/// Makes of an image's bytes what is to be stored, by the rules of a run. Any thread may use it.
+struct ImageMaking: Sendable {
+    private let rules: HeaderRules
+    private let makesPlaceholders: Bool
+    /// That all images together may take.
+    private let pixels: MemoryBudget
+
+    init(_ images: ImageRules) {
+        rules = images.headerRules
+        makesPlaceholders = images.makesPlaceholders
+        pixels = MemoryBudget(total: rules.memory)
+    }
+
+    /// Decodes or checks the source and makes a result for each recipe: all of them of one decode, or where that takes
+    /// more memory than there is, one by one. Waits for its share of the memory.
+    ///
+    /// The filters hold for what `isNew`: what is stored already was wanted, and stays.
+    func process(
+        _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool,
+        cancellation: Cancellation
+    ) throws(CodecError) -> ProcessedEntry {
+        let header = try Codecs.header(
+            of: bytes, limits: rules.limits, recipes: recipes, others: rules.others)
+        if isNew { try rules.filter(header) }
+        if let processed = try decoded(bytes, header, recipes, cancellation) { return processed }
+        guard recipes.count > 1 else {
+            throw .tooMuchMemory(need(of: header, recipes), of: pixels.total)
+        }
+        let entries = try recipes.map { recipe throws(CodecError) in
+            try decoded(bytes, header, [recipe], cancellation)
+                ?? ProcessedEntry(
+                    header: header,
+                    refusing: .tooMuchMemory(need(of: header, [recipe]), of: pixels.total))
+        }
+        return ProcessedEntry(header: header, joining: entries)
+    }
+
+    /// Nil when that takes more memory than there is for all images.
+    private func decoded(
+        _ bytes: UnsafeRawBufferPointer, _ header: ImageHeader, _ recipes: [Recipe],
+        _ cancellation: Cancellation
+    ) throws(CodecError) -> ProcessedEntry? {
+        let need = need(of: header, recipes)
+        let result = pixels.withReservation(of: need) {
+            Result { () throws(CodecError) in
+                try ImageProcessor.process(
+                    bytes, header: header, recipes: recipes, limits: rules.limits,
+                    check: rules.check, memoryBytes: need, wantsPlaceholder: makesPlaceholders,
+                    cancellation: cancellation)
+            }
+        }
+        return try result?.get()
+    }
+
+    private func need(of header: ImageHeader, _ recipes: [Recipe]) -> Int {
+        ImageProcessor.memoryNeed(
+            of: header, for: recipes, check: rules.check, within: pixels.total.bytes)
+    }
+}
+
+extension SourceImage {
+    init(_ processed: ProcessedEntry, digest: ContentDigest, size: ByteCount) {
+        let header = processed.header
+        self.init(
+            digest: digest, format: header.format, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, size: size,
+            placeholder: processed.placeholder)
+    }
+}
+
+extension ContentStore {
+    /// Puts what was made of a source, which has this digest, in place as a content file, and pins it.
+    func store(
+        _ image: ProcessedImage, of source: UnsafeRawBufferPointer, digest: ContentDigest,
+        originURL: String, hasher: borrowing SHA256Hasher
+    ) throws(StorageError) -> StoredImage {
+        func store(
+            _ bytes: UnsafeRawBufferPointer, _ digest: ContentDigest
+        ) throws(StorageError) -> StoredImage {
+            let stored = StoredImage(
+                digest: digest, format: image.format, isDecoded: image.isDecoded,
+                widthInPixels: image.widthInPixels, heightInPixels: image.heightInPixels,
+                size: ByteCount(bytes.count))
+            try self.store(bytes, as: stored, originURL: originURL)
+            return stored
+        }
+        switch image.output {
+        case .source: return try store(source, digest)
+        case .encoded(let encoded):
+            return try encoded.withUnsafeBytes { encoded throws(StorageError) in
+                try store(encoded, hasher.digest(of: encoded))
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package import CacheStorage
+import Codecs
+import EntryLifecycle
+import HTTPSemantics
+import Hashing
+package import PrefetchModel
+
+/// An image that a user has as a file, made into what a run would store of it if its origin sent these bytes.
+///
+/// Everything is decoded and made before the cache is touched: of bytes that are refused, it never hears.
+package struct ImageSeed {
+    /// Why the bytes are refused, without the file's name.
+    package struct Refusal: Error {
+        package let message: String
+    }
+
+    private let configuration: RunConfiguration
+    private let bytes: [UInt8]
+    private let processed: ProcessedEntry
+    private let made: [ProcessedImage]
+
+    private var variants: VariantSet { configuration.images.variants }
+
+    /// Makes all variants that the configuration asks for.
+    ///
+    /// - Throws: when the bytes are no image that a run would take, or one of the variants cannot be made of it.
+    package init(_ bytes: [UInt8], by configuration: RunConfiguration) throws(Refusal) {
+        self.configuration = configuration
+        self.bytes = bytes
+        let recipes = configuration.images.variants.map(\.recipe)
+        do throws(CodecError) {
+            let making = ImageMaking(configuration.images)
+            let result = bytes.withUnsafeBytes { bytes in
+                Result { () throws(CodecError) in
+                    try making.process(
+                        bytes, recipes, isNew: true, cancellation: Cancellation())
+                }
+            }
+            processed = try result.get()
+        } catch {
+            throw Refusal(message: error.failure(of: bytes).message)
+        }
+        var made: [ProcessedImage] = []
+        for (variant, result) in zip(configuration.images.variants, processed.results) {
+            switch result {
+            case .success(let image): made.append(image)
+            case .failure(let error):
+                let message = error.failure(of: bytes).message
+                // What is wrong with the source is no matter of one variant.
+                throw Refusal(
+                    message: processed.results.haveOneError
+                        ? message : "variant \(variant.name): \(message)")
+            }
+        }
+        self.made = made
+    }
+
+    /// Stores the image as if `url` had given it, in a response without header fields.
+    ///
+    /// - Parameters:
+    ///   - url: that the image is of.
+    ///   - attributes: of different names.
+    ///   - cache: open for writing.
+    ///   - now: the wall clock.
+    /// - Returns: what is stored of each variant.
+    /// - Throws: when the cache cannot be written.
+    package func store(
+        at url: RequestURL, attributes: [EntryAttribute], in cache: OpenCache, at now: Timestamp
+    ) throws(StorageError) -> [(variant: RequestedVariant, image: StoredImage)] {
+        var stored: [(variant: RequestedVariant, image: StoredImage)] = []
+        let listed = url.withoutCredentials
+        try cache.seed(Array(variants), at: now) { () throws(StorageError) in
+            let hasher = SHA256Hasher()
+            let digest = bytes.withUnsafeBytes { hasher.digest(of: $0) }
+            for (variant, image) in zip(variants, made) {
+                let result = bytes.withUnsafeBytes { bytes in
+                    Result { () throws(StorageError) in
+                        try cache.content.store(
+                            image, of: bytes, digest: digest, originURL: listed.text,
+                            hasher: hasher)
+                    }
+                }
+                stored.append((variant, try result.get()))
+            }
+            return ImageRow(
+                key: listed.text, validation: validation(of: listed, at: now),
+                source: SourceImage(processed, digest: digest, size: ByteCount(bytes.count)),
+                variants: stored.map { VariantRow($0.variant, image: $0.image, createdAt: now) },
+                attributes: attributes)
+        }
+        return stored
+    }
+
+    /// Without a validator the origin is asked for the whole image once it is no longer fresh.
+    private func validation(of url: RequestURL, at now: Timestamp) -> ResourceValidation {
+        let verdict = Freshness.verdict(
+            fields: [], receivedAt: now, transferTime: .zero,
+            rules: configuration.lifetimes.rules(nil))
+        guard case .expires(let expiry) = verdict else {
+            preconditionFailure("no field forbids that it is stored")
+        }
+        return ResourceValidation(
+            location: ResourceLocation(url: url.text, finalURL: nil, host: url.origin),
+            response: StoredResponse(fields: [], varyingOn: [], receivedAt: now),
+            fetchedAt: now, validatedAt: now, expiresAt: expiry)
+    }
+}
+
+extension CodecError {
+    fileprivate func failure(of bytes: [UInt8]) -> AttemptFailure {
+        failure(sourceBytes: bytes.count, hasFramedBody: true)
+    }
+}

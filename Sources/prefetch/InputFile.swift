@@ -1,0 +1,56 @@
+import Glibc
+
+/// A file that an argument names; `-` is standard input.
+struct InputFile {
+    /// What the system says of a file that cannot be read.
+    struct Failure: Error {
+        let message: String
+    }
+
+    private let path: String
+
+    init(_ path: String) {
+        self.path = path
+    }
+
+    /// For messages.
+    var name: String { path == "-" ? "standard input" : path }
+
+    /// Reads the file, or the first `limit` bytes of it.
+    func read(limit: Int) throws(Failure) -> [UInt8] {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw InputFile.failure() }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var bytes: [UInt8] = []
+        var room = InputFile.sizeHint(descriptor)
+        while bytes.count < limit {
+            // Doubled, so that a pipe's copies stay linear; a file's size is all that it takes.
+            let (start, wanted) = (bytes.count, min(room, limit - bytes.count))
+            bytes.append(contentsOf: repeatElement(0, count: wanted))
+            let result = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress?.advanced(by: start), wanted)
+            }
+            let code = errno
+            bytes.removeLast(wanted - max(0, result))
+            if result < 0, code == EINTR { continue }
+            errno = code
+            guard result >= 0 else { throw InputFile.failure() }
+            guard result > 0 else { break }
+            room = max(64 << 10, bytes.count)
+        }
+        return bytes
+    }
+
+    /// A byte more than a regular file has, so that its end is seen at once.
+    private static func sizeHint(_ descriptor: Int32) -> Int {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return 64 << 10
+        }
+        return max(0, Int(status.st_size)) + 1
+    }
+
+    private static func failure() -> Failure {
+        Failure(message: "cannot read: \(String(cString: strerror(errno)))")
+    }
+}

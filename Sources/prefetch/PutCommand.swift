@@ -1,0 +1,170 @@
+import ArgumentParser
+import CacheStorage
+import Glibc
+import Pipeline
+import PrefetchModel
+import Reporting
+import URLParsing
+
+/// `prefetch put URL FILE`
+struct PutCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "put",
+        abstract: "Store a file as the image of a URL.",
+        discussion: """
+            The file is stored as if it had just been downloaded from the URL, without any request: it is \
+            checked, decoded and encoded as a run with the same flags would do it. This fills a cache for \
+            tests or in CI. Until it expires, runs with the same flags find the image fresh; after that they \
+            download it from the URL.
+
+            What the cache had of the URL before is replaced, and a failure of it is forgotten. A file that \
+            cannot be stored changes nothing.
+
+            Exit status: 0 stored, 1 the file cannot be read or is not an image that a run would store, 2 the \
+            cache cannot be used, 64 wrong usage, 75 a run holds the cache.
+
+            Examples:
+              prefetch put https://example.com/hero.jpg hero.jpg
+              prefetch put https://example.com/hero.jpg hero.jpg --ttl 365d --attr licence=CC-BY-4.0
+              make-banner | prefetch put https://example.com/banner.png - --encode webp
+            """)
+
+    @Argument(help: ArgumentHelp("The image's URL.", valueName: "url"))
+    var url: String
+
+    @Argument(
+        help: ArgumentHelp(
+            "The file; `-` is standard input. --max-filesize bounds it.", valueName: "file"))
+    var file: String
+
+    @Option(
+        name: .customLong("ttl"),
+        help: ArgumentHelp(
+            "How long the image is fresh (default: 7d, as for an origin that does not say).",
+            valueName: "duration"))
+    var lifetime: DurationArgument?
+
+    @Option(
+        name: .customLong("attr"),
+        help: ArgumentHelp(
+            "Give the image an extended attribute; repeatable.", valueName: "name=value"))
+    var attributes: [String] = []
+
+    @Flag(help: "Print a JSON object for each variant that was stored, as `get --json` does.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+    var quiet = false
+
+    @OptionGroup var options: ChangeOptions
+    @OptionGroup(title: "Limits") var limits: ImageLimitOptions
+    @OptionGroup(title: "Encoding") var storing: StoringOptions
+
+    func run() throws {
+        let target = try target()
+        let attributes = try entryAttributes()
+        // All of this before the cache is locked, or made: a bad file is no matter of it.
+        let seed = try makeSeed()
+        let now = WallClock.now()
+        let lines = try options.change(makes: true) { cache in
+            try seed.store(at: target, attributes: attributes, in: cache, at: now).map {
+                line(of: $0, $1, in: cache)
+            }
+        }
+        if json { try printObjects(of: target, at: now) }
+        if !quiet, !json { lines.forEach(StandardError.write) }
+    }
+
+    /// - Throws: with exit status 64 for a text that is no URL.
+    private func target() throws -> RequestURL {
+        do throws(URLParsingError) {
+            return try URLParser().parse(url.utf8)
+        } catch {
+            switch error {
+            case .problem(let problem):
+                throw CommandFailure(
+                    exitStatus: EX_USAGE, message: "\(RedactedURL(url)): \(problem.message)")
+            case .missingLibrary(let missing):
+                throw CommandFailure.unusable(missing.description, hint: missing.hint)
+            }
+        }
+    }
+
+    private func entryAttributes() throws -> [EntryAttribute] {
+        var result: [EntryAttribute] = []
+        for text in attributes {
+            guard let equals = text.firstIndex(of: "=") else {
+                throw CommandFailure(
+                    exitStatus: EX_USAGE,
+                    message: "--attr takes NAME=VALUE, like licence=CC-BY-4.0, not '\(text)'")
+            }
+            let attribute = try AttrCommand.attribute(
+                String(text[..<equals]), Array(text[text.index(after: equals)...].utf8))
+            guard !result.contains(where: { $0.name == attribute.name }) else {
+                throw CommandFailure(
+                    exitStatus: EX_USAGE, message: "--attr \(attribute.name) is given twice")
+            }
+            result.append(attribute)
+        }
+        return result
+    }
+
+    /// - Throws: with exit status 1 for a file that cannot be stored.
+    private func makeSeed() throws -> ImageSeed {
+        var configuration = RunConfiguration(
+            userAgent: "", manifests: [], codecWorkers: Processors.available)
+        limits.apply(to: &configuration)
+        try storing.apply(to: &configuration)
+        configuration.lifetimes.forced = lifetime?.duration
+        let input = InputFile(file)
+        func refusal(_ message: String) -> CommandFailure {
+            CommandFailure(exitStatus: 1, message: "\(input.name): \(message)")
+        }
+        let limit = configuration.limits.maximumBodySize
+        let bytes: [UInt8]
+        do throws(InputFile.Failure) {
+            bytes = try input.read(limit: limit.bytes < .max ? limit.bytes + 1 : limit.bytes)
+        } catch {
+            throw refusal(error.message)
+        }
+        guard bytes.count <= limit.bytes else {
+            throw refusal("is larger than --max-filesize (\(limit))")
+        }
+        do throws(ImageSeed.Refusal) {
+            return try ImageSeed(bytes, by: configuration)
+        } catch {
+            throw refusal(error.message)
+        }
+    }
+
+    /// `prefetch: https://example.com/a.png: stored as /…/content/ab/….png (png, 192x192, 9.9 KiB)`
+    private func line(
+        of variant: RequestedVariant, _ image: StoredImage, in cache: OpenCache
+    ) -> String {
+        let name = variant.name == .main ? "" : "variant \(variant.name) "
+        let size = image.knownWidth.map { "\($0)x\(image.heightInPixels), " } ?? ""
+        return """
+            prefetch: \(RedactedURL(url)): \(name)stored as \(cache.directory.path(of: image)) \
+            (\(image.format.rawValue), \(size)\(image.size))
+            """
+    }
+
+    private func printObjects(of target: RequestURL, at now: Timestamp) throws {
+        let catalog = try options.cache.catalogOfImages()
+        var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        try writing {
+            let items = try catalog.variants(of: target.withoutCredentials.text)
+            for variant in try storing.variantSet() {
+                guard let item = items.first(where: { $0.recipe == variant.recipeText }) else {
+                    continue
+                }
+                var object = JSONObject(
+                    item, as: variant.name.text,
+                    attributes: try catalog.attributes(of: item.resource), at: now)
+                object.add("path", catalog.wholeFile(of: item.image))
+                try output.write(object)
+            }
+            try output.finish()
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Glibc
+import PrefetchModel
+
+/// A moment that has passed: how long ago, `12h` or `7d`, or a date in UTC, `2026-11-21` or `2026-11-21T05:37:16Z`.
+enum SinceArgument: ExpressibleByArgument {
+    case ago(Duration)
+    case date(Timestamp)
+
+    /// What is taken, for messages.
+    static let form = "a duration like 12h or 7d, or a date like 2026-11-21 or 2026-11-21T05:37:16Z"
+
+    init?(argument: String) {
+        if let duration = Duration(quantity: argument) {
+            self = .ago(duration)
+        } else if let date = SinceArgument.date(argument) {
+            self = .date(date)
+        } else {
+            return nil
+        }
+    }
+
+    func moment(at now: Timestamp) -> Timestamp {
+        switch self {
+        case .ago(let duration): now.advanced(by: .zero - duration)
+        case .date(let date): date
+        }
+    }
+
+    /// Of `YYYY-MM-DD` or `YYYY-MM-DDThh:mm:ssZ` (RFC 3339).
+    private static func date(_ text: String) -> Timestamp? {
+        let parts = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard let date = parts.first, parts.count <= 2,
+            let days = numbers(date, separator: "-", digits: [4, 2, 2])
+        else { return nil }
+        var fields = tm()
+        fields.tm_year = days[0] - 1900
+        fields.tm_mon = days[1] - 1
+        fields.tm_mday = days[2]
+        if parts.count == 2 {
+            guard parts[1].last == "Z",
+                let times = numbers(parts[1].dropLast(), separator: ":", digits: [2, 2, 2])
+            else { return nil }
+            (fields.tm_hour, fields.tm_min, fields.tm_sec) = (times[0], times[1], times[2])
+        }
+        var normal = fields
+        let seconds = timegm(&normal)
+        // Otherwise 31 February would be a day in March.
+        guard normal.tm_mday == fields.tm_mday, normal.tm_mon == fields.tm_mon,
+            normal.tm_hour == fields.tm_hour, normal.tm_min == fields.tm_min,
+            normal.tm_sec == fields.tm_sec
+        else { return nil }
+        return Timestamp(seconds: Int64(seconds))
+    }
+
+    /// Whole numbers of so many digits each.
+    private static func numbers(
+        _ text: Substring, separator: Character, digits: [Int]
+    ) -> [Int32]? {
+        let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+        guard parts.map(\.utf8.count) == digits,
+            parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
+        else { return nil }
+        return parts.compactMap { Int32($0) }
+    }
+}

@@ -1,0 +1,312 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prefetch put`: what comes from a file is what a run would have stored of it, and what is bad changes nothing.
+@Suite(.timeLimit(.minutes(15)))
+struct PutTests {
+    private func withOne(
+        _ body: (Origin, Workspace, _ url: String) async throws -> Void
+    ) async throws {
+        try await withOrigin { origin in
+            origin.serve("/a", .image(Fixtures.png(seed: 1)))
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                try workspace.write(Fixtures.png(seed: 1), to: "a.png")
+                try workspace.write(Fixtures.png(seed: 2), to: "b.png")
+                try await body(origin, workspace, origin.url("/a"))
+            }
+        }
+    }
+
+    private static let tables = [
+        "resource", "variant", "freshness", "attribute", "failure", "property", "run",
+    ]
+
+    /// All rows and files.
+    private func contents(of workspace: Workspace) async throws -> [String] {
+        var result: [String] = []
+        for table in PutTests.tables {
+            let rows = try await workspace.query("SELECT * FROM \(table) ORDER BY 1, 2")
+            result += rows.map { "\(table) \($0)" }
+        }
+        let content = workspace.cache + "/content"
+        return try result + FileManager.default.subpathsOfDirectory(atPath: content).sorted()
+    }
+
+    private func path(_ workspace: Workspace, _ options: String...) async throws -> String {
+        let get = try await workspace.command(["get"] + options).run()
+        #expect(get.status == 0, "\(get)")
+        return get.output.trimmingCharacters(in: .newlines)
+    }
+
+    // MARK: What is stored
+
+    @Test func aFileIsStoredAndFresh() async throws {
+        try await withOne { origin, workspace, url in
+            let put = try await workspace.run("put", url, "a.png")
+            #expect(put.status == 0 && put.output.isEmpty, "\(put)")
+            let path = try await path(workspace, url)
+            let size = try Data(contentsOf: URL(filePath: path)).count
+            #expect(
+                put.error == "prefetch: \(url): stored as \(path) (png, 8x8, \(size) B)\n",
+                "\(put)")
+            let run = try await workspace.prefetch([url])
+            #expect(run.summary.outcomes == ["fresh": 1], "\(run.result)")
+            #expect(origin.requests.isEmpty)
+            try await workspace.judge(sources: [url: Fixtures.png(seed: 1)])
+            let history = try await workspace.query("SELECT count(*) FROM run")
+            #expect(history == [["1"]], "it is no run")
+        }
+    }
+
+    /// Also what a run with these flags makes of the bytes when its origin sends them.
+    @Test(arguments: [
+        [], ["--encode", "original"], ["--encode", "webp", "--quality", "60", "--resize", "4x4"],
+        ["--variant", "web=jpeg,q=50", "--variant", "same=jpeg,q=50", "--store-original"],
+        ["--no-placeholders"],
+    ])
+    func itIsWhatARunStores(options: [String]) async throws {
+        try await withOne { origin, workspace, url in
+            let other = origin.url("/other")
+            origin.serve("/other", .image(Fixtures.png(seed: 1)))
+            let run = try await workspace.prefetch(
+                [other + " attr.licence=CC0 ttl=1h"], options: options)
+            #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            let put = try await workspace.command(
+                ["put", url, "a.png", "--ttl", "1h", "--attr", "licence=CC0"] + options
+            ).run()
+            #expect(put.status == 0, "\(put)")
+            let again = try await workspace.prefetch([url + " ttl=1h"], options: options)
+            #expect(again.summary.outcomes == ["fresh": 1], "\(again.result)")
+            #expect(origin.snapshot.count(of: "/a") == 0)
+            func rows(_ key: String) async throws -> [[String?]] {
+                try await workspace.query(
+                    """
+                    SELECT recipe, sha256, format, width, height, variant.bytes, name, superseded,
+                        decoded, source_bytes, source_format, source_sha256, source_width,
+                        source_height, host, expires_at - validated_at, etag, last_modified,
+                        vary, thumbhash, color, redirects, final_url
+                    FROM variant JOIN resource ON id = resource_id
+                    WHERE key = '\(key)' ORDER BY recipe
+                    """)
+            }
+            #expect(try await rows(url) == rows(other))
+            let attributes = try await workspace.query(
+                "SELECT name, value, count(*) FROM attribute GROUP BY name, value")
+            #expect(attributes == [["licence", "434330", "2"]])
+            // One set of files for both.
+            let verify = try await workspace.run("verify")
+            #expect(verify.status == 0, "\(verify)")
+            for name in options where name.contains("=") {
+                let variant = String(name.prefix { $0 != "=" })
+                _ = try await path(workspace, url, "--variant", variant)
+            }
+        }
+    }
+
+    @Test func standardInputAndJSON() async throws {
+        try await withOne { _, workspace, url in
+            var command = workspace.command([
+                "put", url, "-", "--json", "--variant", "web=jpeg,q=50", "--variant",
+                "also=jpeg,q=50",
+            ])
+            command.input = .bytes(Fixtures.png(seed: 1))
+            let result = try await command.run()
+            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            let objects = try result.jsonLines()
+            #expect(
+                objects.map { $0["variant"] as? String } == ["main", "web", "also"], "\(result)")
+            for (object, variant) in zip(objects, ["main", "web", "also"]) {
+                #expect(object["fresh"] as? Bool == true && object["key"] as? String == url)
+                let path = try await path(workspace, url, "--variant", variant)
+                #expect(object["path"] as? String == path)
+            }
+        }
+    }
+
+    // MARK: Afterwards
+
+    /// There is nothing to ask with but the URL; what comes then has a validator.
+    @Test func whatHasExpiredIsDownloadedWithoutConditions() async throws {
+        try await withOne { origin, workspace, url in
+            let response = Response(
+                headers: [("ETag", "\"1\""), ("Cache-Control", "max-age=0")],
+                body: Fixtures.png(seed: 3), type: "image/png")
+            origin.serve("/a", response, .notModified)
+            let put = try await workspace.run("put", url, "a.png", "--ttl", "0s")
+            #expect(put.status == 0, "\(put)")
+            let first = try await workspace.prefetch([url])
+            #expect(first.summary.outcomes == ["downloaded": 1], "\(first.result)")
+            #expect(origin.requests.allSatisfy { $0.header("if-none-match") == nil })
+            #expect(origin.requests.allSatisfy { $0.header("if-modified-since") == nil })
+            let second = try await workspace.prefetch([url])
+            #expect(second.summary.outcomes == ["revalidated": 1], "\(second.result)")
+            #expect(origin.requests.last?.header("if-none-match") == "\"1\"")
+            try await workspace.judge(sources: [url: Fixtures.png(seed: 3)])
+        }
+    }
+
+    /// Other recipes' variants were made of the body that is gone.
+    @Test func itReplacesWhatWasThere() async throws {
+        try await withOne { origin, workspace, url in
+            let run = try await workspace.prefetch([url], "--variant", "web=jpeg,q=50")
+            #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            let set = try await workspace.run("attr", "set", url, "colour", "red")
+            #expect(set.status == 0, "\(set)")
+            let put = try await workspace.run("put", url, "b.png", "-q")
+            #expect(put.status == 0 && put.error.isEmpty, "\(put)")
+            try await workspace.judge(sources: [url: Fixtures.png(seed: 2)])
+            let rows = try await workspace.query("SELECT count(*) FROM variant")
+            #expect(rows == [["1"]])
+            let attribute = try await workspace.run("attr", "get", url, "colour")
+            #expect(attribute.output == "red", "\(attribute)")
+            let verify = try await workspace.run("verify")
+            #expect(verify.status == 0, "\(verify)")
+        }
+    }
+
+    @Test func aFailureOfTheURLIsForgotten() async throws {
+        try await withOne { origin, workspace, url in
+            origin.serve("/a", .notFound)
+            let failed = try await workspace.prefetch([url])
+            #expect(failed.summary.outcomes == ["failed": 1], "\(failed.result)")
+            let put = try await workspace.run("put", url, "a.png")
+            #expect(put.status == 0, "\(put)")
+            #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
+            let run = try await workspace.prefetch([url])
+            #expect(run.summary.outcomes == ["fresh": 1], "\(run.result)")
+        }
+    }
+
+    // MARK: What is refused
+
+    private enum Bad: String, CaseIterable {
+        case missing, folder, empty, page, cut, large, manyPixels, onlyOneVariant
+
+        var message: String {
+            switch self {
+            case .missing: "cannot read: No such file or directory"
+            case .folder: "cannot read: Is a directory"
+            case .empty: "no bytes"
+            case .page: "no image's signature"
+            case .cut: "the data ends before the image does"
+            case .large: "is larger than --max-filesize (16 B)"
+            case .manyPixels: "more than --max-pixels"
+            case .onlyOneVariant: "variant big: "
+            }
+        }
+
+        var options: [String] {
+            switch self {
+            case .large: ["--max-filesize", "16"]
+            case .onlyOneVariant: ["--memory", "16MiB", "--variant", "big=9000x9000!"]
+            case .missing, .folder, .empty, .page, .cut, .manyPixels: []
+            }
+        }
+
+        func write(_ workspace: Workspace) throws {
+            switch self {
+            case .missing: break
+            case .folder:
+                try FileManager.default.createDirectory(
+                    atPath: workspace.folder + "/bad", withIntermediateDirectories: false)
+            case .empty: try workspace.write([], to: "bad")
+            case .page:
+                try workspace.write(Array("<!doctype html><p>sorry</p>".utf8), to: "bad")
+            case .cut: try workspace.write(Array(Fixtures.png(seed: 1).dropLast(20)), to: "bad")
+            case .large, .onlyOneVariant: try workspace.write(Fixtures.png(seed: 1), to: "bad")
+            case .manyPixels:
+                try workspace.write(
+                    Fixtures.pngDeclaring(width: 100_000, height: 100_000), to: "bad")
+            }
+        }
+    }
+
+    @Test(arguments: Bad.allCases)
+    private func aBadFileIsSaidAndChangesNothing(bad: Bad) async throws {
+        try await withOne { origin, workspace, url in
+            try bad.write(workspace)
+            func put() async throws {
+                let result = try await workspace.command(["put", url, "bad"] + bad.options).run()
+                #expect(result.status == 1 && result.output.isEmpty, "\(result)")
+                #expect(result.error.hasPrefix("prefetch: bad: "), "\(result)")
+                #expect(result.error.contains(bad.message), "\(result)")
+                #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+            }
+            try await put()
+            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
+            let run = try await workspace.prefetch([url])
+            #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            let before = try await contents(of: workspace)
+            try await put()
+            #expect(try await contents(of: workspace) == before)
+        }
+    }
+
+    @Test(arguments: [
+        (["example", "a.png"], "example: "), (["ftp://example.com/a", "a.png"], "ftp"),
+        (["https://example.com/a"], "Missing expected argument '<file>'"),
+        (["https://example.com/a", "a.png", "--attr", "x"], "--attr takes NAME=VALUE"),
+        (["https://example.com/a", "a.png", "--attr", "x=1", "--attr", "x=2"], "given twice"),
+        (["https://example.com/a", "a.png", "--attr", "prefetch.x=1"], "reserved"),
+        (["https://example.com/a", "a.png", "--lock", "skip"], "--lock takes fail, wait"),
+        (["https://example.com/a", "a.png", "--quality", "0"], "--quality must be"),
+    ])
+    func wrongUsageIsSaid(arguments: [String], message: String) async throws {
+        try await withOne { _, workspace, _ in
+            let result = try await workspace.command(["put"] + arguments).run()
+            #expect(result.status == 64 && result.error.contains(message), "\(result)")
+            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
+        }
+    }
+
+    // MARK: Holders and kills
+
+    @Test func aRunThatHoldsTheCacheIsSaid() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/a", .image(Fixtures.png(), gate: gate))
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                try workspace.write(Fixtures.png(seed: 1), to: "a.png")
+                let running = try workspace.prefetchCommand([origin.url("/a")], []).start()
+                try await origin.wait(for: "one held") { $0.inFlight == 1 }
+                let refused = try await workspace.run("put", origin.url("/b"), "a.png")
+                #expect(
+                    refused.status == 75 && refused.error.contains("another run holds"),
+                    "\(refused)")
+                gate.open()
+                #expect(await running.wait().status == 0)
+                let put = try await workspace.run("put", origin.url("/b"), "a.png")
+                #expect(put.status == 0, "\(put)")
+            }
+        }
+    }
+
+    /// What a killed run has left in `tmp` has the names that files on their way get.
+    @Test func whatAKillHasLeftIsNotInItsWay() async throws {
+        try await withOne { _, workspace, url in
+            _ = try await workspace.run("put", url + "?1", "b.png")
+            for name in ["1", "2"] {
+                try workspace.write([1], to: "cache/tmp/\(name)")
+            }
+            try await workspace.runSQL("INSERT INTO property VALUES ('removal_unfinished', 1)")
+            let put = try await workspace.run("put", url, "a.png")
+            #expect(put.status == 0, "\(put)")
+            let tmp = try FileManager.default.contentsOfDirectory(atPath: workspace.cache + "/tmp")
+            #expect(tmp.isEmpty, "\(tmp)")
+            // Of what another command has left, only a run knows that it is gone.
+            #expect(try await workspace.query("SELECT name FROM property").count == 1)
+            let removed = try await workspace.run("remove", url)
+            #expect(removed.status == 0, "\(removed)")
+            #expect(try await workspace.query("SELECT name FROM property").count == 1)
+            _ = try await workspace.prefetch([url])
+            #expect(try await workspace.query("SELECT name FROM property").isEmpty)
+        }
+    }
+}
+
+extension Workspace {
+    fileprivate func prefetch(_ lines: [String], options: [String]) async throws -> Run {
+        try await finish(prefetchCommand(lines, options).run(), entries: lines.count)
+    }
+}
