@@ -53,6 +53,15 @@ package final class CacheDatabase: Sendable {
         try? connection.access { try $0.close() }
     }
 
+    /// Whether the log and its index stay beside the database once it is closed, see ``Connection/keepLog(_:)``.
+    func keepLog(_ isKept: Bool) throws(StorageError) {
+        do {
+            try connection.access { try $0.keepLog(isKept) }
+        } catch {
+            throw CacheDatabase.translate(error, operation: "opening", path: path)
+        }
+    }
+
     private static func open(
         _ path: String, access: Connection.Access
     ) throws(SQLiteError) -> Connection {
@@ -301,6 +310,13 @@ package final class CacheDatabase: Sendable {
     private static let damageHint =
         "the database is damaged; `prefetch run` sets it aside and begins a new one"
 
+    private static func permissionHint(_ path: String) -> String {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_uid != geteuid()
+            ? "it belongs to another user, who can let others read it: `prefetch chmod 0644`"
+            : "check the permissions of the cache directory"
+    }
+
     private static func translate(
         _ error: any Error, operation: String, path: String
     ) -> StorageError {
@@ -318,7 +334,7 @@ package final class CacheDatabase: Sendable {
             case .full:
                 hint = "make room and run again; what is stored stays"
             case .readOnly, .cannotOpen, .permission:
-                hint = "check the permissions of the cache directory"
+                hint = permissionHint(path)
             default:
                 break
             }

@@ -116,7 +116,7 @@ internal import SQLite
 //   files, since the one before was damaged or gone. Files from before then are kept though no row
 //   names them; they are compared with their names before a row names them again.
 //   `removal_unfinished`, a time: since then images are being removed, whose files may be there though
-//   no row names them any more.
+//   no row names them any more. `file_mode`, permission bits: what files have; without it 0600, less the umask.
 // run       one row per run
 //   id             INTEGER  primary key
 //   started_at     INTEGER

@@ -204,6 +204,14 @@ package final class Connection {
         return (Int(frames), Int(moved))
     }
 
+    /// Whether the log and its index stay when the last connection closes, empty as they are then. Readers who may not write
+    /// need them: SQLite gives them neither (`SQLITE_FCNTL_PERSIST_WAL`).
+    package func keepLog(_ isKept: Bool) throws(SQLiteError) {
+        checkOwner()
+        var value: Int32 = isKept ? 1 : 0
+        try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &value))
+    }
+
     /// How long another connection's hold of the database is waited for; in whole milliseconds.
     package func setBusyTimeout(_ timeout: Duration) {
         // Cannot fail: SQLite keeps a number.

@@ -329,6 +329,13 @@ struct DiskOptions: ParsableArguments {
             """, valueName: "how"))
     var sync: MetadataWriter.Durability = .normal
 
+    @Option(
+        help: """
+            Permissions of new files, whatever the umask; folders get the execute bits that go with them. The cache \
+            remembers it (default: what it remembers, else 0600); prefetch chmod changes what is there.
+            """)
+    var mode: ModeArgument?
+
     func apply(to configuration: inout RunConfiguration) {
         configuration.storing.writesFileAttributes = fileAttributes
         configuration.storing.durability = sync
