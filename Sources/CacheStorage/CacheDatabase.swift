@@ -10,6 +10,8 @@ import Threading
 package final class CacheDatabase: Sendable {
     private let connection: SerializedConnection
     private let directory: CacheDirectory
+    /// Whether the cache has moved to a network file system since it was written the last time.
+    let hasLeftLog: Bool
     /// Of the database file that is open.
     private let identity: FileIdentity?
     let path: String
@@ -31,13 +33,15 @@ package final class CacheDatabase: Sendable {
         do {
             switch access {
             case .readWrite:
-                let opened = try CacheDatabase.openForWriting(path)
+                let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
+                self.hasLeftLog = hasLeftLog
                 if try Schema.migrator.hasBeenSuperseded(in: opened) { throw Mismatch.newer }
                 try Schema.migrator.migrate(opened)
                 connection = SerializedConnection(opened)
             case .readOnly:
                 connection = SerializedConnection(
                     try CacheDatabase.openForReading(directory, path))
+                hasLeftLog = false
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
@@ -63,24 +67,33 @@ package final class CacheDatabase: Sendable {
     }
 
     private static func open(
-        _ path: String, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; a holder for longer is said by name.
-        let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
+        let connection = try Connection(
+            path: path, access: access, busyTimeout: busyTimeout(in: directory))
         try connection.execute("PRAGMA trusted_schema = OFF")
         // Damage is noticed where it is, not where it leads to.
         try connection.execute("PRAGMA cell_size_check = ON")
         return connection
     }
 
-    private static func openForWriting(_ path: String, makes: Bool = false) throws -> Connection {
-        let connection = try open(path, access: .readWrite)
+    /// With a write-ahead log, or on a network file system with a rollback journal.
+    ///
+    /// - Returns: also whether there was a log, which is in the database now.
+    private static func openForWriting(
+        _ path: String, in directory: CacheDirectory, makes: Bool = false
+    ) throws -> (connection: Connection, hasLeftLog: Bool) {
+        let connection = try open(path, in: directory, access: .readWrite)
         try checkApplication(connection, makes: makes)
+        if directory.fileSystem.isNetwork {
+            return (connection, try useRollbackJournal(connection, in: directory))
+        }
         try connection.execute("PRAGMA journal_mode = WAL")
         // What makes rows outlive a power cut is `MetadataWriter`'s business, as are checkpoints.
         try connection.execute("PRAGMA synchronous = NORMAL")
         try connection.execute("PRAGMA wal_autocheckpoint = 0")
-        return connection
+        return (connection, false)
     }
 
     /// Makes an empty database with the whole schema beside its place and puts it there: whoever
@@ -100,7 +113,9 @@ package final class CacheDatabase: Sendable {
             try directory.remove(name)
             // SQLite's companions copy the mode of the file.
             try directory.makeFile(name)
-            let connection = try openForWriting(directory.path(of: name), makes: true)
+            let connection = try openForWriting(
+                directory.path(of: name), in: directory, makes: true
+            ).connection
             try Schema.migrator.migrate(connection)
             if keepsOrphans {
                 // By the clock that gives the files their times.
@@ -124,37 +139,40 @@ package final class CacheDatabase: Sendable {
     /// Opens the database without writing to it, also where nothing can be written.
     ///
     /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory, or a
-    /// full disk, it cannot; when there is no log, or an empty one, the database file alone holds everything,
+    /// full disk, it cannot; when there is no log or journal, or an empty one, the database file alone holds everything,
     /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
     /// writer on another mount of the same directory would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
         do {
-            return try openForReading(path, access: .readOnly)
+            return try openForReading(path, in: directory, access: .readOnly)
         } catch let error as SQLiteError
             where !hasLog(directory)
             // Of a full disk SQLite says that the index cannot grow.
             && ([.readOnly, .cannotOpen, .full].contains(error.code.primary)
                 || error.code == .sharedMemorySize)
         {
-            return try openForReading(path, access: .immutable)
+            return try openForReading(path, in: directory, access: .immutable)
         }
     }
 
     private static func openForReading(
-        _ path: String, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws -> Connection {
-        let connection = try open(path, access: access)
+        let connection = try open(path, in: directory, access: access)
         try connection.transaction(.deferred) { try checkReadable(connection) }
         return connection
     }
 
+    /// Whether a log or a journal has something in it that belongs into the database, or has to be undone.
     private static func hasLog(_ directory: CacheDirectory) -> Bool {
-        var status = stat()
-        let name = CacheDirectory.databaseName + "-wal"
-        return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_size > 0
+        ["-wal", "-journal"].contains { suffix in
+            var status = stat()
+            let name = CacheDirectory.databaseName + suffix
+            return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+                && status.st_size > 0
+        }
     }
 
     /// Refuses anything but regular files under the database's names.
@@ -243,8 +261,9 @@ package final class CacheDatabase: Sendable {
         return error
     }
 
-    /// Has commits wait for the disk from now on.
+    /// Has commits wait for the disk from now on. With a rollback journal they do so anyway.
     func synchronizeCommits() throws(StorageError) {
+        guard !directory.fileSystem.isNetwork else { return }
         do {
             try connection.access { try $0.execute("PRAGMA synchronous = FULL") }
         } catch {
@@ -263,7 +282,8 @@ package final class CacheDatabase: Sendable {
     /// nobody reads. Never waits for readers of other programs: they may keep part of it back,
     /// which is no error, since the next one gets it.
     ///
-    /// - Returns: whether all of the log is in the database.
+    /// - Returns: whether all of the log is in the database; with a rollback journal there is none, and what is committed is
+    ///   on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
@@ -279,7 +299,7 @@ package final class CacheDatabase: Sendable {
                 if truncates, isComplete {
                     // The connection's own time-out would wait ten seconds for a reader to end.
                     connection.setBusyTimeout(.zero)
-                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout) }
+                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout(in: directory)) }
                     do throws(SQLiteError) {
                         _ = try connection.checkpoint(.truncate)
                     } catch  where error.code.primary == .busy {
@@ -304,8 +324,10 @@ package final class CacheDatabase: Sendable {
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }
 
-    /// How long another program's hold of the database is borne.
-    private static let busyTimeout = Duration.seconds(10)
+    /// How long another program's hold of the database is borne: with a rollback journal commits wait for all readers.
+    static func busyTimeout(in directory: CacheDirectory) -> Duration {
+        directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
+    }
 
     private static let damageHint =
         "the database is damaged; `prefetch run` sets it aside and begins a new one"

@@ -22,6 +22,7 @@ import Synchronization
 package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
+    package let fileSystem: FileSystem
     /// Of new files; 0 where nobody has said.
     let modeBits = Atomic<UInt32>(0)
 
@@ -45,9 +46,13 @@ package final class CacheDirectory: Sendable {
         case readOnly
     }
 
+    /// The system is asked for the file system, unless it is given.
+    ///
     /// - Throws: when the folder cannot be made or opened, belongs to somebody else and is to be written, can be
     ///   written by everybody, or holds something that is not a cache of ours.
-    package init(path: String, access: Access) throws(StorageError) {
+    package init(
+        path: String, access: Access, fileSystem: FileSystem? = nil
+    ) throws(StorageError) {
         self.path = path
         if access == .readWrite { try CacheDirectory.makeDirectories(path) }
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -58,6 +63,9 @@ package final class CacheDirectory: Sendable {
                 hint: "`prefetch run` makes it, --cache-dir names another")
         }
         handle = FileDescriptor(number)
+        // One that does not say what it is is treated as the usual ones are.
+        self.fileSystem =
+            fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
         try checkOwner(access)
         if !hasTag { try beginCache(access) }
     }

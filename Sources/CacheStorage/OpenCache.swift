@@ -14,6 +14,8 @@ package struct OpenCache: Sendable {
     package let partials: PartialStore
     /// What ``openForRun(path:waiting:at:)`` had to mend.
     package private(set) var repair = Repair()
+    /// Whether it lies on a network file system from now on, and therefore has a rollback journal in place of a log.
+    package private(set) var beginsWithoutLog = false
     /// Whether files from before have another mode than those that are stored from now on.
     package private(set) var hasFilesOfOtherMode = false
     /// Whether a command had met damage before.
@@ -46,14 +48,17 @@ package struct OpenCache: Sendable {
     // MARK: Opening
 
     /// Locks and opens a cache, making it where it is missing. When another run holds it,
-    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known.
+    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known. The system is asked for the file
+    /// system, unless it is given.
     ///
     /// - Returns: nil when another run holds the cache and waiting for it is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
-        path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
+        path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
+        whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .readWrite)
+        let directory = try CacheDirectory(
+            path: path, access: .readWrite, fileSystem: fileSystem)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try OpenCache(directory: directory, lock: lock)
     }
@@ -159,6 +164,8 @@ package struct OpenCache: Sendable {
             repair.hadNoDatabase = hasContent
         }
         database = try CacheDatabase(directory: directory, access: .readWrite)
+        beginsWithoutLog =
+            directory.fileSystem.isNetwork && (isNew || database.hasLeftLog)
         let remembered = try isNew ? usual : database.fileMode()
         if let mode = mode ?? remembered {
             try OpenCache.use(mode, directory, database)

@@ -1,0 +1,53 @@
+internal import CLinux
+import Glibc
+import PrefetchModel
+internal import SQLite
+
+// The rollback journal, where there can be no write-ahead log: its index is memory that all who have the database open
+// share, which processes of two machines cannot.
+
+extension CacheDatabase {
+    /// Has commits go by way of a rollback journal. What is in a log is moved into the database; from then on the file says
+    /// that there is none, and readers follow it.
+    ///
+    /// Commits wait for the disk, and for the removal of the journal to get there: a journal that comes back after a power
+    /// cut would undo them (`synchronous = EXTRA`). So a commit is as durable as with a log that a checkpoint has moved.
+    ///
+    /// - Returns: whether there was a log until now.
+    /// - Throws: also when somebody else has the database open with its log, for longer than such holds are borne.
+    static func useRollbackJournal(
+        _ connection: Connection, in directory: CacheDirectory
+    ) throws -> Bool {
+        let hadLog = try mode(connection, "PRAGMA journal_mode") == "wal"
+        if hadLog {
+            // The files that a killed run's rows name: SQLite writes the rows to the disk, and knows of no files.
+            guard syncfs(directory.handle.number) == 0 else {
+                throw StorageError.system("syncfs", directory.path)
+            }
+            let deadline = ContinuousClock.now + busyTimeout(in: directory)
+            while try !leaveLog(connection, isLast: deadline < .now) {
+                // SQLite asks no busy handler here.
+                usleep(50_000)
+            }
+        }
+        guard try mode(connection, "PRAGMA journal_mode = DELETE") == "delete" else {
+            throw SQLiteError(code: .error, message: "the journal mode cannot be changed")
+        }
+        try connection.execute("PRAGMA synchronous = EXTRA")
+        return hadLog
+    }
+
+    /// - Returns: false while somebody else has the database open.
+    /// - Throws: that, too, if it `isLast`.
+    private static func leaveLog(_ connection: Connection, isLast: Bool) throws -> Bool {
+        do {
+            return try mode(connection, "PRAGMA journal_mode = DELETE") != "wal"
+        } catch let error as SQLiteError where !isLast && error.code.primary == .busy {
+            return false
+        }
+    }
+
+    private static func mode(_ connection: Connection, _ pragma: String) throws -> String? {
+        try Statement(connection, sql: pragma).first { try $0.text(0) }
+    }
+}
