@@ -74,8 +74,14 @@ package struct CacheCatalog: Sendable {
     let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
+        self.init(
+            database: try CacheDatabase(directory: directory, access: .readOnly),
+            directory: directory)
+    }
+
+    init(database: CacheDatabase, directory: CacheDirectory) {
+        self.database = database
         self.directory = directory
-        database = try CacheDatabase(directory: directory, access: .readOnly)
     }
 
     /// The columns that ``Item/init(_:)`` reads.
@@ -308,7 +314,7 @@ package struct CacheCatalog: Sendable {
         return counts
     }
 
-    private static func countFailures(
+    static func countFailures(
         in database: Connection, isBlocking: (FailureRecord) -> Bool
     ) throws -> (all: Int, blocked: Int) {
         let rows = try Statement(

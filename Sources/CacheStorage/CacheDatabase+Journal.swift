@@ -51,3 +51,38 @@ extension CacheDatabase {
         try Statement(connection, sql: pragma).first { try $0.text(0) }
     }
 }
+
+extension CacheDatabase {
+    /// Opens the database for reading and makes nothing.
+    ///
+    /// A log without rows is passed over where its index is missing. Only a database that has rows in a log without an index
+    /// cannot be read so: SQLite would make one.
+    static func openForExamination(
+        _ directory: CacheDirectory, _ path: String
+    ) throws -> Connection {
+        let hasIndex = ["-wal", "-shm"].allSatisfy {
+            directory.contains(CacheDirectory.databaseName + $0)
+        }
+        guard usesLog(directory), !hasIndex else {
+            return try openForReading(path, in: directory, access: .readOnlyIndex)
+        }
+        guard !hasLog(directory) else {
+            throw StorageError.refused(
+                path, "has a log without an index, which is made by whatever reads it",
+                hint: "`prefetch run` takes over what is in the log")
+        }
+        return try openForReading(path, in: directory, access: .immutable)
+    }
+
+    /// Whether the file says that it has a log; also where it says nothing.
+    private static func usesLog(_ directory: CacheDirectory) -> Bool {
+        let number = openat(
+            directory.handle.number, CacheDirectory.databaseName,
+            O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return true }
+        let file = FileDescriptor(number)
+        var version: UInt8 = 0
+        // SQLite's file format, section 1.3: the version for reading; 1 is a rollback journal.
+        return pread(file.number, &version, 1, 19) != 1 || version != 1
+    }
+}

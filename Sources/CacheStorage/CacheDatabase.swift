@@ -15,11 +15,14 @@ package final class CacheDatabase: Sendable {
     /// Of the database file that is open.
     private let identity: FileIdentity?
     let path: String
+    private let leavesWordOfDamage: Bool
 
     package enum Access: Sendable {
         /// Brings the schema up to date. Only for the holder of the lock.
         case readWrite
         case readOnly
+        /// Makes nothing, where other readers may make an index of the log, and leaves no word of damage.
+        case examination
     }
 
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or was
@@ -27,6 +30,7 @@ package final class CacheDatabase: Sendable {
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
+        leavesWordOfDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
             throw .missing(directory.path, "holds no images yet")
         }
@@ -41,6 +45,10 @@ package final class CacheDatabase: Sendable {
             case .readOnly:
                 connection = SerializedConnection(
                     try CacheDatabase.openForReading(directory, path))
+                hasLeftLog = false
+            case .examination:
+                connection = SerializedConnection(
+                    try CacheDatabase.openForExamination(directory, path))
                 hasLeftLog = false
             }
         } catch {
@@ -157,7 +165,7 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    private static func openForReading(
+    static func openForReading(
         _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
@@ -166,7 +174,7 @@ package final class CacheDatabase: Sendable {
     }
 
     /// Whether a log or a journal has something in it that belongs into the database, or has to be undone.
-    private static func hasLog(_ directory: CacheDirectory) -> Bool {
+    static func hasLog(_ directory: CacheDirectory) -> Bool {
         ["-wal", "-journal"].contains { suffix in
             var status = stat()
             let name = CacheDirectory.databaseName + suffix
@@ -257,7 +265,7 @@ package final class CacheDatabase: Sendable {
 
     /// Leaves word of damage for the next run, which may not meet it by itself.
     private func noted(_ error: StorageError) -> StorageError {
-        if error.raisesSuspicion { directory.suspectDatabase() }
+        if error.raisesSuspicion, leavesWordOfDamage { directory.suspectDatabase() }
         return error
     }
 

@@ -69,6 +69,13 @@ extension CacheDirectory {
         /// Files and folders that can be added; nil where the file system has no limit of them.
         package let freeFiles: Int?
         package let isReadOnly: Bool
+
+        package init(free: ByteCount, total: ByteCount, freeFiles: Int?, isReadOnly: Bool) {
+            self.free = free
+            self.total = total
+            self.freeFiles = freeFiles
+            self.isReadOnly = isReadOnly
+        }
     }
 
     /// Nil where the system does not say.

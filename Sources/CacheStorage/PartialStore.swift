@@ -170,6 +170,11 @@ package final class PartialStore: Sendable {
         try Entry.fetchAll(in: database).count
     }
 
+    /// The names in `tmp` that rows know, whether they can be read or not.
+    static func fileNames(in database: CacheDatabase) throws(StorageError) -> Set<String> {
+        Set(try Entry.fetchAll(in: database).keys.map(fileName))
+    }
+
     /// The keys of rows that cannot be read, or whose file is gone or holds other bytes.
     static func damagedKeys(
         in database: CacheDatabase, _ directory: CacheDirectory

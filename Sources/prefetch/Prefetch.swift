@@ -26,7 +26,8 @@ struct Prefetch: ParsableCommand {
             subcommands: [
                 RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HistoryCommand.self,
-                RemoveCommand.self, VerifyCommand.self, ChmodCommand.self, PlaceholdersCommand.self,
+                RemoveCommand.self, VerifyCommand.self, ChmodCommand.self, DoctorCommand.self,
+                PlaceholdersCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)
     }

@@ -7,7 +7,7 @@ import Testing
 /// the C library.
 @Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
 struct NetworkFileSystemCommandTests {
-    private func onNetwork(_ command: Command) -> Command {
+    static func onNetwork(_ command: Command) -> Command {
         var command = command
         let folder = URL(filePath: command.executable).deletingLastPathComponent()
         command.environment["LD_PRELOAD"] =
@@ -27,7 +27,7 @@ struct NetworkFileSystemCommandTests {
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 func run(_ lines: [String]) async throws -> Workspace.Run {
                     let command = try workspace.prefetchCommand(lines, ["--sync", sync])
-                    return try await workspace.finish(onNetwork(command).run())
+                    return try await workspace.finish(Self.onNetwork(command).run())
                 }
                 let first = try await run(Array(urls[..<6]))
                 #expect(first.summary.outcomes == ["downloaded": 6], "\(first.result)")
@@ -38,13 +38,13 @@ struct NetworkFileSystemCommandTests {
                 #expect(
                     second.summary.outcomes == ["fresh": 6, "downloaded": 6], "\(second.result)")
                 #expect(!second.result.error.contains("network"), "\(second.result)")
-                let listing = try await onNetwork(workspace.command(["list"])).run()
+                let listing = try await Self.onNetwork(workspace.command(["list"])).run()
                 #expect(
                     listing.status == 0 && listing.output.split(separator: "\n").count == 12,
                     "\(listing)")
-                let verification = try await onNetwork(workspace.command(["verify"])).run()
+                let verification = try await Self.onNetwork(workspace.command(["verify"])).run()
                 #expect(verification.status == 0, "\(verification)")
-                let removal = try await onNetwork(workspace.command(["remove", urls[0]])).run()
+                let removal = try await Self.onNetwork(workspace.command(["remove", urls[0]])).run()
                 #expect(removal.status == 0, "\(removal)")
                 #expect(try companions(workspace) == [])
                 // Back on a local disk.
@@ -61,10 +61,10 @@ struct NetworkFileSystemCommandTests {
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(Array(urls[..<4]))
                 // A command that only reads leaves the log as it is.
-                let get = try await onNetwork(workspace.command(["get", urls[0]])).run()
+                let get = try await Self.onNetwork(workspace.command(["get", urls[0]])).run()
                 #expect(get.status == 0 && get.error.isEmpty, "\(get)")
                 let command = try workspace.prefetchCommand(urls)
-                let run = try await workspace.finish(onNetwork(command).run())
+                let run = try await workspace.finish(Self.onNetwork(command).run())
                 #expect(run.summary.outcomes == ["fresh": 4, "downloaded": 4], "\(run.result)")
                 #expect(run.result.error.contains("network file system"), "\(run.result)")
             }
@@ -78,12 +78,12 @@ struct NetworkFileSystemCommandTests {
             let urls = origin.serveImages(40)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let command = try workspace.prefetchCommand(urls, ["-j", "2"])
-                let running = try onNetwork(command).start()
+                let running = try Self.onNetwork(command).start()
                 try await origin.wait(for: "requests") { $0.requests.count >= arrivals }
                 running.signal(SIGKILL)
                 _ = await running.wait()
                 let next = try workspace.prefetchCommand(urls)
-                let run = try await workspace.finish(onNetwork(next).run())
+                let run = try await workspace.finish(Self.onNetwork(next).run())
                 #expect(run.result.status == 0, "\(run.result)")
                 #expect(try await workspace.judge() == 40)
             }
