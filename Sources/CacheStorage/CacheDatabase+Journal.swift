@@ -86,3 +86,39 @@ extension CacheDatabase {
         return pread(file.number, &version, 1, 19) != 1 || version != 1
     }
 }
+
+extension CacheDatabase {
+    /// How long an index that nobody has made yet is waited for: whoever opens a log to write makes it at once, so what lasts
+    /// longer is none of that.
+    private static let longestRecovery = Duration.seconds(1)
+
+    /// Begins to read inside a transaction, for somebody else's cache.
+    ///
+    /// A reader who may not write the index of the log is turned away (`SQLITE_READONLY_RECOVERY`) in the moment in which a
+    /// run has taken over the log of one that was killed, and has not made its index yet.
+    static func awaitIndex(
+        _ connection: Connection, in directory: CacheDirectory
+    ) throws {
+        guard !directory.isOwn else { return }
+        let deadline = ContinuousClock.now + longestRecovery
+        while try !beginsReading(connection, in: directory, isLast: deadline < .now) {
+            usleep(10_000)
+        }
+    }
+
+    /// - Returns: false while the log has no index that can be read.
+    /// - Throws: that, too, if it `isLast`.
+    private static func beginsReading(
+        _ connection: Connection, in directory: CacheDirectory, isLast: Bool
+    ) throws(SQLiteError) -> Bool {
+        do throws(SQLiteError) {
+            try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1")
+            return true
+        } catch {
+            guard !isLast, error.code.primary == .readOnly,
+                directory.contains(CacheDirectory.databaseName + "-shm")
+            else { throw error }
+            return false
+        }
+    }
+}

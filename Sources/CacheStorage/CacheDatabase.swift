@@ -169,7 +169,10 @@ package final class CacheDatabase: Sendable {
         _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws -> Connection {
         let connection = try open(path, in: directory, access: access)
-        try connection.transaction(.deferred) { try checkReadable(connection) }
+        try connection.transaction(.deferred) {
+            try awaitIndex(connection, in: directory)
+            try checkReadable(connection)
+        }
         return connection
     }
 
@@ -256,7 +259,10 @@ package final class CacheDatabase: Sendable {
     ) throws(StorageError) -> Result {
         do {
             return try connection.access { connection in
-                try connection.transaction(kind) { try work(connection) }
+                try connection.transaction(kind) {
+                    try CacheDatabase.awaitIndex(connection, in: directory)
+                    return try work(connection)
+                }
             }
         } catch {
             throw noted(CacheDatabase.translate(error, operation: operation, path: path))

@@ -23,6 +23,8 @@ package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
     package let fileSystem: FileSystem
+    /// Whether it belongs to the present user.
+    let isOwn: Bool
     /// Of new files; 0 where nobody has said.
     let modeBits = Atomic<UInt32>(0)
 
@@ -63,10 +65,13 @@ package final class CacheDirectory: Sendable {
                 hint: "`prefetch run` makes it, --cache-dir names another")
         }
         handle = FileDescriptor(number)
+        var status = stat()
+        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
+        isOwn = status.st_uid == geteuid()
         // One that does not say what it is is treated as the usual ones are.
         self.fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
-        try checkOwner(access)
+        try CacheDirectory.checkOwner(path, status, access)
         if !hasTag { try beginCache(access) }
     }
 
@@ -210,9 +215,9 @@ package final class CacheDirectory: Sendable {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
     }
 
-    private func checkOwner(_ access: Access) throws(StorageError) {
-        var status = stat()
-        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
+    private static func checkOwner(
+        _ path: String, _ status: stat, _ access: Access
+    ) throws(StorageError) {
         // Not even by root: what it made would be root's.
         guard access == .readOnly || status.st_uid == geteuid() else {
             throw .refused(
