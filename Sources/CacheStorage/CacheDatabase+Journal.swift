@@ -47,6 +47,11 @@ extension CacheDatabase {
         }
     }
 
+    /// How long another program's hold of the database is borne: with a rollback journal commits wait for all readers.
+    static func busyTimeout(in directory: CacheDirectory) -> Duration {
+        directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
+    }
+
     private static func mode(_ connection: Connection, _ pragma: String) throws -> String? {
         try Statement(connection, sql: pragma).first { try $0.text(0) }
     }

@@ -338,11 +338,6 @@ package final class CacheDatabase: Sendable {
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }
 
-    /// How long another program's hold of the database is borne: with a rollback journal commits wait for all readers.
-    static func busyTimeout(in directory: CacheDirectory) -> Duration {
-        directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
-    }
-
     private static let damageHint =
         "the database is damaged; `prefetch run` sets it aside and begins a new one"
 
