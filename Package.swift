@@ -32,6 +32,8 @@ let package = Package(
         .executable(name: "prefetch", targets: ["prefetch"]),
         // Preloaded by tests of what a decoder's death costs.
         .library(name: "FaultyJPEG", type: .dynamic, targets: ["FaultyJPEG"]),
+        // Preloaded by tests of caches on network file systems.
+        .library(name: "NetworkFileSystem", type: .dynamic, targets: ["NetworkFileSystem"]),
         // Preloaded by Scripts/torture.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
@@ -224,6 +226,8 @@ let package = Package(
             exclude: ["Fixtures", "everywhere.py", "judge.py", "serve.py"],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
+        .target(
+            name: "NetworkFileSystem", path: "Tests/NetworkFileSystem", cSettings: boundary),
         .target(name: "StopAtStart", path: "Tests/StopAtStart", cSettings: boundary),
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: strict),
         .target(name: "CTestSupport", path: "Tests/CTestSupport", cSettings: boundary),

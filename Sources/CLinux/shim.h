@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <sys/types.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 // unistd.h, Linux
@@ -26,6 +28,35 @@ static inline int clinux_allowed_processors(void) {
     const unsigned char *bytes = (const unsigned char *)sets;
     for (size_t index = 0; index < sizeof sets; index++) count += __builtin_popcount(bytes[index]);
     return count;
+}
+
+/// What `fstatfs` says, whose structure has other types on each architecture.
+struct clinux_file_system {
+    /// See linux/magic.h.
+    uint32_t type;
+    int is_read_only;
+    uint64_t block_size;
+    uint64_t blocks;
+    /// For users without privileges.
+    uint64_t free_blocks;
+    /// 0 where the file system does not count them.
+    uint64_t files;
+    uint64_t free_files;
+};
+
+/// Answers 0, or -1 with `errno`.
+static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *result) {
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0) return -1;
+    result->type = (uint32_t)status.f_type;
+    // ST_RDONLY
+    result->is_read_only = (status.f_flags & 1) != 0;
+    result->block_size = (uint64_t)status.f_bsize;
+    result->blocks = status.f_blocks;
+    result->free_blocks = status.f_bavail;
+    result->files = status.f_files;
+    result->free_files = status.f_ffree;
+    return 0;
 }
 
 // fcntl.h and linux/falloc.h, whose values the kernel's interface fixes

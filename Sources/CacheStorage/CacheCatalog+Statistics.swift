@@ -212,7 +212,7 @@ extension CacheCatalog {
         return weeks
     }
 
-    private static func countFailures(
+    static func countFailures(
         in database: Connection, isBlocking: (FailureRecord) -> Bool
     ) throws -> (all: Int, blocked: Int) {
         let rows = try Statement(

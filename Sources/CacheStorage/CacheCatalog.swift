@@ -50,8 +50,14 @@ package struct CacheCatalog: Sendable {
     let directory: CacheDirectory
 
     package init(directory: CacheDirectory) throws(StorageError) {
+        self.init(
+            database: try CacheDatabase(directory: directory, access: .readOnly),
+            directory: directory)
+    }
+
+    init(database: CacheDatabase, directory: CacheDirectory) {
+        self.database = database
         self.directory = directory
-        database = try CacheDatabase(directory: directory, access: .readOnly)
     }
 
     /// The columns that ``Item/init(_:)`` reads.

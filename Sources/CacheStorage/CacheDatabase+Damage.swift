@@ -127,7 +127,7 @@ extension CacheDatabase {
 extension CacheDirectory {
     /// Left by a command that met damage, for the next run, which has the right to do something
     /// about it and would perhaps not meet it.
-    private static let suspicionName = "suspect"
+    static let suspicionName = "suspect"
 
     /// Has the next run check the database thoroughly.
     func suspectDatabase() {

@@ -10,14 +10,19 @@ import Threading
 package final class CacheDatabase: Sendable {
     private let connection: SerializedConnection
     private let directory: CacheDirectory
+    /// Whether the cache has moved to a network file system since it was written the last time.
+    let hasLeftLog: Bool
     /// Of the database file that is open.
     private let identity: FileIdentity?
     let path: String
+    private let leavesWordOfDamage: Bool
 
     package enum Access: Sendable {
         /// Brings the schema up to date. Only for the holder of the lock.
         case readWrite
         case readOnly
+        /// Makes nothing, where other readers may make an index of the log, and leaves no word of damage.
+        case examination
     }
 
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or was
@@ -25,19 +30,26 @@ package final class CacheDatabase: Sendable {
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
+        leavesWordOfDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
             throw .missing(directory.path, "holds no images yet")
         }
         do {
             switch access {
             case .readWrite:
-                let opened = try CacheDatabase.openForWriting(path)
+                let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
+                self.hasLeftLog = hasLeftLog
                 if try Schema.migrator.hasBeenSuperseded(in: opened) { throw Mismatch.newer }
                 try Schema.migrator.migrate(opened)
                 connection = SerializedConnection(opened)
             case .readOnly:
                 connection = SerializedConnection(
                     try CacheDatabase.openForReading(directory, path))
+                hasLeftLog = false
+            case .examination:
+                connection = SerializedConnection(
+                    try CacheDatabase.openForExamination(directory, path))
+                hasLeftLog = false
             }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
@@ -53,25 +65,43 @@ package final class CacheDatabase: Sendable {
         try? connection.access { try $0.close() }
     }
 
+    /// Whether the log and its index stay beside the database once it is closed, see ``Connection/keepLog(_:)``.
+    func keepLog(_ isKept: Bool) throws(StorageError) {
+        do {
+            try connection.access { try $0.keepLog(isKept) }
+        } catch {
+            throw CacheDatabase.translate(error, operation: "opening", path: path)
+        }
+    }
+
     private static func open(
-        _ path: String, access: Connection.Access
+        _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; a holder for longer is said by name.
-        let connection = try Connection(path: path, access: access, busyTimeout: busyTimeout)
+        let connection = try Connection(
+            path: path, access: access, busyTimeout: busyTimeout(in: directory))
         try connection.execute("PRAGMA trusted_schema = OFF")
         // Damage is noticed where it is, not where it leads to.
         try connection.execute("PRAGMA cell_size_check = ON")
         return connection
     }
 
-    private static func openForWriting(_ path: String, makes: Bool = false) throws -> Connection {
-        let connection = try open(path, access: .readWrite)
+    /// With a write-ahead log, or on a network file system with a rollback journal.
+    ///
+    /// - Returns: also whether there was a log, which is in the database now.
+    private static func openForWriting(
+        _ path: String, in directory: CacheDirectory, makes: Bool = false
+    ) throws -> (connection: Connection, hasLeftLog: Bool) {
+        let connection = try open(path, in: directory, access: .readWrite)
         try checkApplication(connection, makes: makes)
+        if directory.fileSystem.isNetwork {
+            return (connection, try useRollbackJournal(connection, in: directory))
+        }
         try connection.execute("PRAGMA journal_mode = WAL")
         // What makes rows outlive a power cut is `MetadataWriter`'s business, as are checkpoints.
         try connection.execute("PRAGMA synchronous = NORMAL")
         try connection.execute("PRAGMA wal_autocheckpoint = 0")
-        return connection
+        return (connection, false)
     }
 
     /// Makes an empty database with the whole schema beside its place and puts it there: whoever
@@ -91,7 +121,9 @@ package final class CacheDatabase: Sendable {
             try directory.remove(name)
             // SQLite's companions copy the mode of the file.
             try directory.makeFile(name)
-            let connection = try openForWriting(directory.path(of: name), makes: true)
+            let connection = try openForWriting(
+                directory.path(of: name), in: directory, makes: true
+            ).connection
             try Schema.migrator.migrate(connection)
             if keepsOrphans {
                 // By the clock that gives the files their times.
@@ -115,37 +147,43 @@ package final class CacheDatabase: Sendable {
     /// Opens the database without writing to it, also where nothing can be written.
     ///
     /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory, or a
-    /// full disk, it cannot; when there is no log, or an empty one, the database file alone holds everything,
+    /// full disk, it cannot; when there is no log or journal, or an empty one, the database file alone holds everything,
     /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
     /// writer on another mount of the same directory would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
         do {
-            return try openForReading(path, access: .readOnly)
+            return try openForReading(path, in: directory, access: .readOnly)
         } catch let error as SQLiteError
             where !hasLog(directory)
             // Of a full disk SQLite says that the index cannot grow.
             && ([.readOnly, .cannotOpen, .full].contains(error.code.primary)
                 || error.code == .sharedMemorySize)
         {
-            return try openForReading(path, access: .immutable)
+            return try openForReading(path, in: directory, access: .immutable)
         }
     }
 
-    private static func openForReading(
-        _ path: String, access: Connection.Access
+    static func openForReading(
+        _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws -> Connection {
-        let connection = try open(path, access: access)
-        try connection.transaction(.deferred) { try checkReadable(connection) }
+        let connection = try open(path, in: directory, access: access)
+        try connection.transaction(.deferred) {
+            try awaitIndex(connection, in: directory)
+            try checkReadable(connection)
+        }
         return connection
     }
 
-    private static func hasLog(_ directory: CacheDirectory) -> Bool {
-        var status = stat()
-        let name = CacheDirectory.databaseName + "-wal"
-        return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
-            && status.st_size > 0
+    /// Whether a log or a journal has something in it that belongs into the database, or has to be undone.
+    static func hasLog(_ directory: CacheDirectory) -> Bool {
+        ["-wal", "-journal"].contains { suffix in
+            var status = stat()
+            let name = CacheDirectory.databaseName + suffix
+            return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+                && status.st_size > 0
+        }
     }
 
     /// Refuses anything but regular files under the database's names.
@@ -221,7 +259,10 @@ package final class CacheDatabase: Sendable {
     ) throws(StorageError) -> Result {
         do {
             return try connection.access { connection in
-                try connection.transaction(kind) { try work(connection) }
+                try connection.transaction(kind) {
+                    try CacheDatabase.awaitIndex(connection, in: directory)
+                    return try work(connection)
+                }
             }
         } catch {
             throw noted(CacheDatabase.translate(error, operation: operation, path: path))
@@ -230,12 +271,13 @@ package final class CacheDatabase: Sendable {
 
     /// Leaves word of damage for the next run, which may not meet it by itself.
     private func noted(_ error: StorageError) -> StorageError {
-        if error.raisesSuspicion { directory.suspectDatabase() }
+        if error.raisesSuspicion, leavesWordOfDamage { directory.suspectDatabase() }
         return error
     }
 
-    /// Has commits wait for the disk from now on.
+    /// Has commits wait for the disk from now on. With a rollback journal they do so anyway.
     func synchronizeCommits() throws(StorageError) {
+        guard !directory.fileSystem.isNetwork else { return }
         do {
             try connection.access { try $0.execute("PRAGMA synchronous = FULL") }
         } catch {
@@ -264,7 +306,8 @@ package final class CacheDatabase: Sendable {
     /// nobody reads. Never waits for readers of other programs: they may keep part of it back,
     /// which is no error, since the next one gets it.
     ///
-    /// - Returns: whether all of the log is in the database.
+    /// - Returns: whether all of the log is in the database; with a rollback journal there is none, and what is committed is
+    ///   on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
@@ -280,7 +323,7 @@ package final class CacheDatabase: Sendable {
                 if truncates, isComplete {
                     // The connection's own time-out would wait ten seconds for a reader to end.
                     connection.setBusyTimeout(.zero)
-                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout) }
+                    defer { connection.setBusyTimeout(CacheDatabase.busyTimeout(in: directory)) }
                     do throws(SQLiteError) {
                         _ = try connection.checkpoint(.truncate)
                     } catch  where error.code.primary == .busy {
@@ -305,11 +348,15 @@ package final class CacheDatabase: Sendable {
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }
 
-    /// How long another program's hold of the database is borne.
-    private static let busyTimeout = Duration.seconds(10)
-
     private static let damageHint =
         "the database is damaged; `prefetch run` sets it aside and begins a new one"
+
+    private static func permissionHint(_ path: String) -> String {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_uid != geteuid()
+            ? "it belongs to another user, who can let others read it: `prefetch chmod 0644`"
+            : "check the permissions of the cache directory"
+    }
 
     private static func translate(
         _ error: any Error, operation: String, path: String
@@ -328,7 +375,7 @@ package final class CacheDatabase: Sendable {
             case .full:
                 hint = "make room and run again; what is stored stays"
             case .readOnly, .cannotOpen, .permission:
-                hint = "check the permissions of the cache directory"
+                hint = permissionHint(path)
             default:
                 break
             }

@@ -1,6 +1,7 @@
 import Glibc
 import Hashing
 package import PrefetchModel
+import Synchronization
 
 /// The cache's folder.
 ///
@@ -16,11 +17,16 @@ package import PrefetchModel
 /// DIR/tmp/<sha256 of the key>.partial  bodies that broke off
 /// ```
 ///
-/// Folders are made with mode 0700 and files with 0600, less what the umask takes away. Everything
-/// is opened relative to the folder's handle without following symbolic links.
+/// Folders are made with mode 0700 and files with 0600, less what the umask takes away, or with the mode that the cache
+/// remembers (see `FileMode`). Everything is opened relative to the folder's handle without following symbolic links.
 package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
+    package let fileSystem: FileSystem
+    /// Whether it belongs to the present user.
+    let isOwn: Bool
+    /// Of new files; 0 where nobody has said.
+    let modeBits = Atomic<UInt32>(0)
 
     /// What its file system has left for this user; nil when it does not say.
     var freeSize: ByteCount? {
@@ -37,31 +43,43 @@ package final class CacheDirectory: Sendable {
         # It may be deleted as a whole; what it holds can be fetched again.
 
         """
-    private static let tagName = "CACHEDIR.TAG"
+    static let tagName = "CACHEDIR.TAG"
     static let databaseName = "prefetch.sqlite"
     static let lockName = "lock"
 
     package enum Access: Sendable {
         /// Makes what is missing.
         case readWrite
-        /// Changes nothing; a folder that is no cache is an error.
+        /// Changes a cache that is there; a folder that is no cache is an error.
+        case existing
+        /// Changes nothing; a folder that is no cache is an error. The cache may belong to somebody else.
         case readOnly
     }
 
-    /// - Throws: when the folder cannot be made or opened, belongs to somebody else, can be
+    /// The system is asked for the file system, unless it is given.
+    ///
+    /// - Throws: when the folder cannot be made or opened, belongs to somebody else and is to be written, can be
     ///   written by everybody, or holds something that is not a cache of ours.
-    package init(path: String, access: Access) throws(StorageError) {
+    package init(
+        path: String, access: Access, fileSystem: FileSystem? = nil
+    ) throws(StorageError) {
         self.path = path
         if access == .readWrite { try CacheDirectory.makeDirectories(path) }
         let number = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0 else {
-            guard access == .readOnly, errno == ENOENT else { throw .system("open", path) }
+            guard access != .readWrite, errno == ENOENT else { throw .system("open", path) }
             throw .missing(
                 path, "there is no cache yet",
                 hint: "`prefetch run` makes it, --cache-dir names another")
         }
         handle = FileDescriptor(number)
-        try checkOwner()
+        var status = stat()
+        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
+        isOwn = status.st_uid == geteuid()
+        // One that does not say what it is is treated as the usual ones are.
+        self.fileSystem =
+            fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
+        try CacheDirectory.checkOwner(path, status, access)
         if !hasTag { try beginCache(access) }
     }
 
@@ -77,9 +95,10 @@ package final class CacheDirectory: Sendable {
         let isFree = isEmpty || hasOwnDatabase ? true : try isRest(names)
         switch access {
         // It has lost its tag only, which the next run makes.
-        case .readOnly where hasOwnDatabase: return
-        case .readOnly where isEmpty: throw .missing(path, "holds no images yet")
-        case .readOnly: throw .refused(path, "is not a cache of prefetch")
+        case .existing where hasOwnDatabase, .readOnly where hasOwnDatabase: return
+        case .existing where isEmpty, .readOnly where isEmpty:
+            throw .missing(path, "holds no images yet")
+        case .existing, .readOnly: throw .refused(path, "is not a cache of prefetch")
         case .readWrite where isFree: try writeTag()
         case .readWrite:
             throw .refused(
@@ -204,10 +223,11 @@ package final class CacheDirectory: Sendable {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
     }
 
-    private func checkOwner() throws(StorageError) {
-        var status = stat()
-        guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
-        guard status.st_uid == geteuid() else {
+    private static func checkOwner(
+        _ path: String, _ status: stat, _ access: Access
+    ) throws(StorageError) {
+        // Not even by root: what it made would be root's.
+        guard access == .readOnly || status.st_uid == geteuid() else {
             throw .refused(
                 path, "belongs to another user (\(status.st_uid))",
                 hint: "run as that user, or name another directory with --cache-dir")
@@ -225,7 +245,7 @@ package final class CacheDirectory: Sendable {
         let number = openat(
             handle.number, CacheDirectory.tagName,
             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-            0o600)
+            creationMode)
         guard number >= 0 else {
             if errno == EEXIST { return }
             throw .system("open", path)
@@ -245,8 +265,10 @@ package final class CacheDirectory: Sendable {
     /// Makes an empty file; one that is there is an error.
     func makeFile(_ name: String) throws(StorageError) {
         let number = openat(
-            handle.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard number >= 0, close(number) == 0 else { throw .system("open", path(of: name)) }
+            handle.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, creationMode)
+        guard number >= 0 else { throw .system("open", path(of: name)) }
+        let file = FileDescriptor(number)
+        try giveMode(toNewFile: file.number, path: path(of: name))
     }
 
     /// Removes a file, if it is there.

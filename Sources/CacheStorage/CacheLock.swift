@@ -21,7 +21,7 @@ package final class CacheLock: Sendable {
         while true {
             let number = openat(
                 directory.handle.number, CacheDirectory.lockName,
-                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
             guard number >= 0 else {
                 throw .system(
                     "open", path,

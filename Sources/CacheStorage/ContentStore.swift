@@ -69,7 +69,7 @@ package final class ContentStore: Sendable {
             temporaryNames.add(1, ordering: .relaxed).newValue, radix: 36)
         let number = openat(
             temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
         guard number >= 0 else { throw .system("open", directory.path(of: "tmp/\(temporaryName)")) }
         do throws(StorageError) {
             try write(bytes, to: number, originURL: originURL, mediaType: image.format.mediaType)
@@ -89,6 +89,7 @@ package final class ContentStore: Sendable {
         _ bytes: UnsafeRawBufferPointer, to number: Int32, originURL: String, mediaType: String
     ) throws(StorageError) {
         do throws(StorageError) {
+            try directory.giveMode(toNewFile: number, path: directory.path(of: "tmp"))
             try FileDescriptor.write(bytes, to: number, path: directory.path(of: "tmp"))
         } catch {
             close(number)
@@ -113,7 +114,8 @@ package final class ContentStore: Sendable {
         let name = String(hexadecimal.prefix(2))
         // Two threads may open the same folder; the later one's handle stays, both are right.
         let opened = try FileDescriptor.directory(
-            name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true)
+            name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true,
+            mode: directory.fileMode)
         // Who still uses the one that makes room keeps it open.
         let closed = shards.withLock { $0.add(opened, number) }
         withExtendedLifetime(closed) {}

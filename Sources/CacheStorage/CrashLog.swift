@@ -141,9 +141,11 @@ package final class CrashLog: Sendable {
         }.joined()
         let new = "tmp/" + CrashLog.fileName
         let number = openat(
-            folder, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            folder, new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+            directory.creationMode)
         guard number >= 0 else { throw .system("open", directory.path(of: new)) }
         let file = FileDescriptor(number)
+        try directory.giveMode(toNewFile: number, path: directory.path(of: new))
         // The standard library's `withUnsafeBytes` rethrows without the error's type.
         let outcome = Array(text.utf8).withUnsafeBytes { bytes in
             Result { () throws(StorageError) in

@@ -16,11 +16,17 @@ final class FileDescriptor: Sendable {
 
     /// Opens a directory below `parent`, making it first where it is missing; symbolic links are
     /// refused. The path is for messages.
+    ///
+    /// With a `mode` it has that afterwards, new or not, whatever the umask.
     static func directory(
-        _ name: String, in parent: FileDescriptor, path: String, isCreated: Bool
+        _ name: String, in parent: FileDescriptor, path: String, isCreated: Bool,
+        mode: FileMode? = nil
     ) throws(StorageError) -> FileDescriptor {
-        if isCreated, mkdirat(parent.number, name, 0o700) != 0, errno != EEXIST {
+        if isCreated, mkdirat(parent.number, name, mode?.ofFolders ?? 0o700) != 0, errno != EEXIST {
             throw .system("mkdir", path)
+        }
+        if let mode {
+            _ = try CacheDirectory.setMode(mode, of: name, in: parent, path: path)
         }
         let number = openat(
             parent.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

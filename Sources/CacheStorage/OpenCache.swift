@@ -15,6 +15,10 @@ package struct OpenCache: Sendable {
     package let partials: PartialStore
     /// What ``openForRun(path:waiting:at:)`` had to mend.
     package private(set) var repair = Repair()
+    /// Whether it lies on a network file system from now on, and therefore has a rollback journal in place of a log.
+    package private(set) var beginsWithoutLog = false
+    /// Whether files from before have another mode than those that are stored from now on.
+    package private(set) var hasFilesOfOtherMode = false
     /// Whether a command had met damage before.
     private var wasSuspected = false
     /// Held as long as this value lives.
@@ -45,14 +49,17 @@ package struct OpenCache: Sendable {
     // MARK: Opening
 
     /// Locks and opens a cache, making it where it is missing. When another run holds it,
-    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known.
+    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known. The system is asked for the file
+    /// system, unless it is given.
     ///
     /// - Returns: nil when another run holds the cache and waiting for it is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
-        path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
+        path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
+        whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .readWrite)
+        let directory = try CacheDirectory(
+            path: path, access: .readWrite, fileSystem: fileSystem)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try OpenCache(directory: directory, lock: lock)
     }
@@ -61,7 +68,7 @@ package struct OpenCache: Sendable {
     package static func openExisting(
         path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
-        let directory = try CacheDirectory(path: path, access: .readOnly)
+        let directory = try CacheDirectory(path: path, access: .existing)
         guard try CacheDatabase.checkFiles(directory) else {
             throw .missing(path, "holds no images yet")
         }
@@ -76,15 +83,16 @@ package struct OpenCache: Sendable {
     ///
     /// A small database is checked each time, a large one after an unclean end or when a command has
     /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
-    /// open.
+    /// open. New files get the `mode`, which is remembered; without one, the mode that is.
     package static func openForRun(
         path: String, waiting: Waiting, openFolders: Int = 256, check: FileCheck = .auto,
-        at now: Timestamp, whenHeld: (LockHolder?) -> Void = { _ in }
+        mode: FileMode? = nil, at now: Timestamp, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         func recovered() throws(StorageError) -> OpenCache {
-            var cache = try OpenCache(recovering: directory, lock, openFolders: openFolders)
+            var cache = try OpenCache(
+                recovering: directory, lock, openFolders: openFolders, mode: mode)
             cache.repair.missingImages = try MissingFiles(
                 database: cache.database, content: cache.content
             ).remove(check, at: now)
@@ -120,9 +128,9 @@ package struct OpenCache: Sendable {
 
     /// Opens a cache and mends what an unclean end has left.
     private init(
-        recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int
+        recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?
     ) throws(StorageError) {
-        try self.init(directory: directory, lock: lock, openFolders: openFolders)
+        try self.init(directory: directory, lock: lock, openFolders: openFolders, mode: mode)
         let isSuspected = directory.isDatabaseSuspected
         let isUnclean = try log.lastRunMayHaveLeftStrays()
         let isRemoving = try database.read("reading properties") { database in
@@ -143,17 +151,29 @@ package struct OpenCache: Sendable {
     }
 
     private init(
-        directory: CacheDirectory, lock: CacheLock, openFolders: Int = 256
+        directory: CacheDirectory, lock: CacheLock, openFolders: Int = 256, mode: FileMode? = nil
     ) throws(StorageError) {
         self.directory = directory
         self.lock = lock
+        // A database that is made anew remembers nothing.
+        let usual = directory.modeOfContent
         content = try ContentStore(directory: directory, openFolders: openFolders)
-        if try !CacheDatabase.checkFiles(directory) {
+        let isNew = try !CacheDatabase.checkFiles(directory)
+        if isNew {
             let hasContent = try !content.isEmpty()
             try CacheDatabase.make(in: directory, keepsOrphans: hasContent)
             repair.hadNoDatabase = hasContent
         }
         database = try CacheDatabase(directory: directory, access: .readWrite)
+        beginsWithoutLog =
+            directory.fileSystem.isNetwork && (isNew || database.hasLeftLog)
+        let remembered = try isNew ? usual : database.fileMode()
+        if let mode = mode ?? remembered {
+            try OpenCache.use(mode, directory, database)
+            try directory.applyModeToLayout()
+            hasFilesOfOtherMode =
+                mode != remembered ?? .ownersAlone && (!isNew || repair.hadNoDatabase)
+        }
         partials = try PartialStore(directory: directory, database: database)
         log = RunLog(database: database, content: content, partials: partials)
         hosts = HostLog(database: database)
@@ -161,6 +181,19 @@ package struct OpenCache: Sendable {
         failures = FailureLog(database: database)
         attributes = AttributeStore(database: database)
         placeholders = PlaceholderStore(database: database)
+    }
+
+    /// New files get that mode from now on, and in the runs to come.
+    func use(_ mode: FileMode) throws(StorageError) {
+        try OpenCache.use(mode, directory, database)
+    }
+
+    private static func use(
+        _ mode: FileMode, _ directory: CacheDirectory, _ database: CacheDatabase
+    ) throws(StorageError) {
+        if try database.fileMode() != mode { try database.remember(mode) }
+        directory.use(mode)
+        try database.keepLog(mode.isShared)
     }
 
     // MARK: While it is open

@@ -260,10 +260,11 @@ package final class PartialStore: Sendable {
         let temporaryName = "\(name).new"
         let number = openat(
             temporary.number, temporaryName,
-            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, directory.creationMode)
         guard number >= 0 else { throw .system("open", "\(path).new") }
         do throws(StorageError) {
             do throws(StorageError) {
+                try directory.giveMode(toNewFile: number, path: "\(path).new")
                 try FileDescriptor.write(bytes, to: number, path: "\(path).new")
             } catch {
                 close(number)

@@ -9,6 +9,7 @@ extension Schema {
         case orphansKeptBefore = "orphans_kept_before"
         case removalUnfinished = "removal_unfinished"
         case verifiedFolders = "verified_folders"
+        case fileMode = "file_mode"
 
         func set(to time: Timestamp, in database: Connection) throws {
             try set(to: time.milliseconds, in: database)
@@ -37,6 +38,7 @@ extension Schema {
             try value(in: database).map(Timestamp.init(milliseconds:))
         }
 
+        /// Nil when it is not set.
         func value(in database: Connection) throws -> Int64? {
             try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
                 .first(.text(rawValue)) { try $0.integer(0) }
@@ -56,6 +58,19 @@ extension CacheCatalog {
 }
 
 extension CacheDatabase {
+    /// The mode that the cache's files are to have; nil where nobody has said, or it is none that they may have.
+    func fileMode() throws(StorageError) -> FileMode? {
+        try read("reading properties") { database in
+            try Schema.Property.fileMode.value(in: database).flatMap(FileMode.init(bits:))
+        }
+    }
+
+    func remember(_ mode: FileMode) throws(StorageError) {
+        try write("setting a property") { database in
+            try Schema.Property.fileMode.set(to: .integer(Int64(mode.ofFiles)), in: database)
+        }
+    }
+
     func remove(_ property: Schema.Property) throws(StorageError) {
         try write("removing a property") { database in
             try Statement(database, sql: "DELETE FROM property WHERE name = ?")

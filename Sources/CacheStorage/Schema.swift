@@ -120,7 +120,7 @@ internal import SQLite
 //   `listings_begin`, a time: which runs listed what is known since then.
 //   `last_pruned`, a time: when `run --prune` has pruned last.
 //   `removal_unfinished`, a time: since then images are being removed, whose files may be there though
-//   no row names them any more.
+//   no row names them any more. `file_mode`, permission bits: what files have; without it 0600, less the umask.
 // listing   what the lists of runs have named; see `ListingLog`
 //   id             INTEGER  primary key
 //   first_at, last_at  INTEGER  when the earliest and the latest of these runs began

@@ -201,7 +201,7 @@ private final class CopyThread: CopyFinding {
 
 extension OwnedThread {
     /// - Throws: when the system has no room for another thread, which a run cannot do without.
-    fileprivate static func forRun(
+    static func forRun(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(FatalError) -> OwnedThread {
         do throws(ThreadError) {

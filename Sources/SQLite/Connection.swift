@@ -13,6 +13,9 @@ package final class Connection {
         /// Makes the file where it is missing.
         case readWrite
         case readOnly
+        /// The same, and the index of a log is not made or written either. (`readonly_shm=1`; SQLite's pages do not name it,
+        /// `os_unix.c` does.)
+        case readOnlyIndex
         /// The file is read as it is, without locks, and without the log that even readers would
         /// make: right as long as nobody writes it. (`immutable=1` of SQLite's "URI Filenames".)
         case immutable
@@ -61,7 +64,10 @@ package final class Connection {
         case .readOnly: flags |= SQLITE_OPEN_READONLY
         case .immutable:
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
-            name = Connection.immutableURI(of: path)
+            name = Connection.uri(of: path, "immutable=1")
+        case .readOnlyIndex:
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = Connection.uri(of: path, "readonly_shm=1")
         }
         let code = sqlite3_open_v2(name, &handle, flags, nil)
         guard code == SQLITE_OK else {
@@ -96,7 +102,7 @@ package final class Connection {
         handle = nil
     }
 
-    private static func immutableURI(of path: String) -> String {
+    private static func uri(of path: String, _ parameter: String) -> String {
         var uri = path.hasPrefix("/") ? "file://" : "file:"
         for scalar in path.unicodeScalars {
             switch scalar {
@@ -106,7 +112,7 @@ package final class Connection {
             default: uri.unicodeScalars.append(scalar)
             }
         }
-        return uri + "?immutable=1"
+        return uri + "?\(parameter)"
     }
 
     // MARK: Statements
@@ -202,6 +208,14 @@ package final class Connection {
         let number = mode == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
         try check(sqlite3_wal_checkpoint_v2(handle, "main", number, &frames, &moved))
         return (Int(frames), Int(moved))
+    }
+
+    /// Whether the log and its index stay when the last connection closes, empty as they are then. Readers who may not write
+    /// need them: SQLite gives them neither (`SQLITE_FCNTL_PERSIST_WAL`).
+    package func keepLog(_ isKept: Bool) throws(SQLiteError) {
+        checkOwner()
+        var value: Int32 = isKept ? 1 : 0
+        try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &value))
     }
 
     /// How long another connection's hold of the database is waited for; in whole milliseconds.

@@ -37,6 +37,15 @@ struct HeldCache {
                 exitStatus: EX_TEMPFAIL, message: message + description(of: holder) + waited,
                 hint: lock == .fail ? hint : nil)
         }
+        if let opened, opened.beginsWithoutLog, !isQuiet {
+            let name = opened.directory.fileSystem.name
+            StandardError.write(
+                "prefetch: \(path): lies on a network file system (\(name)); its database has no write-ahead log there"
+            )
+            StandardError.write(
+                "hint: commits and readers wait for each other; a directory on a local disk is faster"
+            )
+        }
         return opened
     }
 

@@ -23,6 +23,9 @@ enum OpenFiles {
         return (limit, limit - used)
     }
 
+    /// How many more the process may open; nil where the system does not say.
+    static var left: Int? { available()?.left }
+
     /// Makes sure that `count` more can be opened; `fits` is told how many there are.
     ///
     /// - Throws: with exit status 2 when there are fewer, or `fits` says that they are too few.

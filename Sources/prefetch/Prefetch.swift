@@ -27,6 +27,7 @@ struct Prefetch: ParsableCommand {
                 RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
                 AttrCommand.self, FailedCommand.self, HistoryCommand.self,
                 PutCommand.self, RemoveCommand.self, PruneCommand.self, VerifyCommand.self,
+                ChmodCommand.self, DoctorCommand.self,
                 PlaceholdersCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)

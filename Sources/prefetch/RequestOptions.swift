@@ -320,7 +320,7 @@ extension RequestOptions {
     }
 
     /// nil for an empty one, too.
-    private static func environment(_ name: String) -> String? {
+    static func environment(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
         return String(cString: value)
     }

@@ -63,7 +63,15 @@ struct RunCommand: ParsableCommand {
             return
         }
         let repairs = messages(about: opened.repair, in: path)
-        if !showing.quiet { repairs.forEach(StandardError.write) }
+        if !showing.quiet {
+            repairs.forEach(StandardError.write)
+            if opened.hasFilesOfOtherMode, let mode = disk.mode?.mode {
+                StandardError.write(
+                    "prefetch: \(path): new files have the mode \(mode) from now on")
+                StandardError.write(
+                    "hint: `prefetch chmod \(mode)` gives it to those that are there")
+            }
+        }
         let reporter = try showing.reporter(
             manifests: manifests, cacheDirectory: try cache.absolutePath())
         requests.warn()
@@ -109,7 +117,8 @@ struct RunCommand: ParsableCommand {
             return try held.open(hint: "--lock wait waits for it, --lock skip exits 0") {
                 try OpenCache.openForRun(
                     path: path, waiting: $0, openFolders: openFolders,
-                    check: freshness.fileCheck, at: WallClock.now(), whenHeld: $1)
+                    check: freshness.fileCheck, mode: disk.mode?.mode, at: WallClock.now(),
+                    whenHeld: $1)
             }
         } catch let error as StorageError {
             throw CommandFailure(error)

@@ -347,6 +347,13 @@ struct DiskOptions: ParsableArguments {
             """, valueName: "rules"))
     var prune: String?
 
+    @Option(
+        help: """
+            Permissions of new files, whatever the umask; folders get the execute bits that go with them. The cache \
+            remembers it (default: what it remembers, else 0600); prefetch chmod changes what is there.
+            """)
+    var mode: ModeArgument?
+
     func validate() throws {
         if let prune { _ = try PruneRules(specification: prune) }
     }

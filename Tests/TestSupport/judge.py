@@ -4,7 +4,7 @@
 
 Every row must name a whole file whose hash, size, format and dimensions are the row's and which
 Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
-read it. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
+read it, unless the property `file_mode` says so. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
 `attribute`, `failure` and `host` must be within their bounds; every row of `partial` must name a file in
 `tmp` of its size and hash, and nothing else may lie there. A resource has at most one variant in use by
 each name, and with --variants one by each of these names, as it is or by the name's recipe. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
@@ -175,14 +175,28 @@ def check_as_it_came(directory, path, files, row, source, source_kind):
         problem(f"{path}: its row says {row[1]} of {row[4]} bytes, its source is {source_kind}")
 
 
-def check_modes(directory):
+def check_modes(directory, mode):
+    """Nobody else may do more than the cache's `mode` says, which is None for 0600."""
+    of_files = mode or 0o600
+    of_folders = of_files | (of_files & 0o444) >> 2
     for parent, folders, names in os.walk(directory):
         for path in [parent] + [os.path.join(parent, name) for name in names + folders]:
             status = os.lstat(path)
             if stat.S_ISLNK(status.st_mode):
                 problem(f"{path}: is a symbolic link")
-            elif status.st_mode & 0o077:
+            elif status.st_mode & 0o077 & ~(of_files if stat.S_ISREG(status.st_mode) else of_folders):
                 problem(f"{path}: has the mode {status.st_mode & 0o7777:o}")
+
+
+def remembered_mode(directory):
+    try:
+        connection = sqlite3.connect(
+            f"file:{os.path.join(directory, 'prefetch.sqlite')}?mode=ro", uri=True)
+        row = connection.execute("SELECT value FROM property WHERE name = 'file_mode'").fetchone()
+        connection.close()
+    except sqlite3.Error:
+        return None  # there is none, or its damage is found elsewhere
+    return row[0] if row else None
 
 
 def check_layout(directory):
@@ -479,7 +493,7 @@ def main(arguments):
         print("rows=0 files=0")
         return 1 if sources else 0
     files = check_layout(directory)
-    check_modes(directory)
+    check_modes(directory, remembered_mode(directory))
     rows, paths, named, partials = [], {}, set(), set()
     database = os.path.join(directory, "prefetch.sqlite")
     if os.path.isfile(database):

@@ -1,0 +1,106 @@
+import Glibc
+package import PrefetchModel
+
+/// What can be seen of a cache's folder without changing anything, for `doctor`.
+package struct CacheExamination: Sendable {
+    package let directory: CacheDirectory
+
+    package init(_ directory: CacheDirectory) {
+        self.directory = directory
+    }
+
+    // MARK: Permissions
+
+    package struct Ownership: Hashable, Sendable {
+        package let owner: UInt32
+        package let isOwn: Bool
+        /// Whether others of the folder's group may write it.
+        package let groupWrites: Bool
+        /// The folder's permission bits, like `0700`.
+        package let bits: String
+
+        package init(owner: UInt32, isOwn: Bool, groupWrites: Bool, bits: String) {
+            self.owner = owner
+            self.isOwn = isOwn
+            self.groupWrites = groupWrites
+            self.bits = bits
+        }
+    }
+
+    package func ownership() throws(StorageError) -> Ownership {
+        var status = stat()
+        guard fstat(directory.handle.number, &status) == 0 else {
+            throw .system("stat", directory.path)
+        }
+        return Ownership(
+            owner: status.st_uid, isOwn: status.st_uid == geteuid(),
+            groupWrites: status.st_mode & 0o020 != 0,
+            bits: "0" + String(status.st_mode & 0o777, radix: 8))
+    }
+
+    /// What of the layout is there and has other permissions than the cache remembers; names below the folder.
+    package func namesWithoutMode(_ mode: FileMode) -> [String] {
+        CacheDirectory.layout.filter { name in
+            guard let status = status(of: name) else { return false }
+            let wanted = status.st_mode & S_IFMT == S_IFDIR ? mode.ofFolders : mode.ofFiles
+            return status.st_mode & 0o777 != wanted
+        }
+    }
+
+    /// Which of the folders lie on other file systems than the cache's own.
+    package var namesElsewhere: [String] {
+        guard let own = status(of: ".") else { return [] }
+        return ["content", "tmp"].filter { name in
+            status(of: name).map { $0.st_dev != own.st_dev } ?? false
+        }
+    }
+
+    // MARK: The database's files
+
+    /// Of `-wal` or `-journal`; nil where there is none.
+    package func size(ofCompanion suffix: String) -> ByteCount? {
+        status(of: CacheDirectory.databaseName + suffix).map {
+            ByteCount(max(0, Int($0.st_size)))
+        }
+    }
+
+    package var databaseSize: ByteCount { size(ofCompanion: "") ?? ByteCount(0) }
+
+    package var hasDatabase: Bool { databaseSize.bytes > 0 }
+
+    /// Whether a command has met damage and left word of it.
+    package var isDatabaseSuspected: Bool { directory.isDatabaseSuspected }
+
+    /// Databases that were set aside, with their logs.
+    package func damagedDatabases() throws(StorageError) -> [String] {
+        let prefix = CacheDirectory.databaseName + ".damaged-"
+        return try directory.names(in: directory.handle, path: directory.path)
+            .filter { $0.hasPrefix(prefix) }.sorted()
+    }
+
+    package var holder: LockHolder? { CacheLock.holder(in: directory) }
+
+    // MARK: Files on their way
+
+    /// Files in `tmp` other than those named, and their bytes; none where there is no such folder.
+    package func temporaries(
+        besides known: Set<String>
+    ) throws(StorageError) -> (count: Int, size: ByteCount) {
+        let path = directory.temporaryFolder
+        guard directory.contains("tmp") else { return (0, ByteCount(0)) }
+        let folder = try FileDescriptor.directory(
+            "tmp", in: directory.handle, path: path, isCreated: false)
+        var (count, bytes) = (0, 0)
+        for name in try directory.names(in: folder, path: path) where !known.contains(name) {
+            count += 1
+            bytes += status(of: "tmp/\(name)").map { max(0, Int($0.st_size)) } ?? 0
+        }
+        return (count, ByteCount(bytes))
+    }
+
+    private func status(of name: String) -> stat? {
+        var status = stat()
+        return fstatat(directory.handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            ? status : nil
+    }
+}

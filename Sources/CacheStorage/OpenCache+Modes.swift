@@ -1,0 +1,101 @@
+import Glibc
+import PrefetchModel
+
+// What `chmod` does. Only for the holder of the lock, while nothing is being stored.
+
+extension OpenCache {
+    /// What ``changeModes(to:progress:)`` has done so far.
+    package struct ModeChanges: Sendable {
+        package var files = 0
+        package var folders = 0
+        /// Those that had the mode already.
+        package var unchanged = 0
+        /// What is none of the cache's files and folders, or belongs to somebody else.
+        package var skipped = 0
+        /// The path of the first of these.
+        package var firstSkipped: String?
+    }
+
+    /// Gives all files and folders of the cache these permissions, and remembers them for new ones.
+    ///
+    /// It may be ended at any time and done again. Readers of the cache go on, as far as they may still read it. `progress`
+    /// is called after each folder of content files.
+    ///
+    /// - Throws: when the system does not do it, or a folder cannot be read.
+    package func changeModes(
+        to mode: FileMode, progress: (ModeChanges) -> Void
+    ) throws(StorageError) -> ModeChanges {
+        try checkHold()
+        try use(mode)
+        var changes = ModeChanges()
+        // The cache's own folder first: where others may no longer read, none of it can be got at from now on.
+        for name in CacheDirectory.layout {
+            try change(mode, name, in: directory.handle, path: name, &changes)
+        }
+        let damaged = CacheDirectory.databaseName + ".damaged-"
+        for name in try directory.names(in: directory.handle, path: directory.path)
+        where name.hasPrefix(damaged) {
+            try change(mode, name, in: directory.handle, path: name, &changes)
+        }
+        try changeAll(mode, inFolder: "tmp", isOurs: { _ in true }, &changes)
+        try changeAll(mode, inFolder: "content", isOurs: OpenCache.isFolderOfContent, &changes)
+        for number in CacheInspection.folders {
+            try changeAll(
+                mode, inFolder: CacheInspection.path(ofFolder: number),
+                isOurs: { ContentDigest(contentFile: $0) != nil }, &changes)
+            progress(changes)
+        }
+        return changes
+    }
+
+    private static func isFolderOfContent(_ name: String) -> Bool {
+        name.utf8.count == 2
+            && name.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+
+    private func changeAll(
+        _ mode: FileMode, inFolder path: String, isOurs: (String) -> Bool,
+        _ changes: inout ModeChanges
+    ) throws(StorageError) {
+        let number = openat(
+            directory.handle.number, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else {
+            switch errno {
+            // Missing, or counted already as what something else has in its place.
+            case ENOENT, ENOTDIR, ELOOP: return
+            default: throw .system("open", directory.path(of: path))
+            }
+        }
+        let folder = FileDescriptor(number)
+        for name in try directory.names(in: folder, path: directory.path(of: path)) {
+            guard isOurs(name) else {
+                changes.skip("\(path)/\(name)")
+                continue
+            }
+            try change(mode, name, in: folder, path: "\(path)/\(name)", &changes)
+        }
+    }
+
+    /// The path is that below the cache directory.
+    private func change(
+        _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,
+        _ changes: inout ModeChanges
+    ) throws(StorageError) {
+        let change = try CacheDirectory.setMode(
+            mode, of: name, in: folder, path: directory.path(of: path))
+        switch change {
+        case .changed(.file): changes.files += 1
+        case .changed(.folder): changes.folders += 1
+        case .unchanged: changes.unchanged += 1
+        case .missing: break
+        case .foreign: changes.skip(path)
+        }
+    }
+}
+
+extension OpenCache.ModeChanges {
+    fileprivate mutating func skip(_ path: String) {
+        skipped += 1
+        firstSkipped = firstSkipped ?? path
+    }
+}

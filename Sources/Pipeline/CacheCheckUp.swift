@@ -1,0 +1,136 @@
+import CachePolicy
+import CacheStorage
+package import PrefetchModel
+
+/// Looks at a cache and at what a run over it would need, without changing anything: the whole of `doctor`.
+///
+/// What one look cannot tell, others may: they go on as far as they do not need it.
+package struct CacheCheckUp: Sendable {
+    package let path: String
+    /// Of a run with the defaults.
+    package let configuration: RunConfiguration
+    /// Files and sockets that may be open beside those that are.
+    package let availableDescriptors: Int?
+    package let wallClock: @Sendable () -> Timestamp
+
+    package init(
+        path: String, configuration: RunConfiguration, availableDescriptors: Int?,
+        wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.path = path
+        self.configuration = configuration
+        self.availableDescriptors = availableDescriptors
+        self.wallClock = wallClock
+    }
+
+    /// Reports each diagnosis as it is made; with `isOnline` asks origins of the cache, too.
+    package func run(isOnline: Bool, report: (Diagnosis) throws -> Void) rethrows {
+        let (local, origins) = lookAtCache()
+        for diagnosis in local { try report(diagnosis) }
+        try report(.openFiles(available: availableDescriptors, configuration))
+        try report(.libraries())
+        guard isOnline else { return }
+        let probe = OriginProbe(configuration, wallClock: wallClock)
+        for diagnosis in probe.diagnoses(of: origins) { try report(diagnosis) }
+    }
+
+    private func lookAtCache() -> (diagnoses: [Diagnosis], origins: [String]) {
+        let directory: CacheDirectory
+        do throws(StorageError) {
+            directory = try CacheDirectory(path: path, access: .readOnly)
+        } catch {
+            return ([Diagnosis(.directory, error)], [])
+        }
+        var diagnoses = [Diagnosis.ok(.directory, path)]
+        let examination = CacheExamination(directory)
+        let holder = examination.holder
+        var catalog: CacheCatalog?
+        var database: Diagnosis
+        do throws(StorageError) {
+            let opened = try CacheCatalog(examining: directory)
+            database = .database(
+                size: examination.databaseSize, isSuspected: examination.isDatabaseSuspected,
+                wasLookedThrough: try opened.findDamage())
+            catalog = opened
+        } catch {
+            database = Diagnosis(.database, error)
+        }
+        diagnoses += folder(examination, catalog)
+        diagnoses.append(space(examination, catalog))
+        diagnoses.append(database)
+        diagnoses.append(
+            .log(
+                examination.size(ofCompanion: "-wal"),
+                journal: examination.size(ofCompanion: "-journal"), isHeld: holder != nil))
+        diagnoses.append(.lock(holder))
+        guard let catalog else { return (diagnoses, []) }
+        diagnoses.append(
+            made(.runs) { () throws(StorageError) in
+                .runs(try catalog.runs().map { ($0.startedAt, $0.ending) })
+            })
+        diagnoses.append(
+            made(.leftovers) { () throws(StorageError) in
+                .leftovers(try leftovers(examination, catalog), isHeld: holder != nil)
+            })
+        let now = wallClock()
+        diagnoses.append(
+            made(.hosts) { () throws(StorageError) in .hosts(try catalog.coolingHosts(at: now)) })
+        diagnoses.append(
+            made(.failures) { () throws(StorageError) in
+                .failures(try catalog.failureCounts { $0.isBlocking(at: now) })
+            })
+        let origins = (try? catalog.largestHosts(OriginProbe.mostOrigins)) ?? []
+        return (diagnoses, origins)
+    }
+
+    /// What `make` gives, or what its error means.
+    private func made(
+        _ check: Diagnosis.Check, _ make: () throws(StorageError) -> Diagnosis
+    ) -> Diagnosis {
+        do throws(StorageError) {
+            return try make()
+        } catch {
+            return Diagnosis(check, error)
+        }
+    }
+
+    private func folder(
+        _ examination: CacheExamination, _ catalog: CacheCatalog?
+    ) -> [Diagnosis] {
+        let isReadOnly = examination.directory.room?.isReadOnly ?? false
+        let fileSystem = Diagnosis.fileSystem(
+            examination.directory.fileSystem, isReadOnly: isReadOnly,
+            elsewhere: examination.namesElsewhere)
+        do throws(StorageError) {
+            let ownership = try examination.ownership()
+            // A database that cannot be read has a line of its own.
+            let mode = try? catalog?.fileMode()
+            let others = mode.map(examination.namesWithoutMode) ?? []
+            return [
+                .owner(ownership), .modes(ownership, remembered: mode, others: others), fileSystem,
+            ]
+        } catch {
+            return [Diagnosis(.owner, error), fileSystem]
+        }
+    }
+
+    private func space(_ examination: CacheExamination, _ catalog: CacheCatalog?) -> Diagnosis {
+        let runs = (try? catalog?.runs()) ?? []
+        return .space(
+            examination.directory.room,
+            Diagnosis.Growth(
+                runs.map { ($0.startedAt, ByteCount($0.counters?.bytesStored ?? 0)) },
+                at: wallClock()))
+    }
+
+    private func leftovers(
+        _ examination: CacheExamination, _ catalog: CacheCatalog
+    ) throws(StorageError) -> Diagnosis.Leftovers {
+        var leftovers = Diagnosis.Leftovers()
+        (leftovers.temporaries, leftovers.size) = try examination.temporaries(
+            besides: catalog.partialNames())
+        (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.strays()
+        leftovers.damagedDatabases = try examination.damagedDatabases()
+        return leftovers
+    }
+}

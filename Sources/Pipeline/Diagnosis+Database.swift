@@ -1,0 +1,142 @@
+package import CacheStorage
+package import PrefetchModel
+
+// What is said of the database and of what runs have left.
+
+extension Diagnosis {
+    /// - Parameters:
+    ///   - size: of its file.
+    ///   - isSuspected: whether a command has met damage.
+    ///   - wasLookedThrough: whether all of it was just read, and nothing found.
+    /// - Returns: the line about it.
+    package static func database(
+        size: ByteCount, isSuspected: Bool, wasLookedThrough: Bool
+    ) -> Diagnosis {
+        guard !isSuspected else {
+            return .wrong(
+                .database, "a command found it damaged",
+                remedy: "`prefetch run` looks at all of it, and sets it aside if need be")
+        }
+        let text = "\(size), schema \(StorageVersions.schema)"
+        return .ok(
+            .database,
+            wasLookedThrough
+                ? "\(text), whole" : "\(text); `prefetch verify` looks at all of it")
+    }
+
+    /// Beyond that somebody keeps the log from being moved: a run moves it every few seconds.
+    private static let largestLog = ByteCount.mebibytes(64)
+
+    /// - Parameters:
+    ///   - log: the size of the write-ahead log; nil without one.
+    ///   - journal: that of the rollback journal.
+    ///   - isHeld: whether somebody writes the cache now.
+    /// - Returns: the line about it.
+    package static func log(_ log: ByteCount?, journal: ByteCount?, isHeld: Bool) -> Diagnosis {
+        if let journal, journal.bytes > 0 {
+            return isHeld
+                ? .ok(.log, "a journal of \(journal), of a commit that is being made")
+                : .wrong(
+                    .log, "a journal of \(journal), of a commit that was broken off",
+                    remedy: "the next run undoes that commit, and is due")
+        }
+        guard let log, log.bytes > 0 else { return .ok(.log, "empty") }
+        if log > largestLog {
+            return .wrong(
+                .log, "\(log)",
+                remedy:
+                    "end what has been reading the database for long; then the next run empties it")
+        }
+        return .ok(
+            .log, isHeld ? "\(log), in use" : "\(log), which the next run moves into the database")
+    }
+
+    package static func lock(_ holder: LockHolder?) -> Diagnosis {
+        guard let holder else { return .ok(.lock, "free") }
+        return .ok(
+            .lock, "held by pid \(holder.process) on \(holder.host) since \(holder.since)")
+    }
+
+    /// Takes the runs, the latest first.
+    package static func runs(
+        _ runs: [(startedAt: Timestamp, ending: CacheCatalog.Run.Ending)]
+    ) -> Diagnosis {
+        guard let last = runs.first else { return .ok(.runs, "none yet") }
+        let killed = runs.count { $0.ending == .killed }
+        let others =
+            killed > 0 ? "; \(killed) of the last \(counted(runs.count, "run")) killed" : ""
+        switch last.ending {
+        case .running: return .ok(.runs, "one is going on since \(last.startedAt)\(others)")
+        case .killed:
+            return .wrong(
+                .runs, "the last one, of \(last.startedAt), was killed\(others)",
+                remedy: "the next run mends what it left, and is due")
+        case .ended(_, let status) where status == 2:
+            return .wrong(
+                .runs,
+                "the last one, of \(last.startedAt), could not be completed (exit 2)\(others)",
+                remedy: "run it again, and see what it says")
+        case .ended(_, let status):
+            return .ok(.runs, "the last one, of \(last.startedAt), ended with \(status)\(others)")
+        }
+    }
+
+    /// What a run or a removal has left lying about.
+    package struct Leftovers: Hashable, Sendable {
+        /// Files in `tmp` that no row knows.
+        package var temporaries = 0
+        package var size = ByteCount(0)
+        /// A removal has not come to its end.
+        package var removalIsUnfinished = false
+        /// Content files are kept that a lost database may have named.
+        package var orphansAreKept = false
+        /// Names of databases that were set aside.
+        package var damagedDatabases: [String] = []
+
+        package init() {}
+    }
+
+    package static func leftovers(_ found: Leftovers, isHeld: Bool) -> Diagnosis {
+        if found.temporaries > 0, !isHeld {
+            return .wrong(
+                .leftovers, "\(counted(found.temporaries, "file")) of \(found.size) in tmp",
+                remedy: "the next run removes them")
+        }
+        if found.removalIsUnfinished, !isHeld {
+            return .wrong(
+                .leftovers, "a removal was broken off, so there may be files that no row names",
+                remedy: "the next run removes them")
+        }
+        if found.orphansAreKept {
+            return .wrong(
+                .leftovers, "files are kept that no row names, since a database was lost",
+                remedy: "when your lists have been fetched again: `prefetch verify --repair`")
+        }
+        if let name = found.damagedDatabases.first {
+            let count = found.damagedDatabases.count
+            return .wrong(
+                .leftovers,
+                "a damaged database was set aside: \(name)"
+                    + (count > 1 ? " and \(count - 1) more" : ""),
+                remedy: "remove it when nobody wants to look at it any more")
+        }
+        return .ok(
+            .leftovers,
+            found.temporaries > 0 ? "\(counted(found.temporaries, "file")) on the way" : "none")
+    }
+
+    package static func hosts(_ cooling: [(host: String, until: Timestamp)]) -> Diagnosis {
+        guard let first = cooling.first else { return .ok(.hosts, "none is given up") }
+        let others = cooling.count > 1 ? " and \(cooling.count - 1) more" : ""
+        return .wrong(
+            .hosts, "\(first.host)\(others) not asked before \(first.until)",
+            remedy: "see that they answer (--online); `prefetch run --retry-failed` asks at once")
+    }
+
+    package static func failures(_ counts: (all: Int, blocked: Int)) -> Diagnosis {
+        guard counts.all > 0 else { return .ok(.failures, "none") }
+        return .ok(
+            .failures,
+            "\(counts.all), \(counts.blocked) of them blocked; `prefetch failed list` says why")
+    }
+}

@@ -1,0 +1,118 @@
+package import CacheStorage
+package import PrefetchModel
+
+// What is said of the cache's folder and of the disk.
+
+extension Diagnosis {
+    package static func owner(_ ownership: CacheExamination.Ownership) -> Diagnosis {
+        ownership.isOwn
+            ? .ok(.owner, "it is yours (uid \(ownership.owner))")
+            : .ok(
+                .owner,
+                "it belongs to uid \(ownership.owner): you may read it, and change nothing")
+    }
+
+    /// - Parameters:
+    ///   - ownership: of the cache's folder.
+    ///   - remembered: what the cache remembers; nil where nobody has said, or it is not known.
+    ///   - others: names of what has other permissions than that.
+    /// - Returns: the line about it.
+    package static func modes(
+        _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String]
+    ) -> Diagnosis {
+        if ownership.groupWrites {
+            return .wrong(
+                .modes, "the group may write the folder (\(ownership.bits))",
+                remedy: "chmod g-w on the folder, or `prefetch chmod 0640`")
+        }
+        guard let remembered else { return .ok(.modes, "the folder has \(ownership.bits)") }
+        guard others.isEmpty else {
+            return .wrong(
+                .modes,
+                "\(remembered) is remembered, and not what these have: \(others.joined(separator: ", "))",
+                remedy: "`prefetch chmod \(remembered)` by the owner")
+        }
+        return .ok(
+            .modes,
+            remembered.isShared
+                ? "files have \(remembered): others may read them"
+                : "files have \(remembered): nobody else may read them")
+    }
+
+    /// - Parameters:
+    ///   - fileSystem: of the cache's folder.
+    ///   - isReadOnly: whether it is mounted so.
+    ///   - elsewhere: names of folders in the cache that lie on others.
+    /// - Returns: the line about it.
+    package static func fileSystem(
+        _ fileSystem: FileSystem, isReadOnly: Bool, elsewhere: [String]
+    ) -> Diagnosis {
+        if let name = elsewhere.first {
+            return .wrong(
+                .fileSystem, "\(name) lies on another file system, so no file can be moved there",
+                remedy: "let content and tmp be folders of the cache, and mount all of it")
+        }
+        if isReadOnly {
+            return .wrong(
+                .fileSystem, "\(fileSystem.name), mounted read-only: nothing can be stored",
+                remedy: "mount it read-write, or name another directory with --cache-dir")
+        }
+        return .ok(
+            .fileSystem,
+            fileSystem.isNetwork
+                ? "\(fileSystem.name), a network file system: the database does without a log"
+                : fileSystem.name)
+    }
+
+    /// What runs have stored lately.
+    package struct Growth: Hashable, Sendable {
+        package let bytesADay: Double
+
+        /// How far back runs are looked at.
+        package static let period = Duration.seconds(28 * 86400)
+
+        /// From when runs began and what they have stored; those before the period do not count. `now` is by the wall clock.
+        ///
+        /// What replaced other images counts, too, so it is the most that the cache has grown. A cache that is younger than a
+        /// day has grown for a day.
+        package init(_ runs: [(startedAt: Timestamp, stored: ByteCount)], at now: Timestamp) {
+            let start = now.advanced(by: .zero - Growth.period)
+            let recent = runs.filter { $0.startedAt >= start && $0.startedAt <= now }
+            let bytes = recent.reduce(0.0) { $0 + Double($1.stored.bytes) }
+            let earliest = recent.map(\.startedAt).min() ?? now
+            bytesADay = bytes / max(1, now.timeSince(earliest) / .seconds(86400))
+        }
+    }
+
+    /// Days that the room should last: a week, in which somebody looks.
+    private static let leastDays = 7.0
+    /// A group of rows is committed when it has so many bytes of files (`MetadataWriter.Configuration`), so a run needs about
+    /// that to get anywhere.
+    private static let leastRoom = MetadataWriter.Configuration().groupBytes
+    /// The same in files: the rows of a group.
+    private static let leastFiles = MetadataWriter.Configuration().groupRows
+
+    package static func space(_ room: CacheDirectory.Room?, _ growth: Growth) -> Diagnosis {
+        guard let room else { return .unknown(.space, "the system does not say") }
+        let remedy = "make room, or name a directory elsewhere with --cache-dir"
+        if room.free < leastRoom {
+            return .wrong(.space, "only \(room.free) of \(room.total) free", remedy: remedy)
+        }
+        if let files = room.freeFiles, files < leastFiles {
+            return .wrong(
+                .space, "only \(counted(files, "file")) can be added (inodes)", remedy: remedy)
+        }
+        guard growth.bytesADay >= 1 else {
+            return .ok(.space, "\(room.free) of \(room.total) free")
+        }
+        let pace = "runs store \(ByteCount(Int(min(growth.bytesADay, 1e18)))) a day at most"
+        let days = Double(room.free.bytes) / growth.bytesADay
+        if days < leastDays {
+            return .wrong(
+                .space, "\(room.free) free, for \(counted(Int(days), "day")) at this pace: \(pace)",
+                remedy: remedy)
+        }
+        let text = days > 3650 ? "years" : "\(Int(days)) days"
+        return .ok(.space, "\(room.free) of \(room.total) free, for \(text): \(pace)")
+    }
+}

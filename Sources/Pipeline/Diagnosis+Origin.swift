@@ -1,0 +1,79 @@
+package import PrefetchModel
+
+// What is said of origins and of the clock.
+
+extension Diagnosis {
+    /// What an origin has said to one request.
+    package enum OriginAnswer: Hashable, Sendable {
+        /// `clockOffset` is what its clock is ahead of ours; nil where it does not say.
+        case response(status: Int, elapsed: Duration, clockOffset: Duration?)
+        case failure(reason: FailureReason, curlCode: Int32?, message: String)
+        /// Not in the time that there was.
+        case none
+    }
+
+    /// CURLE_COULDNT_RESOLVE_PROXY and CURLE_PROXY.
+    private static let codesOfProxies: Set<Int32> = [5, 97]
+
+    /// - Parameters:
+    ///   - origin: scheme, host and port.
+    ///   - answer: what it has said.
+    /// - Returns: the line about it.
+    package static func origin(_ origin: String, _ answer: OriginAnswer) -> Diagnosis {
+        switch answer {
+        case .response(407, _, _):
+            return .wrong(
+                .origin, "\(origin): the proxy wants credentials (407)",
+                remedy: "give them in the proxy's URL (https_proxy, --proxy)")
+        case .response(let status, let elapsed, _):
+            return .ok(.origin, "\(origin): \(status) in \(elapsed.wholeMilliseconds) ms")
+        case .none:
+            return .wrong(
+                .origin, "\(origin): no answer in time", remedy: remedy(for: .timeout))
+        case .failure(let reason, let code, let message):
+            let isOfProxy = code.map(codesOfProxies.contains) ?? false
+            return .wrong(
+                .origin, "\(origin): \(reason.rawValue): \(message)",
+                remedy: isOfProxy
+                    ? "see that the proxy answers (http_proxy, https_proxy, all_proxy, no_proxy)"
+                    : remedy(for: reason))
+        }
+    }
+
+    private static func remedy(for reason: FailureReason) -> String? {
+        switch reason {
+        case .dns: "see whether the resolver knows it: getent hosts NAME"
+        case .connect, .timeout, .stalled, .interrupted:
+            "see whether it can be reached from here: curl -I URL"
+        case .tls:
+            "see that the clock is right, and that the certificates of the system are (--cacert)"
+        case .refusedAddress: "its address is one that no request is sent to"
+        default: nil
+        }
+    }
+
+    /// What a clock may be off: `Timestamp.toleratedClockStep` counts with as much.
+    private static let toleratedOffset = Duration.seconds(300)
+
+    /// The clock against those of origins, by their middle one: one of them may well be wrong.
+    package static func clock(_ answers: [OriginAnswer]) -> Diagnosis {
+        let offsets = answers.compactMap { answer -> Duration? in
+            guard case .response(_, _, let offset) = answer else { return nil }
+            return offset
+        }.sorted()
+        guard !offsets.isEmpty else {
+            return .unknown(.clock, "no origin has said what time it is")
+        }
+        let offset = offsets[offsets.count / 2]
+        let seconds = offset.components.seconds
+        guard offset > toleratedOffset || offset < .zero - toleratedOffset else {
+            // A date has no fractions of seconds.
+            let text = abs(seconds) <= 1 ? "right" : "off by \(abs(seconds)) s"
+            return .ok(.clock, "\(text), by \(counted(offsets.count, "origin"))")
+        }
+        return .wrong(
+            .clock,
+            "\(abs(seconds)) s \(seconds > 0 ? "behind" : "ahead of") \(counted(offsets.count, "origin"))",
+            remedy: "set the clock; what is fresh, and certificates, are judged by it")
+    }
+}

@@ -1,0 +1,56 @@
+import Codecs
+import Transfers
+import URLParsing
+
+// What is said of the program and of the machine.
+
+extension Diagnosis {
+    /// - Parameters:
+    ///   - available: files and sockets that the process may have open beside those that it has; nil where the system does not
+    ///     say.
+    ///   - configuration: of a run with the defaults.
+    /// - Returns: the line about it.
+    package static func openFiles(
+        available: Int?, _ configuration: RunConfiguration
+    ) -> Diagnosis {
+        guard let available else { return .unknown(.openFiles, "the system does not say") }
+        let budget = DescriptorBudget(
+            codecWorkers: configuration.codecWorkers, transfers: configuration.hosts.jobs)
+        let remedy = "raise the limit: ulimit -n \(2 * budget.total), or LimitNOFILE= of systemd"
+        guard let fitted = budget.fitted(to: available) else {
+            return .wrong(
+                .openFiles,
+                "\(available) left, too few for any run, which needs \(RunConfiguration.leastDescriptors)",
+                remedy: remedy)
+        }
+        guard fitted == budget else {
+            return .wrong(
+                .openFiles,
+                """
+                \(available) left, and \(budget.total) are needed for \
+                \(configuration.hosts.jobs) transfers at once (--jobs): a run makes do with \(fitted.transfers)
+                """, remedy: remedy)
+        }
+        return .ok(
+            .openFiles,
+            "\(available) left; \(configuration.hosts.jobs) transfers at once need \(budget.total)")
+    }
+
+    /// Looks whether what is loaded when it is first needed can be loaded.
+    package static func libraries() -> Diagnosis {
+        do throws(CurlLibrary.Missing) {
+            let curl = try CurlVersion.text()
+            // The lines of those that are missing say why.
+            if let missing = CodecLibraries.optional.first(where: {
+                $0.contains("cannot be loaded")
+            }) {
+                return .wrong(
+                    .libraries, missing, remedy: "install it; AVIF images fail without it")
+            }
+            return .ok(.libraries, "libcurl \(curl), SQLite \(Components.sqlite)")
+        } catch {
+            return .wrong(
+                .libraries, "libcurl cannot be loaded: \(error.reason)", remedy: error.hint)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+package import CacheStorage
+
+/// What one look at the cache, the program or the network has shown, for `doctor`.
+package struct Diagnosis: Hashable, Sendable {
+    /// What is looked at, in this order; the names are those of the JSON.
+    package enum Check: String, CaseIterable, Sendable {
+        case directory, owner, modes
+        case fileSystem = "file-system"
+        case space, database, log, lock, runs, leftovers, hosts, failures
+        case openFiles = "open-files"
+        case libraries, origin, clock
+    }
+
+    package enum State: String, Sendable {
+        case ok, wrong
+        /// It cannot be told.
+        case unknown
+    }
+
+    package let check: Check
+    package let state: State
+    /// One line for people.
+    package let message: String
+    /// What mends it; nil where there is nothing to mend, or nobody knows.
+    package let remedy: String?
+
+    private init(_ check: Check, _ state: State, _ message: String, _ remedy: String?) {
+        self.check = check
+        self.state = state
+        self.message = message
+        self.remedy = remedy
+    }
+
+    package static func ok(_ check: Check, _ message: String) -> Diagnosis {
+        Diagnosis(check, .ok, message, nil)
+    }
+
+    package static func wrong(_ check: Check, _ message: String, remedy: String?) -> Diagnosis {
+        Diagnosis(check, .wrong, message, remedy)
+    }
+
+    package static func unknown(
+        _ check: Check, _ message: String, remedy: String? = nil
+    ) -> Diagnosis {
+        Diagnosis(check, .unknown, message, remedy)
+    }
+
+    /// What an error means for a check: that something is wrong where it says so, else that nobody can tell.
+    package init(_ check: Check, _ error: StorageError) {
+        switch error.code {
+        case .missing:
+            self.init(check, .wrong, error.message, error.hint ?? "`prefetch run` fills it")
+        case .refused:
+            self.init(
+                check, .wrong, error.message,
+                error.hint ?? "name another directory with --cache-dir")
+        case .database where error.isDamage:
+            self.init(check, .wrong, "is damaged: \(error.message)", error.hint)
+        case .system, .database:
+            self.init(check, .unknown, "\(error.operation): \(error.message)", error.hint)
+        }
+    }
+}
+
+extension [Diagnosis] {
+    /// 0 when all is well, 1 when something is wrong, 2 when nothing is, as far as can be told, but not all can be told.
+    package var exitStatus: Int32 {
+        if contains(where: { $0.state == .wrong }) { return 1 }
+        return contains { $0.state == .unknown } ? 2 : 0
+    }
+}
+
+/// `1 file`, `2 files`
+func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

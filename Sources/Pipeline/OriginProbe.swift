@@ -1,0 +1,116 @@
+import HTTPSemantics
+package import PrefetchModel
+import Threading
+import Transfers
+
+/// Asks origins for anything, all at once, by the transfers of a run: names are resolved, proxies of the environment used, addresses
+/// and certificates checked as there.
+package struct OriginProbe: Sendable {
+    /// How many origins are asked.
+    package static let mostOrigins = 8
+    /// How long all of it may take.
+    package static let timeLimit = Duration.seconds(10)
+
+    private struct State {
+        var answers: [Int: Diagnosis.OriginAnswer] = [:]
+        var failure: FatalError?
+    }
+
+    private let configuration: TransferConfiguration
+    private let wallClock: @Sendable () -> Timestamp
+
+    /// Takes the configuration of a run, of which only the time limits are other ones.
+    package init(
+        _ configuration: RunConfiguration, wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        var transfers = configuration.transfers
+        transfers.connectTimeout = OriginProbe.timeLimit
+        transfers.totalTimeout = OriginProbe.timeLimit
+        self.configuration = transfers
+        self.wallClock = wallClock
+    }
+
+    /// Requests the root of each origin (scheme, host and port); whatever it answers is an answer, and no body is waited for.
+    ///
+    /// - Returns: what is said of each, in their order, and of the clock.
+    package func diagnoses(of origins: [String]) -> [Diagnosis] {
+        guard !origins.isEmpty else { return [.ok(.origin, "the cache knows none")] }
+        let proxies = [configuration.requests.proxies.http, configuration.requests.proxies.https]
+        guard proxies.compactMap(\.self).allSatisfy(ProxySettings.isProxy) else {
+            return [
+                .wrong(
+                    .origin,
+                    "a proxy in the environment is not [SCHEME://][USER:PASSWORD@]HOST[:PORT]",
+                    remedy: "see http_proxy, https_proxy and all_proxy")
+            ]
+        }
+        do throws(FatalError) {
+            let answers = try ask(origins)
+            return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
+        } catch {
+            return [.unknown(.origin, error.message, remedy: error.hint)]
+        }
+    }
+
+    /// - Throws: where libcurl cannot be used, or there is no thread.
+    private func ask(_ origins: [String]) throws(FatalError) -> [Diagnosis.OriginAnswer] {
+        let loop: TransferLoop
+        do throws(TransferLoopError) {
+            loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
+        } catch {
+            throw FatalError(error)
+        }
+        let state = Monitor(State())
+        let thread = try OwnedThread.forRun(name: "transfers") {
+            do throws(TransferLoopError) {
+                try loop.run { completions in
+                    state.update { state in
+                        for completion in completions {
+                            state.answers[completion.id] = Diagnosis.OriginAnswer(completion)
+                        }
+                    }
+                }
+            } catch {
+                state.update { $0.failure = FatalError(error) }
+            }
+        }
+        loop.start(
+            origins.enumerated().map { index, origin in
+                TransferRequest(
+                    id: index, url: RequestURL(normalized: origin + "/"),
+                    judge: BodyJudge { _, _ in
+                        .refused(BodyRefusal(reason: .internal, message: ""))
+                    })
+            })
+        // Each transfer ends by its own limit; this is for what a transfer does not bound.
+        let deadline = ContinuousClock.now + OriginProbe.timeLimit + .seconds(2)
+        let (answers, failure) = state.wait { state, now in
+            state.answers.count == origins.count || state.failure != nil || now >= deadline
+                ? .ready((state.answers, state.failure)) : .wait(until: deadline)
+        }
+        loop.stop()
+        thread.join()
+        if let failure { throw failure }
+        return origins.indices.map { answers[$0] ?? .none }
+    }
+}
+
+extension Diagnosis.OriginAnswer {
+    fileprivate init(_ completion: TransferCompletion) {
+        switch completion.result {
+        case .response(let response, _), .refused(let response, _):
+            let date = response.fields.first("date").flatMap {
+                HTTPDate.parse($0, relativeTo: response.receivedAt)
+            }
+            self = .response(
+                status: response.status, elapsed: completion.elapsed,
+                clockOffset: date.map {
+                    .milliseconds($0.milliseconds - response.receivedAt.milliseconds)
+                })
+        case .failure(let failure):
+            self = .failure(
+                reason: failure.reason, curlCode: failure.curlCode, message: failure.message)
+        case .cancelled: self = .none
+        }
+    }
+}

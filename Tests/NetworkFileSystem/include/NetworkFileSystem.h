@@ -1,0 +1,1 @@
+// Preloaded, every file system says that it is NFS.
