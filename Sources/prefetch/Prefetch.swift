@@ -25,7 +25,7 @@ struct Prefetch: ParsableCommand {
             version: version,
             subcommands: [
                 RunCommand.self, GetCommand.self, ListCommand.self, StatsCommand.self,
-                AttrCommand.self, FailedCommand.self, HistoryCommand.self,
+                AttrCommand.self, FailedCommand.self, HostsCommand.self, HistoryCommand.self,
                 RemoveCommand.self, VerifyCommand.self, PlaceholdersCommand.self,
             ],
             defaultSubcommand: defaultSubcommand)

@@ -66,7 +66,7 @@ struct RemoveCommand: ParsableCommand {
     @OptionGroup var options: ChangeOptions
 
     func validate() throws {
-        let selects = hosts.host != nil || failed
+        let selects = hosts.isGiven || failed
         switch (urls.isEmpty && !batch, selects, all) {
         case (true, false, false):
             throw ValidationError(
