@@ -61,15 +61,15 @@ package enum VariantSelector: Hashable, Sendable {
     case name(String)
     case recipe(String)
 
-    /// The condition in SQL; the text is parameter 2.
-    private var condition: String {
+    /// The condition in SQL, in which ``text`` is this parameter.
+    func condition(parameter: String) -> String {
         switch self {
-        case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = ?2)"
-        case .recipe: "recipe = ?2"
+        case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = \(parameter))"
+        case .recipe: "recipe = \(parameter)"
         }
     }
 
-    private var text: String {
+    var text: String {
         switch self {
         case .name(let text), .recipe(let text): text
         }
@@ -83,7 +83,7 @@ package enum VariantSelector: Hashable, Sendable {
             database,
             sql: """
                 SELECT sha256, format, width, height, bytes, recipe FROM variant
-                WHERE resource_id = ?1\(selector.map { " AND \($0.condition)" } ?? "")
+                WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
                 """)
         if let selector { try statement.bind(.text(selector.text), at: 2) }
         try statement.bind(.integer(resource), at: 1)

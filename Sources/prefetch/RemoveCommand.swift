@@ -95,14 +95,14 @@ struct RemoveCommand: ParsableCommand {
         let missing: [String]
         if isDryRun {
             let catalog = try options.cache.catalogOfImages()
-            let estimate = RemovalEstimate(catalog, variant: try selector(in: catalog))
+            let estimate = RemovalEstimate(catalog, variant: try variant.map(catalog.selector))
             do {
                 missing = try remove(names, by: estimate)
             } catch let error as StorageError {
                 throw CommandFailure(error)
             }
         } else {
-            let selector = try selector(in: options.cache.catalogOfImages())
+            let selector = try variant.map(options.cache.catalogOfImages().selector)
             missing = try options.change { cache in
                 let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
                 return try remove(names, by: removal)
@@ -220,26 +220,5 @@ extension RemoveCommand {
             }
         }
         return names
-    }
-
-    /// What `--variant` means: a name that runs have used, else a recipe.
-    ///
-    /// - Throws: for what is neither, as wrong usage.
-    private func selector(in catalog: CacheCatalog) throws -> VariantSelector? {
-        guard let variant else { return nil }
-        let noted: [NotedVariant]
-        let isRecipe: Bool
-        do throws(StorageError) {
-            noted = try catalog.variantNames()
-            isRecipe = try catalog.hasVariant(ofRecipe: variant)
-        } catch {
-            throw CommandFailure(error)
-        }
-        if noted.contains(where: { $0.name == variant }) { return .name(variant) }
-        // A recipe of which nothing is left is none that is misspelt.
-        guard isRecipe || variant.contains(";") else {
-            throw VariantChoice.unknown(variant, noted)
-        }
-        return .recipe(variant)
     }
 }
