@@ -47,3 +47,24 @@ extension CacheCatalog {
             isBlocking: { $0.isBlocking(at: now) })
     }
 }
+
+extension CacheCatalog.Row {
+    /// Whether a run with default flags would use it without asking its origin.
+    package func isFresh(at now: Timestamp) -> Bool {
+        CacheCatalog.isFresh(validatedAt: validatedAt, expiresAt: expiresAt, at: now)
+    }
+
+    package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
+}
+
+extension ListSelection {
+    /// Narrows it to images that a run with default flags would find fresh after a time from `now` on, if
+    /// nothing happened to them, or to those that it would not.
+    package mutating func require(fresh: Bool, at now: Timestamp, ahead: Duration = .zero) {
+        freshness.append(
+            FreshnessTest(
+                latestValidation: now.advanced(by: Timestamp.toleratedClockStep),
+                latestExpired: max(now.advanced(by: ahead), Freshness.alwaysStale),
+                isFresh: fresh))
+    }
+}

@@ -9,3 +9,15 @@ extension FailureRecord {
             blockedUntil: blockedUntil, lastFailedAt: lastFailedAt, at: now)
     }
 }
+
+extension CacheCatalog {
+    /// Calls `body` for every host that the next run treats in a way of its own or of which a URL has
+    /// failed, ordered by name; `now` is by the wall clock.
+    package func forEachHost(at now: Timestamp, _ body: (Host) throws -> Void) throws {
+        try forEachHost(
+            at: now,
+            isBlocking: {
+                FailurePolicy.isBlocking(blockedUntil: $0, lastFailedAt: $1, at: now)
+            }, body)
+    }
+}

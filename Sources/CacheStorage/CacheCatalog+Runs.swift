@@ -27,41 +27,73 @@ extension CacheCatalog {
         package let newFailures: Int?
     }
 
-    /// The last runs, the latest first; all that are kept when `limit` is nil.
-    package func runs(limit: Int? = nil) throws(StorageError) -> [Run] {
+    /// Which runs are wanted; by itself all that are kept.
+    package struct RunFilter: Sendable {
+        /// The latest of those that are wanted, 1 or more; nil for all.
+        package var limit: Int?
+        /// Only runs that started then or later.
+        package var startedSince: Timestamp?
+        /// Only runs that ended with another status than 0, or came to no end.
+        package var onlyFailed = false
+
+        package init() {}
+
+        fileprivate func includes(startedAt: Timestamp, _ ending: Run.Ending) -> Bool {
+            if let startedSince, startedAt < startedSince { return false }
+            guard onlyFailed else { return true }
+            return switch ending {
+            case .ended(_, let exitStatus): exitStatus != 0
+            case .running: false
+            case .killed: true
+            }
+        }
+    }
+
+    /// Runs that are kept, the latest first.
+    package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [Run] {
         // Before the rows: a run that ends meanwhile has its end in them. The lock itself is not tried,
         // since whoever tries holds it for a moment, and a run that starts then would be turned away.
         let holder = CacheLock.holder(in: directory)
         return try database.read("reading the run log") { database in
-            try CacheCatalog.runs(limit: limit, holder: holder, in: database)
+            try CacheCatalog.runs(filter, holder: holder, in: database)
         }
     }
 
-    static func runs(limit: Int?, holder: LockHolder?, in database: Connection) throws -> [Run] {
+    /// The last runs, the latest first.
+    static func runs(limit: Int, holder: LockHolder?, in database: Connection) throws -> [Run] {
+        var filter = RunFilter()
+        filter.limit = limit
+        return try runs(filter, holder: holder, in: database)
+    }
+
+    private static func runs(
+        _ filter: RunFilter, holder: LockHolder?, in database: Connection
+    ) throws -> [Run] {
         let rows = try Statement(
             database,
             sql: """
-                SELECT id, started_at, ended_at, exit_status, manifest FROM run
-                ORDER BY id DESC LIMIT ?
+                SELECT id, started_at, ended_at, exit_status, manifest FROM run ORDER BY id DESC
                 """)
-        try rows.bind(.integer(limit.map(Int64.init) ?? -1), at: 1)
         var runs: [Run] = []
-        while try rows.step() {
+        var isLast = true
+        while runs.count < filter.limit ?? .max, try rows.step() {
             let startedAt = try rows.time(1)
             // The lock is taken before a run is noted, and only the last one can hold it. Another
             // command may, after a run that was killed.
-            let mayRun = runs.isEmpty && holder.map { $0.since <= startedAt } ?? false
+            let mayRun = isLast && holder.map { $0.since <= startedAt } ?? false
+            isLast = false
             let end = try rows.optionalTime(2)
+            let ending =
+                try end.flatMap { end in
+                    try rows.optionalInteger(3).map {
+                        Run.Ending.ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
+                    }
+                } ?? (mayRun && end == nil ? .running : .killed)
+            guard filter.includes(startedAt: startedAt, ending) else { continue }
             let members = try end == nil ? [:] : counters(of: rows.integer(0), in: database)
             runs.append(
                 Run(
-                    startedAt: startedAt,
-                    ending: try end.flatMap { end in
-                        try rows.optionalInteger(3).map {
-                            .ended(at: end, exitStatus: Int(truncatingIfNeeded: $0))
-                        }
-                    } ?? (mayRun && end == nil ? .running : .killed),
-                    manifest: try rows.text(4),
+                    startedAt: startedAt, ending: ending, manifest: try rows.text(4),
                     counters: members.isEmpty ? nil : RunCounters(members),
                     newFailures: members[RunLog.knownFailuresName].map {
                         max(0, members[Outcome.failed.rawValue, default: 0] - $0)

@@ -31,9 +31,9 @@ package struct CacheCatalog: Sendable {
         /// Redirects that were followed to the response; nil in rows of older versions.
         package let redirects: Int?
         /// How the last refresh of the URL failed, until it succeeds; nil unless it was asked for.
-        package fileprivate(set) var failure: FailureRecord?
+        package internal(set) var failure: FailureRecord?
         /// The resource's, ordered by name; empty unless they were asked for.
-        package fileprivate(set) var attributes: [EntryAttribute] = []
+        package internal(set) var attributes: [EntryAttribute] = []
     }
 
     /// What a cache key names.
@@ -61,7 +61,7 @@ package struct CacheCatalog: Sendable {
     }
 
     /// The columns that ``Item/init(_:)`` reads.
-    private static let columns = """
+    static let columns = """
         sha256, format, width, height, bytes, id, key, url, recipe, fetched_at, validated_at,
         expires_at, cache_control, source_bytes, source_format, host, final_url, content_type,
         redirects, superseded,
@@ -226,7 +226,7 @@ package struct CacheCatalog: Sendable {
 
 extension CacheCatalog.Item {
     /// Reads the columns of ``CacheCatalog``'s queries.
-    fileprivate init?(_ row: borrowing Statement) throws {
+    init?(_ row: borrowing Statement) throws {
         guard let image = try row.storedImage(from: 0, decoded: 21) else { return nil }
         self.init(
             resource: CacheCatalog.Resource(

@@ -25,8 +25,11 @@ package struct HostState: Hashable, Sendable {
     }
 
     /// Whether nothing sets the host apart from one that nobody has met.
-    var isNormal: Bool {
-        concurrency == nil && failuresInARow <= 0 && (coolingUntil ?? updatedAt) <= updatedAt
+    var isNormal: Bool { isNormal(at: updatedAt) }
+
+    /// The same at another time: pauses come to an end.
+    func isNormal(at time: Timestamp) -> Bool {
+        concurrency == nil && failuresInARow <= 0 && (coolingUntil ?? time) <= time
     }
 
     /// Reads the columns of ``columns``; nil when a value is not one that we write.
@@ -52,7 +55,7 @@ package struct HostLog: Sendable {
     /// one answer says must not keep a host away for ever.
     package static let longestCooling = Duration.seconds(7 * 86400)
 
-    private let database: CacheDatabase
+    let database: CacheDatabase
 
     package init(database: CacheDatabase) {
         self.database = database
@@ -73,16 +76,11 @@ package struct HostLog: Sendable {
     package func forEach(
         at now: Timestamp, _ body: (HostState) -> Void
     ) throws(StorageError) {
-        let latest = now.advanced(by: Timestamp.toleratedClockStep)
         try database.read("reading the hosts") { database in
             let rows = try Statement(
                 database, sql: "SELECT \(HostState.columns) FROM host")
             while try rows.step() {
-                guard var state = try HostState(rows), state.updatedAt <= latest else { continue }
-                if let until = state.coolingUntil, until > HostLog.latestCooling(of: state) {
-                    state.coolingUntil = nil
-                }
-                if !state.isNormal { body(state) }
+                if let state = try HostState(rows)?.believed(at: now) { body(state) }
             }
         }
     }
@@ -125,7 +123,19 @@ package struct HostLog: Sendable {
         }
     }
 
-    private static func latestCooling(of state: HostState) -> Timestamp {
+    fileprivate static func latestCooling(of state: HostState) -> Timestamp {
         state.updatedAt.advanced(by: longestCooling)
+    }
+}
+
+extension HostState {
+    /// What a run at `now` takes it for, see ``HostLog/forEach(at:_:)``; nil when it goes by nothing of it.
+    func believed(at now: Timestamp) -> HostState? {
+        guard updatedAt <= now.advanced(by: Timestamp.toleratedClockStep) else { return nil }
+        var state = self
+        if let until = coolingUntil, until > HostLog.latestCooling(of: self) {
+            state.coolingUntil = nil
+        }
+        return state.isNormal ? nil : state
     }
 }

@@ -60,7 +60,7 @@ enum PruneScan {
                 database,
                 sql: """
                     SELECT DISTINCT resource_id FROM variant
-                    WHERE resource_id > ?1 AND (\(selector.condition)) ORDER BY resource_id
+                    WHERE resource_id > ?1 AND (\(selector.condition(parameter: "?2"))) ORDER BY resource_id
                     """)
             try rows.bind(.integer(.min), at: 1)
             if let parameter = selector.parameter { try rows.bind(parameter, at: 2) }
@@ -89,7 +89,7 @@ enum PruneScan {
                     SELECT id, \(selector == nil ? "validated_at" : "0"), max(last_access_at), count(*),
                         sum((bytes + 4095) / 4096)
                     FROM resource JOIN variant ON resource_id = id
-                    WHERE id > ?1 \(selector.map { "AND (\($0.condition))" } ?? "")
+                    WHERE id > ?1 \(selector.map { "AND (\($0.condition(parameter: "?2")))" } ?? "")
                     GROUP BY id
                     """)
             try rows.bind(.integer(.min), at: 1)

@@ -80,16 +80,16 @@ package enum VariantSelector: Hashable, Sendable {
     /// name since. Nor has `get` asked for them.
     case unused(since: Timestamp)
 
-    /// The condition in SQL; ``parameter`` is parameter 2.
-    var condition: String {
+    /// The condition in SQL, in which ``parameter`` is this one.
+    func condition(parameter: String) -> String {
         switch self {
-        case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = ?2)"
-        case .recipe: "recipe = ?2"
+        case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = \(parameter))"
+        case .recipe: "recipe = \(parameter)"
         case .superseded: "superseded <> 0"
         case .unused:
             """
-            last_access_at < ?2 AND (superseded <> 0
-                OR name IN (SELECT id FROM variant_name WHERE used_at < ?2))
+            last_access_at < \(parameter) AND (superseded <> 0
+                OR name IN (SELECT id FROM variant_name WHERE used_at < \(parameter)))
             """
         }
     }
@@ -110,7 +110,7 @@ package enum VariantSelector: Hashable, Sendable {
             database,
             sql: """
                 SELECT sha256, format, width, height, bytes, recipe FROM variant
-                WHERE resource_id = ?1\(selector.map { " AND \($0.condition)" } ?? "")
+                WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
                 """)
         if let parameter = selector?.parameter { try statement.bind(parameter, at: 2) }
         try statement.bind(.integer(resource), at: 1)

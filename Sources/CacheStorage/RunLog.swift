@@ -5,8 +5,8 @@ internal import SQLite
 
 /// The table `run`, and what the end of earlier runs means for the next one.
 package struct RunLog: Sendable {
-    /// Rows of older runs go: a run each hour for six weeks.
-    private static let keptRuns: Int64 = 1000
+    /// Rows of older runs go: a run each hour for a year has 8 784.
+    private static let keptRuns: Int64 = 10_000
 
     private let database: CacheDatabase
     private let content: ContentStore

@@ -52,6 +52,17 @@ extension Timestamp: CustomStringConvertible {
     ///
     /// Years outside 0…9999 cannot be written in that format and saturate at its ends.
     package var description: String {
+        String(unsafeUninitializedCapacity: Timestamp.textCount) { buffer in
+            writeText(to: UnsafeMutableRawBufferPointer(buffer))
+            return Timestamp.textCount
+        }
+    }
+
+    /// Bytes of ``description``, all of them ASCII.
+    package static let textCount = 20
+
+    /// Writes ``description`` to the first ``textCount`` bytes.
+    package func writeText(to bytes: UnsafeMutableRawBufferPointer) {
         let earliest: Int64 = -62_167_219_200
         let latest: Int64 = 253_402_300_799
         // Not `(milliseconds - 999) / 1000`, which overflows for the distant past.
@@ -60,25 +71,22 @@ extension Timestamp: CustomStringConvertible {
         let days = seconds >= 0 ? seconds / 86400 : (seconds - 86399) / 86400
         let secondOfDay = seconds - days * 86400
         let (year, month, day) = Timestamp.civilDate(daysSince1970: days)
-        return String(unsafeUninitializedCapacity: 20) { buffer in
-            var index = 0
-            func append(_ value: Int64, digits: Int, then separator: StaticString) {
-                var rest = value
-                for position in stride(from: index + digits - 1, through: index, by: -1) {
-                    buffer[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-                    rest /= 10
-                }
-                buffer[index + digits] = separator.utf8Start.pointee
-                index += digits + 1
+        var index = 0
+        func append(_ value: Int64, digits: Int, then separator: StaticString) {
+            var rest = value
+            for position in stride(from: index + digits - 1, through: index, by: -1) {
+                bytes[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
             }
-            append(year, digits: 4, then: "-")
-            append(month, digits: 2, then: "-")
-            append(day, digits: 2, then: "T")
-            append(secondOfDay / 3600, digits: 2, then: ":")
-            append(secondOfDay / 60 % 60, digits: 2, then: ":")
-            append(secondOfDay % 60, digits: 2, then: "Z")
-            return index
+            bytes[index + digits] = separator.utf8Start.pointee
+            index += digits + 1
         }
+        append(year, digits: 4, then: "-")
+        append(month, digits: 2, then: "-")
+        append(day, digits: 2, then: "T")
+        append(secondOfDay / 3600, digits: 2, then: ":")
+        append(secondOfDay / 60 % 60, digits: 2, then: ":")
+        append(secondOfDay % 60, digits: 2, then: "Z")
     }
 
     /// The proleptic Gregorian date of a day number (Howard Hinnant, "chrono-Compatible

@@ -63,7 +63,15 @@ package struct OutputFile: ~Copyable, Sendable {
 
     /// The same of a part of an array.
     package borrowing func write(_ bytes: ArraySlice<UInt8>) throws(ReportingError) {
-        let failure = bytes.withUnsafeBytes { buffer -> (operation: String, code: Int32)? in
+        let result = bytes.withUnsafeBytes { buffer in
+            Result { () throws(ReportingError) in try write(buffer) }
+        }
+        try result.get()
+    }
+
+    /// The same of bytes in memory.
+    borrowing func write(_ buffer: UnsafeRawBufferPointer) throws(ReportingError) {
+        let failure = { () -> (operation: String, code: Int32)? in
             var offset = 0
             while offset < buffer.count {
                 let count = Glibc.write(
@@ -81,7 +89,7 @@ package struct OutputFile: ~Copyable, Sendable {
                 }
             }
             return nil
-        }
+        }()
         if let failure {
             throw ReportingError(operation: failure.operation, subject: name, code: failure.code)
         }

@@ -142,6 +142,19 @@ package struct Statement: ~Copyable {
         isNull(column) ? nil : try text(column)
     }
 
+    /// The bytes of a text as they are stored, which a damaged page may keep from being UTF-8; valid until
+    /// the next step or reset.
+    package func textBytes(_ column: Int32) throws(SQLiteError) -> UnsafeRawBufferPointer {
+        try expect(SQLITE_TEXT, in: column)
+        return bytes(column)
+    }
+
+    /// The bytes of a BLOB; valid until the next step or reset.
+    package func blobBytes(_ column: Int32) throws(SQLiteError) -> UnsafeRawBufferPointer {
+        try expect(SQLITE_BLOB, in: column)
+        return bytes(column)
+    }
+
     package func blob(_ column: Int32) throws(SQLiteError) -> [UInt8] {
         try expect(SQLITE_BLOB, in: column)
         return withBytes(column) { [UInt8]($0) }
@@ -169,10 +182,14 @@ package struct Statement: ~Copyable {
     private func withBytes<Result>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
+        body(bytes(column))
+    }
+
+    private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         // The pointer first: asking for it may convert the value and change its length.
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
-        return body(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
+        return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
     }
 
     private func expect(_ type: Int32, in column: Int32) throws(SQLiteError) {

@@ -183,7 +183,7 @@ struct FailureFilter: ParsableArguments {
 
     @OptionGroup var hosts: HostFilter
 
-    var includesAll: Bool { reason == nil && hosts.host == nil }
+    var includesAll: Bool { reason == nil && !hosts.isGiven }
 
     func includes(_ record: FailureRecord) -> Bool {
         (reason == nil || record.reason == reason) && hosts.includes(origin: record.host)

@@ -13,22 +13,36 @@ struct HistoryCommand: ParsableCommand {
             One line per run, the latest first: start, duration, result, requests, bytes received, \
             bytes stored, entries, and their outcomes. The result is the exit status, the signal that \
             stopped the run, `running`, or `killed` if the run never finished. Failures are new if no \
-            earlier run had them for the same reason. The cache keeps the last 1000 runs.
+            earlier run had them for the same reason. The cache keeps the last 10000 runs.
 
             On a terminal the columns are aligned under a header; elsewhere they are separated by tabs, \
             with durations in seconds and sizes in bytes.
 
             Examples:
               prefetch history -n 5
+              prefetch history --failed --since 30d
               prefetch history --json | jq 'select(.new_failures > 0)'
             """)
 
     @OptionGroup var cache: CacheOptions
 
     @Option(
-        name: .customShort("n", allowingJoined: true),
-        help: ArgumentHelp("Show only the latest N runs.", valueName: "n"))
-    var count: Int?
+        name: [.customShort("n", allowingJoined: true), .customLong("limit")],
+        help: ArgumentHelp("Show only the latest N of these runs.", valueName: "n"))
+    var limit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Only runs that started within this time before now: 12h, 30d.",
+            valueName: "duration"))
+    var since: DurationArgument?
+
+    @Flag(
+        help: """
+            Only runs that did not exit with 0: images failed, the run could not be completed, a signal \
+            stopped it, or it never finished.
+            """)
+    var failed = false
 
     @Flag(help: "Print JSON Lines.")
     var json = false
@@ -39,13 +53,17 @@ struct HistoryCommand: ParsableCommand {
     ]
 
     func validate() throws {
-        if let count, count < 1 { throw ValidationError("-n is at least 1") }
+        if let limit, limit < 1 { throw ValidationError("--limit (-n) is at least 1") }
     }
 
     func run() throws {
         let catalog = try cache.catalog()
+        var filter = CacheCatalog.RunFilter()
+        filter.limit = limit
+        filter.startedSince = since.map { WallClock.now().advanced(by: .zero - $0.duration) }
+        filter.onlyFailed = failed
         try writing {
-            let runs = try catalog.runs(limit: count)
+            let runs = try catalog.runs(filter)
             if json {
                 var output = LineWriter(
                     OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))

@@ -12,7 +12,7 @@ struct ListCommand: ParsableCommand {
         commandName: "list",
         abstract: "List the images in the cache.",
         discussion: """
-            One line per stored image, sorted by key: fresh or stale, expiry (`-` if it has to be \
+            One line per stored image, sorted by key unless --sort says otherwise: fresh or stale, expiry (`-` if it has to be \
             validated at every use), format, width and height in pixels, bytes, path, cache key, and \
             the variant's name where it is not main; of a variant that no longer has its name, since a later \
             run made another one by it, the name and `superseded`. Keys are printed whole, secrets in \
@@ -21,8 +21,9 @@ struct ListCommand: ParsableCommand {
             On a terminal the columns are aligned under a header; elsewhere they are separated by tabs.
 
             Examples:
-              prefetch list --host example.com
-              prefetch list --json | jq -r 'select(.fresh | not) | .url'
+              prefetch list --host example.com --expired
+              prefetch list --sort bytes --limit 20
+              prefetch list --expires-within 1d --json | jq -r .url
             """)
 
     @OptionGroup var cache: CacheOptions
@@ -39,7 +40,7 @@ struct ListCommand: ParsableCommand {
         help: "Print absolute paths instead of paths relative to the cache directory.")
     var printsAbsolutePaths = false
 
-    @OptionGroup var hosts: HostFilter
+    @OptionGroup var options: ListOptions
 
     private static let columns: [ColumnWriter.Column] = [
         .text("STATE"), .text("EXPIRES"), .text("FORMAT"), .number("SIZE"), .number("BYTES"),
@@ -50,44 +51,95 @@ struct ListCommand: ParsableCommand {
         let catalog = try cache.catalog()
         let now = WallClock.now()
         let prefix = printsAbsolutePaths ? try cache.absolutePath() + "/" : ""
-        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
-        var table = ColumnWriter(ListCommand.columns)
+        let selection = try options.selection(in: catalog, at: now)
         try writing {
-            try catalog.forEachVariant(withAttributes: json) { item in
-                guard hosts.includes(origin: item.resource.host) else { return }
-                if json {
-                    var object = JSONObject(item, attributes: item.attributes, at: now)
-                    object.add("superseded", item.isSuperseded)
-                    object.add("path", prefix + item.image.relativePath)
-                    object.add("reason", item.failure?.reason.rawValue)
-                    object.add("blocked_until", item.failure?.nextTry(at: now))
-                    try lines.write(object)
-                } else {
-                    try table.write(row: cells(item, prefix: prefix, at: now))
-                }
+            if json {
+                try writeObjects(of: selection, from: catalog, prefix: prefix, at: now)
+            } else {
+                try writeRows(of: selection, from: catalog, prefix: prefix, at: now)
             }
-            try lines.finish()
-            try table.finish()
         }
     }
 
-    private func cells(
-        _ item: CacheCatalog.Item, prefix: String, at time: Timestamp
-    ) -> [String] {
-        [
-            item.standing(at: time) == .fresh ? "fresh" : "stale",
-            item.isValidatedAtEveryUse ? "-" : item.expiresAt.description,
-            item.image.format.rawValue,
-            item.image.knownWidth == nil
-                ? "-" : "\(item.image.widthInPixels)x\(item.image.heightInPixels)",
-            "\(item.image.size.bytes)",
-            printable(prefix + item.image.relativePath),
-            printable(item.resource.key),
-        ] + remarks(on: item)
+    private func writeObjects(
+        of selection: ListSelection, from catalog: CacheCatalog, prefix: String,
+        at now: Timestamp
+    ) throws {
+        var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        try catalog.forEachItem(of: selection) { item in
+            var object = JSONObject(item, attributes: item.attributes, at: now)
+            object.add("superseded", item.isSuperseded)
+            object.add("path", prefix + item.image.relativePath)
+            object.add("reason", item.failure?.reason.rawValue)
+            object.add("blocked_until", item.failure?.nextTry(at: now))
+            try lines.write(object)
+        }
+        try lines.finish()
     }
 
-    private func remarks(on item: CacheCatalog.Item) -> [String] {
-        if item.isSuperseded { return [item.name ?? "-", "superseded"] }
-        return [item.name].compactMap(\.self).filter { $0 != VariantName.main.text }
+    private func writeRows(
+        of selection: ListSelection, from catalog: CacheCatalog, prefix: String,
+        at now: Timestamp
+    ) throws {
+        var table = ColumnWriter(ListCommand.columns)
+        var output = RowWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+        let prefix = printable(prefix)
+        try catalog.forEachRow(of: selection) { row in
+            try output.append(row, prefix: prefix, at: now)
+            if table.isForPeople {
+                try table.write(row: output.takeCells())
+            } else {
+                output.endLine()
+            }
+        }
+        try output.flush()
+        try table.finish()
     }
+}
+
+extension RowWriter {
+    /// The cells of a line but its end.
+    fileprivate mutating func append(
+        _ row: CacheCatalog.Row, prefix: String, at now: Timestamp
+    ) throws(ReportingError) {
+        // Nearly every key: URLs are in ASCII.
+        let key =
+            isPlain(row.key)
+            ? nil : Array(printable(String(decoding: row.key, as: UTF8.self)).utf8)
+        let names = row.name?.utf8.count ?? 1
+        try beginLine(
+            most: RowWriter.mostCells * RowWriter.mostFieldBytes + prefix.utf8.count
+                + (key?.count ?? row.key.count) + names)
+        append(row.isFresh(at: now) ? "fresh" : "stale")
+        separate()
+        if row.isValidatedAtEveryUse { append("-") } else { append(row.expiresAt) }
+        separate()
+        append(row.image.format.rawValue)
+        separate()
+        if row.image.knownWidth == nil {
+            append("-")
+        } else {
+            append(row.image.widthInPixels)
+            append(UInt8(ascii: "x"))
+            append(row.image.heightInPixels)
+        }
+        separate()
+        append(row.image.size.bytes)
+        separate()
+        append(prefix)
+        append(pathOf: row.image)
+        separate()
+        if let key { key.withUnsafeBytes { append($0) } } else { append(row.key) }
+        if row.isSuperseded {
+            separate()
+            append(row.name ?? "-")
+            separate()
+            append("superseded")
+        } else if let name = row.name, name != VariantName.main.text {
+            separate()
+            append(name)
+        }
+    }
+
+    private static let mostCells = 10
 }

@@ -57,7 +57,7 @@ struct PruneOptions: ParsableArguments {
         help: ArgumentHelp(
             "Images of this host: example.com (any port), example.com:8080 or https://example.com.",
             valueName: "host"))
-    var host: String?
+    var host: [HostName] = []
 
     @Option(
         help: ArgumentHelp(
@@ -70,7 +70,7 @@ struct PruneOptions: ParsableArguments {
     var isAnyGiven: Bool {
         maxSize != nil || maxFiles != nil || unlistedFor != nil || !unlisted.isEmpty
             || expiredFor != nil || gone || variantsUnusedFor != nil || variant != nil
-            || host != nil || history != nil
+            || !host.isEmpty || history != nil
     }
 
     func validate() throws {
@@ -89,8 +89,10 @@ struct PruneOptions: ParsableArguments {
         rules.expiredFor = expiredFor?.duration
         rules.isGone = gone
         rules.variantsUnusedFor = variantsUnusedFor?.duration
-        rules.variant = try VariantSelector(variant, in: catalog)
-        if let host { rules.isOfHost = { HostFilter.host(host, includes: $0) } }
+        rules.variant = try variant.map(catalog.selector)
+        if !host.isEmpty {
+            rules.isOfHost = { [host] origin in host.contains { $0.matches(origin: origin) } }
+        }
         rules.history = history?.duration
         return rules
     }

@@ -66,7 +66,7 @@ struct RemoveCommand: ParsableCommand {
     @OptionGroup var options: ChangeOptions
 
     func validate() throws {
-        let selects = hosts.host != nil || failed
+        let selects = hosts.isGiven || failed
         switch (urls.isEmpty && !batch, selects, all) {
         case (true, false, false):
             throw ValidationError(
@@ -95,16 +95,14 @@ struct RemoveCommand: ParsableCommand {
         let missing: [String]
         if isDryRun {
             let catalog = try options.cache.catalogOfImages()
-            let estimate = RemovalEstimate(
-                catalog, variant: try VariantSelector(variant, in: catalog))
+            let estimate = RemovalEstimate(catalog, variant: try variant.map(catalog.selector))
             do {
                 missing = try remove(names, by: estimate)
             } catch let error as StorageError {
                 throw CommandFailure(error)
             }
         } else {
-            let selector = try VariantSelector(
-                variant, in: options.cache.catalogOfImages())
+            let selector = try variant.map(options.cache.catalogOfImages().selector)
             missing = try options.change { cache in
                 let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
                 return try remove(names, by: removal)

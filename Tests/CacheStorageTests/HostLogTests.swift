@@ -115,4 +115,83 @@ struct HostLogTests {
         try cache.hosts.forget(olderThan: .seconds(Int64.max), at: Self.now)
         #expect(try all(at: later(10_000)).count == 3)
     }
+
+    // MARK: Names
+
+    @Test(arguments: [
+        ("http://example.com", ["example.com", "EXAMPLE.com", "http://example.com"]),
+        (
+            "https://example.com:8443",
+            ["example.com", "EXAMPLE.com", "example.com:8443", "https://EXAMPLE.com:8443"]
+        ),
+        ("http://[::1]:8080", ["[::1]", "[::1]:8080", "http://[::1]:8080"]),
+        ("http://[::1]", ["[::1]", "http://[::1]"]),
+    ])
+    func aHostHasTheNamesThatUsersGiveIt(origin: String, names: [String]) {
+        let all = [
+            "example.com", "EXAMPLE.com", "http://example.com", "example.com:8443",
+            "https://EXAMPLE.com:8443", "https://example.com", "example.com:84", "example",
+            "xample.com", "example.com.", "http://example", "[::1]", "[::1]:8080",
+            "http://[::1]:8080", "http://[::1]", "[:", "[", "::1", "", "%", "example.com:",
+        ]
+        #expect(all.filter { HostName($0).matches(origin: origin) } == names)
+    }
+
+    @Test func namedHostsAreForgottenAndUnknownOnesAreSaid() throws {
+        let hosts = ["http://a", "https://a:444", "http://b", "http://a.b", "http://%"]
+        try cache.hosts.save(
+            hosts.map { HostState(host: $0, concurrency: 1, updatedAt: Self.now) })
+        let names = ["A", "c", "http://b:80", "%"].map { HostName($0) }
+        let result = try cache.hosts.removeAll(named: names)
+        #expect(result.count == 3)
+        #expect(result.unknown == [HostName("c"), HostName("http://b:80")])
+        #expect(try all().map(\.host) == ["http://a.b", "http://b"])
+        #expect(try cache.hosts.removeAll() == 2)
+        #expect(try cache.hosts.removeAll() == 0)
+    }
+
+    // MARK: Listing
+
+    @Test func listsWhatTheNextRunGoesByWithFailures() throws {
+        let time = Self.now.milliseconds
+        let week = Self.week.wholeMilliseconds
+        try cache.hosts.save([
+            HostState(host: "http://b", concurrency: 1, updatedAt: Self.now),
+            HostState(host: "http://d", coolingUntil: later(10), updatedAt: Self.now),
+        ])
+        try sql(
+            """
+            INSERT INTO host VALUES ('http://e', NULL, 0, \(time + 2 * week), \(time)),
+                ('http://f', 0, 1, NULL, \(time)), ('http://g', 1, 1, NULL, \(Int64.max));
+            INSERT INTO failure (key, url, host, reason, message, attempts, class, runs_in_a_row,
+                first_failed_at, last_failed_at, blocked_until)
+            SELECT 'k' || value, 'u', iif(value < 3, 'http://a', 'http://g'), 'dns', '', 1,
+                'transient', 1, \(time), \(time) + value, iif(value % 2, 7, NULL)
+            FROM json_each('[0, 1, 2, 3]');
+            """)
+        let catalog = try CacheCatalog(directory: cache.directory)
+        func listed(at now: Timestamp) throws -> [String] {
+            var lines: [String] = []
+            try catalog.forEachHost(
+                at: now,
+                isBlocking: { until, failedAt in
+                    #expect((until == nil) == (failedAt.milliseconds - time).isMultiple(of: 2))
+                    return until == Timestamp(milliseconds: 7)
+                },
+                {
+                    let state = $0.state == nil ? "-" : "known"
+                    lines.append("\($0.name) \(state) \($0.failures) \($0.blocked)")
+                })
+            return lines
+        }
+        #expect(
+            try listed(at: Self.now) == [
+                "http://a - 3 1", "http://b known 0 0", "http://d known 0 0", "http://g - 1 1",
+            ])
+        // Its pause is over.
+        #expect(
+            try listed(at: later(11)) == ["http://a - 3 1", "http://b known 0 0", "http://g - 1 1"])
+        try sql("DELETE FROM host; DELETE FROM failure;")
+        #expect(try listed(at: Self.now).isEmpty)
+    }
 }

@@ -416,16 +416,18 @@ struct AttributeTests {
                 }
                 for (arguments, output) in [
                     (["attr", "get", url, "n"], "v"), (["attr", "list", url], "n\tv\n"),
-                    (["failed", "list"], ""),
+                    (["failed", "list"], ""), (["hosts"], ""),
                 ] {
                     let result = try await workspace.command(arguments).withoutPrivileges().run()
                     #expect(result.status == 0 && result.output == output, "\(result)")
                 }
-                for arguments in [["get", url], ["list", "--json"], ["stats"]] {
+                for arguments in [["get", url], ["list", "--json"], ["stats"], ["history"]] {
                     let result = try await workspace.command(arguments).withoutPrivileges().run()
                     #expect(result.status == 0 && !result.output.isEmpty, "\(result)")
                 }
-                for arguments in [["attr", "set", url, "n", "w"], ["failed", "clear"]] {
+                for arguments in [
+                    ["attr", "set", url, "n", "w"], ["failed", "clear"], ["hosts", "clear"],
+                ] {
                     let result = try await workspace.command(arguments).withoutPrivileges().run()
                     #expect(result.status == 2 && result.error.contains("hint: "), "\(result)")
                 }

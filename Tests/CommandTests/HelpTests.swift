@@ -28,7 +28,9 @@ struct HelpTests {
         let all = try await help(["run", "--help"])
         #expect(flags(short).subtracting(flags(all)).isEmpty)
         let root = try await help(["--help"])
-        for command in ["run", "get", "list", "stats", "attr", "failed", "remove", "verify"] {
+        for command in [
+            "run", "get", "list", "stats", "attr", "failed", "hosts", "remove", "verify",
+        ] {
             #expect(short.contains("\n  \(command) "))
             #expect(root.contains("\n  \(command) "))
         }

@@ -136,6 +136,59 @@ struct HistoryTests {
         }
     }
 
+    /// What somebody asks who looks once a year at a cache that cron warms each hour.
+    @Test func runsArePickedByTimeAndResult() async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            try workspace.manifest([])
+            _ = try await workspace.run("manifest.txt")
+            let hours = 8784
+            // The last of them was killed; every hundredth failed, and every thousandth was stopped.
+            try await workspace.runSQL(
+                """
+                UPDATE run SET id = 1000000, manifest = 'last';
+                WITH RECURSIVE hour(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM hour WHERE n < \(hours))
+                INSERT INTO run (id, started_at, ended_at, manifest, exit_status, counters, files_synced)
+                SELECT 1000000 - n, started_at - n * 3600000 + 1800000,
+                    iif(n = 1, NULL, started_at - n * 3600000 + 1801000), 'hourly',
+                    iif(n = 1, NULL, iif(n % 1000 = 0, 143, n % 100 = 0)), counters, 1
+                FROM hour, (SELECT started_at, counters FROM run);
+                """)
+            func results(_ options: String...) async throws -> [String] {
+                let lines = try await workspace.command(["history"] + options).run()
+                #expect(lines.status == 0 && lines.error.isEmpty, "\(lines)")
+                return lines.output.split(separator: "\n").map { line in
+                    String(line.split(separator: "\t")[2])
+                }
+            }
+            #expect(try await results().count == hours + 1)
+            let failed = try await results("--failed")
+            #expect(failed.count == hours / 100 + 1)
+            #expect(failed.first == "killed")
+            #expect(failed.count { $0 == "SIGTERM" } == hours / 1000)
+            #expect(failed.count { $0 == "exit 1" } == hours / 100 - hours / 1000)
+            #expect(try await results("--since", "1h").count == 2)
+            #expect(try await results("--since", "30d").count == 30 * 24 + 1)
+            #expect(try await results("--since", "0s").isEmpty)
+            #expect(try await results("--failed", "--since", "30d", "--limit", "3").count == 3)
+            #expect(
+                try await results("--failed", "-n", "2", "--since", "3650d") == [
+                    "killed", "exit 1",
+                ])
+            let objects = try await workspace.run(
+                "history", "--json", "--failed", "--limit", "1"
+            ).jsonLines()
+            #expect(objects.map { $0["state"] as? String } == ["killed"])
+
+            // A run keeps them all.
+            _ = try await workspace.run("manifest.txt")
+            #expect(try await results().count == hours + 2)
+            for wrong in [["--limit", "0"], ["--since", "yesterday"], ["--since", "-1h"]] {
+                let result = try await workspace.command(["history"] + wrong).run()
+                #expect(result.status == 64, "\(result)")
+            }
+        }
+    }
+
     @Test func withoutACacheThereIsNoHistory() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let result = try await workspace.run("history")

@@ -114,7 +114,7 @@ struct ListingTests {
     @Test(arguments: [
         ["get"], ["list"], ["stats"], ["history"], ["attr"], ["attr", "get"], ["attr", "set"],
         ["attr", "list"], ["attr", "rm"], ["failed"], ["failed", "list"], ["failed", "rm"],
-        ["failed", "clear"],
+        ["failed", "clear"], ["hosts"], ["hosts", "list"], ["hosts", "clear"],
     ])
     func helpHasAnExample(command: [String]) async throws {
         try await withWorkspace { workspace in

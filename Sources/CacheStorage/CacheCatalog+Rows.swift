@@ -1,0 +1,133 @@
+import Glibc
+package import PrefetchModel
+internal import SQLite
+
+// What `list` reads.
+
+extension CacheCatalog {
+    /// What a line of a list says of a variant; its bytes are valid inside the call that it is handed to.
+    package struct Row {
+        /// UTF-8, unless the database is damaged.
+        package let key: UnsafeRawBufferPointer
+        package let image: StoredImage
+        package let validatedAt: Timestamp
+        /// Like ``Item/expiresAt``.
+        package let expiresAt: Timestamp
+        /// Like ``Item/name``.
+        package let name: String?
+        /// Like ``Item/isSuperseded``.
+        package let isSuperseded: Bool
+    }
+
+    private static let rowColumns = """
+        key, sha256, format, width, height, bytes, validated_at, expires_at, superseded, name
+        """
+
+    /// Calls `body` for every variant that is selected, in the order of the selection.
+    ///
+    /// The rows are streamed, and no text of them is copied: a million take about a second. What has to
+    /// be sorted is in a temporary file of SQLite's where it is much.
+    ///
+    /// - Parameters:
+    ///   - selection: by itself everything.
+    ///   - body: ends the listing when it throws.
+    /// - Throws: what `body` throws, and when the cache cannot be read.
+    package func forEachRow(
+        of selection: ListSelection = ListSelection(), _ body: (Row) throws -> Void
+    ) throws {
+        var failure: (any Error)?
+        try database.read("listing") { database in
+            let names = try CacheCatalog.names(database)
+            let rows = try selection.statement(reading: CacheCatalog.rowColumns, in: database)
+            var formats = FormatNames()
+            while failure == nil, try rows.step() {
+                guard let row = try Row(rows, names: names, formats: &formats) else { continue }
+                do { try body(row) } catch { failure = error }
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private static func names(_ database: Connection) throws -> [Int64: String] {
+        let rows = try Statement(database, sql: "SELECT id, name FROM variant_name").all {
+            (try $0.integer(0), try $0.text(1))
+        }
+        return Dictionary(rows) { first, _ in first }
+    }
+
+    /// Calls `body` for every variant that is selected, in the order of the selection, with attributes
+    /// and failures.
+    ///
+    /// The rows are streamed: memory stays flat however large the cache is.
+    ///
+    /// - Parameters:
+    ///   - selection: by itself everything.
+    ///   - body: ends the listing when it throws.
+    /// - Throws: what `body` throws, and when the cache cannot be read.
+    package func forEachItem(
+        of selection: ListSelection, _ body: (Item) throws -> Void
+    ) throws {
+        if selection.isEverything { return try forEachVariant(withAttributes: true, body) }
+        try stream("listing", to: body) { database in
+            let rows = try selection.statement(reading: CacheCatalog.columns, in: database)
+            let hasFailures = try FailureLog.isAny(in: database)
+            return {
+                while try rows.step() {
+                    guard var item = try Item(rows) else { continue }
+                    item.attributes = try AttributeStore.fetch(
+                        resource: item.resource.id, in: database)
+                    if hasFailures {
+                        item.failure = try CacheCatalog.failure(of: item.resource, in: database)
+                    }
+                    return item
+                }
+                return nil
+            }
+        }
+    }
+}
+
+extension CacheCatalog.Row {
+    /// Reads the columns of ``CacheCatalog/rowColumns``; nil when the format is not one that we write.
+    fileprivate init?(
+        _ row: borrowing Statement, names: [Int64: String], formats: inout FormatNames
+    ) throws {
+        guard let format = formats.format(of: try row.textBytes(2)) else { return nil }
+        let bytes = try row.blobBytes(1)
+        let digest = try row.value(
+            ContentDigest(bytes: bytes), orDamage: "a digest of another length", in: 1)
+        let image = StoredImage(
+            digest: digest, format: format, widthInPixels: try row.count(3),
+            heightInPixels: try row.count(4), size: ByteCount(try row.count(5)))
+        let name = try row.integer(9)
+        self.init(
+            key: try row.textBytes(0), image: image, validatedAt: try row.time(6),
+            expiresAt: try row.time(7),
+            name: name == VariantNames.main ? VariantName.main.text : names[name],
+            isSuperseded: try row.integer(8) != 0)
+    }
+}
+
+/// Formats by the bytes of their names, without a text for each row.
+private struct FormatNames {
+    private let formats = ImageFormat.allCases.map { (name: Array($0.rawValue.utf8), format: $0) }
+    /// Of the row before: mostly it is the same again.
+    private var last = 0
+
+    mutating func format(of name: UnsafeRawBufferPointer) -> ImageFormat? {
+        if !isEqual(name, formats[last].name) {
+            guard let found = formats.firstIndex(where: { isEqual(name, $0.name) }) else {
+                return nil
+            }
+            last = found
+        }
+        return formats[last].format
+    }
+
+    private func isEqual(_ left: UnsafeRawBufferPointer, _ right: [UInt8]) -> Bool {
+        guard left.count == right.count, let start = left.baseAddress else { return false }
+        return right.withUnsafeBytes { right in
+            right.baseAddress.map { memcmp(start, $0, right.count) == 0 } ?? false
+        }
+    }
+}

@@ -1,0 +1,59 @@
+internal import SQLite
+
+/// What a user calls a host: `example.com` for any scheme and port, `example.com:8080` for any scheme, or
+/// an origin, `https://example.com`. Compared without regard to case.
+package struct HostName: Hashable, Sendable {
+    /// In lower case.
+    package let text: String
+
+    package init(_ text: String) {
+        self.text = text.lowercased()
+    }
+
+    /// Whether an origin is meant: scheme, host and port, as the cache stores them.
+    package func matches(origin: String) -> Bool {
+        let origin = origin.lowercased()
+        guard let separator = origin.firstRange(of: "://") else { return origin == text }
+        let authority = origin[separator.upperBound...]
+        if origin == text || authority == text { return true }
+        guard let colon = authority.lastIndex(of: ":"),
+            authority[colon...].dropFirst().allSatisfy(\.isNumber)
+        else { return false }
+        return authority[..<colon] == text
+    }
+}
+
+extension HostLog {
+    /// Removes all hosts, also rows that cannot be read.
+    ///
+    /// - Returns: how many there were.
+    package func removeAll() throws(StorageError) -> Int {
+        try database.write("forgetting hosts") { database in
+            try database.execute("DELETE FROM host")
+            return database.changes
+        }
+    }
+
+    /// Removes the hosts of these names.
+    ///
+    /// - Returns: how many there were, and the names of which there was none.
+    package func removeAll(
+        named names: [HostName]
+    ) throws(StorageError) -> (count: Int, unknown: [HostName]) {
+        try database.write("forgetting hosts") { database in
+            let hosts = try Statement(database, sql: "SELECT host FROM host").all {
+                try $0.text(0)
+            }
+            let removal = try Statement(database, sql: "DELETE FROM host WHERE host = ?")
+            var (count, known): (Int, Set<HostName>) = (0, [])
+            for host in hosts {
+                let matching = names.filter { $0.matches(origin: host) }
+                guard !matching.isEmpty else { continue }
+                known.formUnion(matching)
+                try removal.execute(.text(host))
+                count += 1
+            }
+            return (count, names.filter { !known.contains($0) })
+        }
+    }
+}

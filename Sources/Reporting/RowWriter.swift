@@ -1,0 +1,139 @@
+internal import Glibc
+package import PrefetchModel
+
+/// Lines of cells separated by tabs, built as bytes and written to an ``OutputFile`` by many at once:
+/// the output of `list`, of which a million lines are to take a second.
+package struct RowWriter: ~Copyable {
+    private let file: OutputFile
+    private var memory: UnsafeMutableRawBufferPointer
+    /// Bytes that are written into the memory.
+    private var count = 0
+    /// Where the line begins that is not at its end.
+    private var lineStart = 0
+
+    private static let capacity = 256 << 10
+    private static let hexadecimalDigits = Array("0123456789abcdef".utf8)
+
+    package init(_ file: consuming OutputFile) {
+        self.file = file
+        memory = .allocate(byteCount: RowWriter.capacity, alignment: 1)
+    }
+
+    deinit { memory.deallocate() }
+
+    // MARK: Lines
+
+    /// Makes room for a line of at most so many bytes, its tabs and its end included.
+    ///
+    /// - Precondition: the line before is at its end.
+    package mutating func beginLine(most: Int) throws(ReportingError) {
+        precondition(count == lineStart, "a line without an end")
+        guard memory.count - count < most else { return }
+        try flush()
+        guard memory.count < most else { return }
+        memory.deallocate()
+        memory = .allocate(byteCount: most, alignment: 1)
+    }
+
+    package mutating func endLine() {
+        append(UInt8(ascii: "\n"))
+        lineStart = count
+    }
+
+    /// Takes the line's cells, in place of ending it: then it is not written.
+    package mutating func takeCells() -> [String] {
+        let line = UnsafeRawBufferPointer(rebasing: memory[lineStart..<count])
+        count = lineStart
+        return line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    /// Writes the lines that are at their end.
+    package mutating func flush() throws(ReportingError) {
+        precondition(count == lineStart, "a line without an end")
+        guard count > 0 else { return }
+        // Emptied even on failure: its bytes may have been written in part.
+        defer { (count, lineStart) = (0, 0) }
+        try file.write(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+    }
+
+    // MARK: Cells
+
+    /// Begins the next cell of a line.
+    package mutating func separate() { append(UInt8(ascii: "\t")) }
+
+    package mutating func append(_ byte: UInt8) {
+        memory[count] = byte
+        count += 1
+    }
+
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress else { return }
+        precondition(bytes.count <= memory.count - count, "a line is longer than was said")
+        guard let target = memory.baseAddress else { return }
+        memcpy(target + count, source, bytes.count)
+        count += bytes.count
+    }
+
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Decimal; not negative.
+    package mutating func append(_ number: Int) {
+        var digits = 1
+        var rest = number
+        while rest > 9 {
+            rest /= 10
+            digits += 1
+        }
+        rest = number
+        for index in stride(from: count + digits - 1, through: count, by: -1) {
+            memory[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+        count += digits
+    }
+
+    /// As ``Timestamp/description`` has it.
+    package mutating func append(_ time: Timestamp) {
+        let range = count..<(count + Timestamp.textCount)
+        time.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[range]))
+        count = range.upperBound
+    }
+
+    /// As ``StoredImage/relativePath`` has it.
+    package mutating func append(pathOf image: StoredImage) {
+        append("content/")
+        image.digest.withBytes { digest in
+            append(hexadecimal: UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
+            append(UInt8(ascii: "/"))
+            append(hexadecimal: digest)
+        }
+        append(UInt8(ascii: "."))
+        append(image.format.fileExtension)
+    }
+
+    private mutating func append(hexadecimal bytes: UnsafeRawBufferPointer) {
+        RowWriter.hexadecimalDigits.withUnsafeBufferPointer { digits in
+            for byte in bytes {
+                memory[count] = digits[Int(byte >> 4)]
+                memory[count + 1] = digits[Int(byte & 15)]
+                count += 2
+            }
+        }
+    }
+
+    /// The longest of the texts that ``append(_:)-(Timestamp)``, numbers and paths are.
+    package static let mostFieldBytes = 128
+}
+
+/// Whether ``printable(_:)`` leaves a text as it is, as far as single bytes tell.
+package func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
+    // No branches, so that many bytes are looked at together.
+    var special: UInt8 = 0
+    for byte in text { special |= byte &- 0x20 > 0x7E - 0x20 ? 1 : 0 }
+    return special == 0
+}

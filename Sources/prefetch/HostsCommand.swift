@@ -1,0 +1,167 @@
+import ArgumentParser
+import CachePolicy
+import CacheStorage
+import Glibc
+import PrefetchModel
+import Reporting
+
+/// `prefetch hosts`
+struct HostsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hosts",
+        abstract: "Show and forget what is remembered of hosts.",
+        discussion: """
+            Runs tell one another which hosts failed or asked to be spared, and the next run treats \
+            them with care. Without a subcommand, `prefetch hosts` lists them.
+
+            Exit status: 0 done, 1 nothing is remembered of a host, 2 the cache is missing (1 when it \
+            would be changed) or cannot be used, 64 wrong usage, 75 another run holds the cache.
+
+            Examples:
+              prefetch hosts
+              prefetch hosts clear example.com
+            """,
+        subcommands: [List.self, Clear.self], defaultSubcommand: List.self)
+}
+
+extension HostsCommand {
+    /// `prefetch hosts list`
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "list",
+            abstract: "List what is remembered of hosts.",
+            discussion: """
+                One line per host, sorted by name: what the next run makes of it, next request (`now` \
+                or a time), the most transfers at once (`-` for as many as a run allows), failed \
+                connections since its last answer, its URLs that failed, those of them that are \
+                blocked, the time of what is remembered (`-` if only URLs failed), and scheme, host \
+                and port.
+
+                A host is `cooling` if nothing is requested from it before that time, `limited` if it \
+                gets fewer transfers at once, `failing` if its last connections failed, and `normal` if \
+                only URLs of it failed.
+
+                On a terminal the columns are aligned under a header; elsewhere they are separated by \
+                tabs.
+
+                Examples:
+                  prefetch hosts list
+                  prefetch hosts list --json | jq -r 'select(.state == "cooling") | .host'
+                """)
+
+        @OptionGroup var cache: CacheOptions
+
+        @Flag(help: "Print JSON Lines.")
+        var json = false
+
+        private static let columns: [ColumnWriter.Column] = [
+            .text("STATE"), .text("NEXT REQUEST"), .number("AT ONCE"), .number("FAILURES"),
+            .number("FAILED URLS"), .number("BLOCKED"), .text("UPDATED"), .text("HOST"),
+        ]
+
+        func run() throws {
+            let catalog = try cache.catalog()
+            let now = WallClock.now()
+            var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
+            var table = ColumnWriter(List.columns)
+            try writing {
+                try catalog.forEachHost(at: now) { host in
+                    if json {
+                        try lines.write(JSONObject(host, at: now))
+                    } else {
+                        try table.write(row: cells(host, at: now))
+                    }
+                }
+                try lines.finish()
+                try table.finish()
+            }
+        }
+
+        private func cells(_ host: CacheCatalog.Host, at now: Timestamp) -> [String] {
+            [
+                host.standing(at: now).rawValue,
+                host.nextRequest(at: now)?.description ?? "now",
+                host.state?.concurrency.map(String.init) ?? "-",
+                "\(host.state?.failuresInARow ?? 0)",
+                "\(host.failures)",
+                "\(host.blocked)",
+                host.state?.updatedAt.description ?? "-",
+                printable(host.name),
+            ]
+        }
+    }
+
+    /// `prefetch hosts clear`
+    struct Clear: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "clear",
+            abstract: "Forget what is remembered of all hosts, or of these.",
+            discussion: """
+                The next run treats them as if it had never met them. URLs of them that failed are still \
+                remembered: `prefetch failed clear --host` forgets those.
+
+                Exit status 1 if nothing is remembered of one of them; the others are forgotten anyway.
+
+                Examples:
+                  prefetch hosts clear example.com https://cdn.example.com:8443
+                  prefetch hosts clear
+                """)
+
+        @Argument(
+            help: ArgumentHelp(
+                "Hosts: example.com (any port), example.com:8080 or https://example.com.",
+                valueName: "host"))
+        var hosts: [HostName] = []
+
+        @OptionGroup var options: ChangeOptions
+
+        func run() throws {
+            let (count, unknown) = try options.change { cache in
+                hosts.isEmpty
+                    ? (try cache.hosts.removeAll(), []) : try cache.hosts.removeAll(named: hosts)
+            }
+            StandardError.write("prefetch: \(count) host\(count == 1 ? "" : "s") cleared")
+            guard unknown.isEmpty else {
+                for host in unknown {
+                    StandardError.write(
+                        "prefetch: \(host.text): nothing is remembered of this host")
+                }
+                throw CommandFailure(exitStatus: 1, message: "")
+            }
+        }
+    }
+}
+
+/// What the next run makes of a host.
+private enum HostStanding: String {
+    case cooling, limited, failing, normal
+}
+
+extension CacheCatalog.Host {
+    /// Before which nothing is requested from it; nil when it may be asked.
+    fileprivate func nextRequest(at now: Timestamp) -> Timestamp? {
+        state?.coolingUntil.flatMap { $0 > now ? $0 : nil }
+    }
+
+    fileprivate func standing(at now: Timestamp) -> HostStanding {
+        if nextRequest(at: now) != nil { return .cooling }
+        if state?.concurrency != nil { return .limited }
+        return state.map { $0.failuresInARow > 0 } ?? false ? .failing : .normal
+    }
+}
+
+extension JSONObject {
+    /// A host with the columns of the table, and what a run makes of it now.
+    fileprivate init(_ host: CacheCatalog.Host, at now: Timestamp) {
+        self.init()
+        add("host", host.name)
+        add("state", host.standing(at: now).rawValue)
+        add("next_request_at", host.nextRequest(at: now))
+        add("concurrency", host.state?.concurrency)
+        add("failures_in_a_row", host.state?.failuresInARow ?? 0)
+        add("cooling_until", host.state?.coolingUntil)
+        add("updated_at", host.state?.updatedAt)
+        add("failed_urls", host.failures)
+        add("blocked_urls", host.blocked)
+    }
+}

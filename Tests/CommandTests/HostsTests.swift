@@ -1,0 +1,149 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `prefetch hosts`: what is remembered of hosts is shown as runs go by it, and forgotten on demand.
+@Suite(.timeLimit(.minutes(15)))
+struct HostsTests {
+    /// Makes a cache with rows of hosts and failures; times are milliseconds.
+    private func withHosts(_ body: (Workspace, _ now: Int64) async throws -> Void) async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            try workspace.manifest([])
+            _ = try await workspace.run("manifest.txt")
+            let now = Int64(Date().timeIntervalSince1970 * 1000)
+            try await workspace.runSQL(
+                """
+                INSERT INTO host VALUES
+                    ('http://cool.example', 1, 3, \(now + 86_400_000), \(now)),
+                    ('http://few.example:8080', 2, 0, \(now - 1000), \(now)),
+                    ('https://broken.example', NULL, 4, NULL, \(now)),
+                    ('https://cool.example', NULL, 0, \(now - 1000), \(now - 2000)),
+                    ('http://tomorrow.example', 1, 1, NULL, \(now + 86_400_000));
+                INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
+                    runs_in_a_row, first_failed_at, last_failed_at, blocked_until) VALUES
+                    ('k1', 'http://cool.example/1', 'http://cool.example', 'dns', NULL, '', 1,
+                        'transient', 1, \(now), \(now), NULL),
+                    ('k2', 'http://cool.example/2', 'http://cool.example', 'dns', NULL, '', 5,
+                        'transient', 5, \(now), \(now), \(now + 3_600_000)),
+                    ('a', 'http://gone.example/', 'http://gone.example', 'http-status', 404, '', 1,
+                        'permanent', 1, \(now - 7000), \(now - 7000), \(now - 1000));
+                """)
+            try await body(workspace, now)
+        }
+    }
+
+    private func rows(_ workspace: Workspace) async throws -> [[String]] {
+        let result = try await workspace.run("hosts")
+        #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+        return result.output.split(separator: "\n").map {
+            $0.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        }
+    }
+
+    @Test func hostsAreListedAsTheNextRunTreatsThem() async throws {
+        try await withHosts { workspace, now in
+            let rows = try await rows(workspace)
+            try #require(rows.count == 4 && rows.allSatisfy { $0.count == 8 }, "\(rows)")
+            // Columns but the times, and by name: a row from the future, and one that is over, are left
+            // out, since no run goes by them.
+            #expect(
+                rows.map { [$0[0]] + $0[2...5] + [$0[7]] } == [
+                    ["cooling", "1", "3", "2", "1", "http://cool.example"],
+                    ["limited", "2", "0", "0", "0", "http://few.example:8080"],
+                    ["normal", "-", "0", "1", "0", "http://gone.example"],
+                    ["failing", "-", "4", "0", "0", "https://broken.example"],
+                ])
+            #expect(rows.map(\.[1]).dropFirst() == ["now", "now", "now"], "\(rows)")
+            let next = try Date(rows[0][1], strategy: .iso8601).timeIntervalSince1970
+            #expect(Int64(next) == (now + 86_400_000) / 1000)
+            #expect(rows[2][6] == "-", "\(rows)")
+
+            let objects = try await workspace.run("hosts", "list", "--json").jsonLines()
+            #expect(objects.compactMap { $0["host"] as? String } == rows.map(\.[7]))
+            #expect(objects.compactMap { $0["state"] as? String } == rows.map(\.[0]))
+            #expect(objects[0]["concurrency"] as? Int == 1)
+            #expect(objects[0]["failed_urls"] as? Int == 2)
+            #expect(objects[0]["blocked_urls"] as? Int == 1)
+            #expect(objects[0]["next_request_at"] as? String == rows[0][1])
+            #expect(objects[1]["next_request_at"] is NSNull)
+            #expect(objects[1]["cooling_until"] is String)
+            #expect(objects[2]["concurrency"] is NSNull && objects[2]["updated_at"] is NSNull)
+        }
+    }
+
+    @Test(arguments: [
+        ([], 5, [] as [String]),
+        (["cool.example"], 2, []),
+        (["HTTP://cool.example"], 1, []),
+        (["few.example"], 1, []),
+        (["few.example:8080", "broken.example"], 2, []),
+        (
+            ["few.example:80", "broken.example", "gone.example"], 1,
+            ["few.example:80", "gone.example"]
+        ),
+    ])
+    func hostsAreForgotten(names: [String], count: Int, unknown: [String]) async throws {
+        try await withHosts { workspace, _ in
+            let result = try await workspace.command(["hosts", "clear"] + names).run()
+            #expect(result.status == (unknown.isEmpty ? 0 : 1), "\(result)")
+            let lines =
+                ["prefetch: \(count) host\(count == 1 ? "" : "s") cleared"]
+                + unknown.map { "prefetch: \($0): nothing is remembered of this host" }
+            #expect(result.error.split(separator: "\n").map(String.init) == lines, "\(result)")
+            #expect(result.output.isEmpty, "\(result)")
+            let left = try await workspace.query("SELECT count(*) FROM host")
+            #expect(left == [["\(5 - count)"]])
+            #expect(try await workspace.query("SELECT count(*) FROM failure") == [["3"]])
+        }
+    }
+
+    /// What a real run notes is what is shown, and the run after `clear` asks at once.
+    @Test func aHostThatAskedToBeSparedIsAskedAgainWhenItIsForgotten() async throws {
+        try await withOrigin { origin in
+            origin.serve("/busy", .unavailable(retryAfter: "7200"))
+            let url = origin.url("/busy")
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                _ = try await workspace.prefetch([url])
+                let host = "http://127.0.0.1:\(origin.port)"
+                let rows = try await rows(workspace)
+                #expect(rows.map { [$0[0], $0[4], $0[7]] } == [["cooling", "1", host]], "\(rows)")
+                let requests = origin.requests.count
+                _ = try await workspace.prefetch([url])
+                #expect(origin.requests.count == requests)
+                let cleared = try await workspace.run("hosts", "clear", "127.0.0.1")
+                #expect(cleared.status == 0, "\(cleared)")
+                _ = try await workspace.prefetch([url])
+                #expect(origin.requests.count == requests + 1)
+            }
+        }
+    }
+
+    @Test func aRunThatGoesOnKeepsItsHosts() async throws {
+        try await withOrigin { origin in
+            let gate = Gate()
+            origin.serve("/held.png", .image(Fixtures.png(seed: 9), gate: gate))
+            try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+                let running = try workspace.prefetchCommand([origin.url("/held.png")]).start()
+                try await origin.wait(for: "the held one") { $0.inFlight == 1 }
+                let clear = try await workspace.run("hosts", "clear")
+                #expect(clear.status == 75 && clear.error.contains("another run"), "\(clear)")
+                let list = try await workspace.run("hosts")
+                #expect(list.status == 0, "\(list)")
+                gate.open()
+                _ = await running.wait()
+            }
+        }
+    }
+
+    @Test func withoutACacheNoneIsMade() async throws {
+        try await withWorkspace(without: [.retries, .probes]) { workspace in
+            let list = try await workspace.run("hosts")
+            #expect(list.status == 2 && list.error.contains("no cache yet"), "\(list)")
+            let clear = try await workspace.run("hosts", "clear")
+            #expect(clear.status == 1 && clear.error.contains("no cache yet"), "\(clear)")
+            let empty = try await workspace.run("hosts", "clear", "")
+            #expect(empty.status == 64, "\(empty)")
+            #expect(!FileManager.default.fileExists(atPath: workspace.cache))
+        }
+    }
+}

@@ -1,0 +1,276 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `list`: which images, in what order, how many, and how it ends.
+@Suite(.timeLimit(.minutes(15)))
+struct ListFilterTests {
+    private static let hour: Int64 = 3_600_000
+
+    /// Makes a cache of five images, of two hosts, of which rows are set apart by SQL.
+    private func withImages(_ body: (Workspace, Origin) async throws -> Void) async throws {
+        try await withOrigin { origin in
+            let names = ["a", "b", "c", "d", "e"]
+            for (index, name) in names.enumerated() {
+                origin.serve("/\(name)", .image(Fixtures.png(seed: index)))
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(
+                    names.map { origin.url("/\($0)") } + ["\(origin.url("/a"))?2 attr.n=v"],
+                    "--variant", "web=jpeg,q=50")
+                #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
+                try await body(workspace, origin)
+                // Rows that no run has written are nothing for the judge.
+                try FileManager.default.removeItem(atPath: workspace.cache)
+            }
+        }
+    }
+
+    /// The last parts of the keys with the variants' names, in the order of the lines.
+    private func listed(_ workspace: Workspace, _ options: [String]) async throws -> [String] {
+        let text = try await workspace.command(["list"] + options).run()
+        #expect(text.status == 0 && text.error.isEmpty, "\(text)")
+        let rows = text.output.split(separator: "\n").map {
+            $0.split(separator: "\t").map(String.init)
+        }
+        let lines = rows.map { row in
+            "\(row[6].split(separator: "/").last ?? "") \(row.count > 7 ? row[7] : "main")"
+        }
+        // Programs are told the same.
+        let json = try await workspace.command(["list", "--json"] + options).run()
+        let objects = try json.jsonLines()
+        #expect(
+            objects.map { object in
+                let key = object["key"] as? String ?? ""
+                return
+                    "\(key.split(separator: "/").last ?? "") \(object["variant"] as? String ?? "")"
+            } == lines, "\(json)")
+        for (object, row) in zip(objects, rows) {
+            #expect((object["fresh"] as? Bool) == (row[0] == "fresh"), "\(row)")
+            #expect(object["format"] as? String == row[2] && "\(object["bytes"] ?? "")" == row[4])
+            #expect(object["path"] as? String == row[5], "\(row)")
+        }
+        return lines
+    }
+
+    /// Each of the rows has something of its own.
+    private func setApart(_ workspace: Workspace) async throws {
+        let now = Int64(Date().timeIntervalSince1970 * 1000)
+        let hour = Self.hour
+        try await workspace.runSQL(
+            """
+            DELETE FROM variant WHERE name <> 0 AND resource_id <>
+                (SELECT id FROM resource WHERE key LIKE '%/a');
+            UPDATE resource SET validated_at = \(now - hour), fetched_at = \(now - hour),
+                expires_at = \(now + 1000 * hour);
+            UPDATE resource SET fetched_at = \(now - 50 * hour) WHERE key LIKE '%/b';
+            UPDATE resource SET fetched_at = \(now - 20 * hour), expires_at = \(now + 10 * hour)
+                WHERE key LIKE '%/c';
+            UPDATE resource SET expires_at = \(now - hour) WHERE key LIKE '%/d';
+            UPDATE resource SET expires_at = 0 WHERE key LIKE '%/e';
+            UPDATE resource SET validated_at = \(now + 1000 * hour) WHERE key LIKE '%?2';
+            """)
+    }
+
+    @Test(arguments: [
+        ([], "a web,a main,a?2 main,b main,c main,d main,e main"),
+        (["--limit", "2"], "a web,a main"),
+        (["-n", "1", "--reverse"], "e main"),
+        (["--reverse"], "e main,d main,c main,b main,a?2 main,a main,a web"),
+        (["--format", "jpg"], "a web"),
+        (["--format", "gif", "--format", "png", "-n", "2"], "a main,a?2 main"),
+        (["--format", "gif"], ""),
+        (["--older-than", "10h"], "b main,c main"),
+        (["--newer-than", "10h"], "a web,a main,a?2 main,d main,e main"),
+        (["--older-than", "10h", "--newer-than", "30h"], "c main"),
+        (["--fresh"], "a web,a main,b main,c main"),
+        (["--expired"], "a?2 main,d main,e main"),
+        (["--expires-within", "1d"], "a?2 main,c main,d main,e main"),
+        (["--expires-within", "1d", "--fresh"], "c main"),
+        (["--variant", "web"], "a web"),
+        (["--variant", "main", "--limit", "2"], "a main,a?2 main"),
+        (["--variant", "jpeg;q=50;strip=safe"], "a web"),
+        (["--variant", "jpeg;q=51;strip=safe"], ""),
+        (["--sort", "age", "--limit", "3"], "b main,c main,a web"),
+        (["--sort", "age", "--reverse", "--limit", "3"], "e main,d main,a?2 main"),
+        (["--sort", "expiry", "--limit", "3"], "e main,d main,c main"),
+        (["--host", "127.0.0.1", "--host", "example.com", "-n", "1"], "a web"),
+        (["--host", "example.com", "--sort", "host"], ""),
+        (["--sort", "key"], "a web,a main,a?2 main,b main,c main,d main,e main"),
+    ])
+    func imagesArePickedAndSorted(options: [String], expected: String) async throws {
+        try await withImages { workspace, _ in
+            try await setApart(workspace)
+            let lines = try await listed(workspace, options)
+            #expect(lines == expected.split(separator: ",").map(String.init))
+        }
+    }
+
+    /// The order and the bounds are those of what the lines say.
+    @Test func sizesAreThoseOfTheLines() async throws {
+        try await withImages { workspace, _ in
+            func sizes(_ options: String...) async throws -> [Int] {
+                let result = try await workspace.command(["list"] + options).run()
+                #expect(result.status == 0, "\(result)")
+                return result.output.split(separator: "\n").compactMap {
+                    Int($0.split(separator: "\t")[4])
+                }
+            }
+            let all = try await sizes()
+            #expect(all.count == 12)
+            let sorted = all.sorted()
+            #expect(try await sizes("--sort", "bytes") == sorted.reversed())
+            let least4 = try await sizes("--sort", "bytes", "--reverse", "-n", "4")
+            #expect(least4 == Array(sorted.prefix(4)))
+            let (least, most) = (sorted[3], sorted[8])
+            let within = sorted.filter { $0 >= least && $0 <= most }
+            #expect(
+                try await sizes(
+                    "--min-bytes", "\(least)", "--max-bytes", "\(most)", "--sort", "bytes",
+                    "--reverse") == within)
+        }
+    }
+
+    @Test(arguments: [
+        (["--fresh", "--expired"], "exclude each other"),
+        (["--limit", "0"], "at least 1"),
+        (["--format", "jpg2"], "--format"),
+        (["--sort", "size"], "--sort"),
+        (["--older-than", "1y"], "duration like"),
+        (["--min-bytes", "-1"], "--min-bytes"),
+        (["--variant", "webb"], "did you mean 'web'"),
+    ])
+    func whatIsNotUnderstoodIsSaid(options: [String], text: String) async throws {
+        try await withImages { workspace, _ in
+            let result = try await workspace.command(["list"] + options).run()
+            #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+            #expect(result.error.contains(text), "\(result)")
+        }
+    }
+
+    // MARK: Keys that are no plain text, and damage
+
+    @Test func keysAreShownSafely() async throws {
+        try await withImages { workspace, _ in
+            try await workspace.runSQL(
+                """
+                UPDATE resource SET key = '1 ' || key WHERE key LIKE '%/a';
+                UPDATE resource SET key = '2 ü' || char(9, 10, 27, 8238) || key WHERE key LIKE '%/b';
+                UPDATE resource SET key = '3 ' || CAST(x'80FF41' AS TEXT) || key WHERE key LIKE '%/c';
+                UPDATE resource SET key = '4 ' || printf('%.*c', 300000, 'x') WHERE key LIKE '%/d';
+                """)
+            let list = try await workspace.run("list", "--variant", "main", "-n", "4")
+            let keys = list.output.split(separator: "\n").map {
+                $0.split(separator: "\t").last.map(String.init) ?? ""
+            }
+            try #require(list.status == 0 && keys.count == 4, "\(list.error)")
+            #expect(keys[0].hasPrefix("1 http://"))
+            #expect(keys[1].hasPrefix(#"2 ü\t\n\u{1B}\u{202E}http://"#), "\(keys[1])")
+            #expect(keys[2].hasPrefix("3 \u{FFFD}\u{FFFD}Ahttp://"), "\(keys[2])")
+            #expect(keys[3].count == 300_002)
+        }
+    }
+
+    @Test func aDamagedRowIsSaidToBeDamaged() async throws {
+        try await withImages { workspace, _ in
+            try await workspace.runSQL(
+                """
+                UPDATE variant SET width = -1 WHERE name <> 0;
+                """)
+            let result = try await workspace.run("list")
+            #expect(result.status == 2 && result.error.contains("damaged"), "\(result)")
+        }
+    }
+
+    // MARK: Its end
+
+    /// Longer than what a pipe holds, so that the reader has gone before all is written.
+    @Test(arguments: [[], ["--json"], ["--sort", "bytes"]])
+    func aReaderThatHasSeenEnoughIsNoError(options: [String]) async throws {
+        try await withImages { workspace, _ in
+            try await workspace.runSQL(
+                """
+                WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more WHERE n < 3000)
+                INSERT INTO resource (key, url, host, fetched_at, validated_at, expires_at, source_bytes,
+                    source_format, source_sha256, source_width, source_height)
+                SELECT key || '?x' || n, url || '?x' || n, host, fetched_at, validated_at, expires_at,
+                    source_bytes, source_format, source_sha256, source_width, source_height
+                FROM more, resource WHERE key LIKE '%/a';
+                INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes, created_at,
+                    last_access_at)
+                SELECT new.id, recipe, sha256, format, width, height, bytes, created_at, last_access_at
+                FROM resource AS old JOIN variant ON resource_id = old.id AND name = 0,
+                    resource AS new
+                WHERE old.key LIKE '%/a' AND new.key LIKE old.key || '?x%';
+                """)
+            let whole = try await workspace.command(["list"] + options).run()
+            #expect(whole.outputBytes.count > 100_000)
+            var command = workspace.command(["list"] + options)
+            command.arguments =
+                ["-c", #""$0" "$@" | head -n 1; exit "${PIPESTATUS[0]}""#, command.executable]
+                + command.arguments
+            command.executable = "/bin/bash"
+            let result = try await command.run()
+            #expect(result.status == 0 && result.error.isEmpty, "\(result)")
+            #expect(result.output == whole.output.prefix { $0 != "\n" } + "\n")
+        }
+    }
+
+    @Test func aFullDiskIsAnError() async throws {
+        try await withImages { workspace, _ in
+            for options in [[], ["--json"]] {
+                var command = workspace.command(["list"] + options)
+                command.arguments =
+                    ["-c", #"exec "$0" "$@" > /dev/full"#, command.executable]
+                    + command.arguments
+                command.executable = "/bin/bash"
+                let result = try await command.run()
+                #expect(result.status == 2, "\(result)")
+                #expect(result.error.contains("No space left"), "\(result)")
+            }
+        }
+    }
+
+    @Test func aCacheOfAnOlderSchemaIsLeftToARun() async throws {
+        try await withImages { workspace, origin in
+            let last = try await workspace.query(
+                "SELECT identifier FROM grdb_migrations ORDER BY CAST(identifier AS INTEGER) DESC LIMIT 1"
+            )
+            let identifier = try #require(last.first?.first ?? nil)
+            try await workspace.runSQL(
+                "DELETE FROM grdb_migrations WHERE identifier = '\(identifier)'")
+            for command in [["list"], ["list", "--json"], ["history"], ["hosts"]] {
+                let result = try await workspace.command(command).run()
+                #expect(result.status == 2 && result.output.isEmpty, "\(result)")
+                #expect(result.error.contains("older version"), "\(result)")
+                #expect(result.error.contains("hint: `prefetch run` brings it up to date"))
+            }
+            try await workspace.runSQL(
+                "INSERT INTO grdb_migrations VALUES ('\(identifier)')")
+            #expect(try await listed(workspace, ["-n", "1"]) == ["a web"])
+        }
+    }
+
+    /// What a run has stored while the list is being written is in the next one.
+    @Test func aRunGoesOnBesideAListThatNobodyReads() async throws {
+        try await withImages { workspace, origin in
+            origin.serve("/f", .image(Fixtures.png(seed: 77)))
+            var slow = workspace.command(["list"])
+            // The reader opens the pipe, and reads when it is told to by the end of the run.
+            slow.arguments =
+                [
+                    "-c",
+                    #""$0" "$@" | (read -r line; echo "$line"; until test -e done; do read -t 0.05 <> <(:); done; cat)"#,
+                    slow.executable,
+                ] + slow.arguments
+            slow.executable = "/bin/bash"
+            let list = try slow.start()
+            let run = try await workspace.prefetch([origin.url("/f")])
+            #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")
+            try workspace.write([], to: "done")
+            let result = await list.wait()
+            #expect(result.status == 0, "\(result)")
+            #expect(try await listed(workspace, []).contains("f main"))
+        }
+    }
+}
