@@ -43,3 +43,18 @@ enum TotalsCheck {
         try database.execute("DELETE FROM total; DELETE FROM usage; \(Schema.sumUpTotals)")
     }
 }
+
+extension CacheInspection {
+    /// Whether the totals are the sums of the rows, as both were at one moment: nil when they are, else what
+    /// differs, for people.
+    package func differenceOfTotals() throws(StorageError) -> String? {
+        try database.read("comparing totals") { try TotalsCheck.difference(in: $0) }
+    }
+}
+
+extension OpenCache {
+    /// Makes the totals anew from the rows.
+    package func rebuildTotals() throws(StorageError) {
+        try database.write("making totals anew") { try TotalsCheck.mend(in: $0) }
+    }
+}

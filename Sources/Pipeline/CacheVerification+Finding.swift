@@ -21,6 +21,8 @@ extension CacheVerification {
             case stranger
             /// The table `freshness` does not say what it is a copy of.
             case freshness
+            /// The totals that are kept with each change are not the sums of the rows.
+            case totals
             /// A body that broke off is gone or damaged.
             case partial
             /// The file of images that ended a run has lines that are none.
@@ -49,7 +51,7 @@ extension CacheVerification {
             self.message = message
             self.isMended = isMended
             switch kind {
-            case .missing, .damaged, .mismatch, .orphan, .freshness, .partial, .crashes:
+            case .missing, .damaged, .mismatch, .orphan, .freshness, .totals, .partial, .crashes:
                 isMendable = true
             case .database, .unreadable, .stranger: isMendable = false
             }

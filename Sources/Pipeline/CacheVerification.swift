@@ -236,6 +236,11 @@ package struct CacheVerification: Sendable {
                     message: "is not a folder of content files"))
         }
         findings += try freshnessFindings()
+        if let difference = try inspection.differenceOfTotals() {
+            try cache?.rebuildTotals()
+            findings.append(
+                Finding(kind: .totals, message: difference, isMended: cache != nil))
+        }
         findings += try partialFindings()
         findings += try temporaryFindings()
         findings += try crashFindings()
