@@ -49,22 +49,18 @@ extension CacheCatalog {
 }
 
 extension CacheCatalog.Row {
-    /// Whether a run with default flags would use it without asking its origin.
-    package func isFresh(at now: Timestamp) -> Bool {
-        CacheCatalog.isFresh(validatedAt: validatedAt, expiresAt: expiresAt, at: now)
-    }
-
     package var isValidatedAtEveryUse: Bool { expiresAt <= Freshness.alwaysStale }
 }
 
-extension ListSelection {
-    /// Narrows it to images that a run with default flags would find fresh after a time from `now` on, if
-    /// nothing happened to them, or to those that it would not.
-    package mutating func require(fresh: Bool, at now: Timestamp, ahead: Duration = .zero) {
-        freshness.append(
-            FreshnessTest(
-                latestValidation: now.advanced(by: Timestamp.toleratedClockStep),
-                latestExpired: max(now.advanced(by: ahead), Freshness.alwaysStale),
-                isFresh: fresh))
+extension ListSelection.FreshnessTest {
+    /// Whether a run with default flags would find an image fresh after a time from `now` on, if nothing
+    /// happened to it; or that it would not.
+    ///
+    /// It is ``HTTPSemantics/Freshness/isFresh(validatedAt:expiresAt:at:rules:)`` with rules that neither
+    /// force nor bound a lifetime, in the form that SQL can ask for.
+    package init(fresh: Bool, at now: Timestamp, ahead: Duration = .zero) {
+        self.init(
+            latestValidation: now.advanced(by: Timestamp.toleratedClockStep),
+            latestExpired: max(now.advanced(by: ahead), Freshness.alwaysStale), isFresh: fresh)
     }
 }

@@ -9,7 +9,14 @@ extension CacheCatalog {
     package struct Row {
         /// UTF-8, unless the database is damaged.
         package let key: UnsafeRawBufferPointer
-        package let image: StoredImage
+        /// The 32 bytes of the image's digest. A ``PrefetchModel/ContentDigest`` would be made of them and taken
+        /// apart again for each line.
+        package let digest: UnsafeRawBufferPointer
+        package let format: ImageFormat
+        /// 0 where neither width nor height is known.
+        package let widthInPixels: Int
+        package let heightInPixels: Int
+        package let sizeInBytes: Int
         package let validatedAt: Timestamp
         /// Like ``Item/expiresAt``.
         package let expiresAt: Timestamp
@@ -93,16 +100,14 @@ extension CacheCatalog.Row {
         _ row: borrowing Statement, names: [Int64: String], formats: inout FormatNames
     ) throws {
         guard let format = formats.format(of: try row.textBytes(2)) else { return nil }
-        let bytes = try row.blobBytes(1)
-        let digest = try row.value(
-            ContentDigest(bytes: bytes), orDamage: "a digest of another length", in: 1)
-        let image = StoredImage(
-            digest: digest, format: format, widthInPixels: try row.count(3),
-            heightInPixels: try row.count(4), size: ByteCount(try row.count(5)))
+        let digest = try row.blobBytes(1)
+        // Says what is wrong with it.
+        if digest.count != ContentDigest.byteCount { _ = try row.digest(1) }
         let name = try row.integer(9)
         self.init(
-            key: try row.textBytes(0), image: image, validatedAt: try row.time(6),
-            expiresAt: try row.time(7),
+            key: try row.textBytes(0), digest: digest, format: format,
+            widthInPixels: try row.count(3), heightInPixels: try row.count(4),
+            sizeInBytes: try row.count(5), validatedAt: try row.time(6), expiresAt: try row.time(7),
             name: name == VariantNames.main ? VariantName.main.text : names[name],
             isSuperseded: try row.integer(8) != 0)
     }

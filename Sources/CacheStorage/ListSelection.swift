@@ -27,6 +27,15 @@ package struct ListSelection: Sendable {
             self.latestExpired = latestExpired
             self.isFresh = isFresh
         }
+
+        /// Whether it holds of a copy.
+        package func holds(validatedAt: Timestamp, expiresAt: Timestamp) -> Bool {
+            // As numbers: the comparison of timestamps is a call of another module, a million times.
+            let isFreshNow =
+                validatedAt.milliseconds <= latestValidation.milliseconds
+                && expiresAt.milliseconds > latestExpired.milliseconds
+            return isFreshNow == isFresh
+        }
     }
 
     /// Of any of them; of all when there is none.

@@ -104,16 +104,14 @@ package struct RowWriter: ~Copyable {
         count = range.upperBound
     }
 
-    /// As ``StoredImage/relativePath`` has it.
-    package mutating func append(pathOf image: StoredImage) {
+    /// The path of a content file as ``StoredImage/relativePath`` has it.
+    package mutating func append(pathOf digest: UnsafeRawBufferPointer, format: ImageFormat) {
         append("content/")
-        image.digest.withBytes { digest in
-            append(hexadecimal: UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
-            append(UInt8(ascii: "/"))
-            append(hexadecimal: digest)
-        }
+        append(hexadecimal: UnsafeRawBufferPointer(rebasing: digest.prefix(1)))
+        append(UInt8(ascii: "/"))
+        append(hexadecimal: digest)
         append(UInt8(ascii: "."))
-        append(image.format.fileExtension)
+        append(format.fileExtension)
     }
 
     private mutating func append(hexadecimal bytes: UnsafeRawBufferPointer) {

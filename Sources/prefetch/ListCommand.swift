@@ -84,8 +84,9 @@ struct ListCommand: ParsableCommand {
         var table = ColumnWriter(ListCommand.columns)
         var output = RowWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         let prefix = printable(prefix)
+        let freshness = ListSelection.FreshnessTest(fresh: true, at: now)
         try catalog.forEachRow(of: selection) { row in
-            try output.append(row, prefix: prefix, at: now)
+            try output.append(row, prefix: prefix, freshness: freshness)
             if table.isForPeople {
                 try table.write(row: output.takeCells())
             } else {
@@ -100,7 +101,7 @@ struct ListCommand: ParsableCommand {
 extension RowWriter {
     /// The cells of a line but its end.
     fileprivate mutating func append(
-        _ row: CacheCatalog.Row, prefix: String, at now: Timestamp
+        _ row: CacheCatalog.Row, prefix: String, freshness: ListSelection.FreshnessTest
     ) throws(ReportingError) {
         // Nearly every key: URLs are in ASCII.
         let key =
@@ -110,24 +111,25 @@ extension RowWriter {
         try beginLine(
             most: RowWriter.mostCells * RowWriter.mostFieldBytes + prefix.utf8.count
                 + (key?.count ?? row.key.count) + names)
-        append(row.isFresh(at: now) ? "fresh" : "stale")
+        let isFresh = freshness.holds(validatedAt: row.validatedAt, expiresAt: row.expiresAt)
+        append(isFresh ? "fresh" : "stale")
         separate()
         if row.isValidatedAtEveryUse { append("-") } else { append(row.expiresAt) }
         separate()
-        append(row.image.format.rawValue)
+        append(row.format.rawValue)
         separate()
-        if row.image.knownWidth == nil {
+        if row.widthInPixels == 0 {
             append("-")
         } else {
-            append(row.image.widthInPixels)
+            append(row.widthInPixels)
             append(UInt8(ascii: "x"))
-            append(row.image.heightInPixels)
+            append(row.heightInPixels)
         }
         separate()
-        append(row.image.size.bytes)
+        append(row.sizeInBytes)
         separate()
         append(prefix)
-        append(pathOf: row.image)
+        append(pathOf: row.digest, format: row.format)
         separate()
         if let key { key.withUnsafeBytes { append($0) } } else { append(row.key) }
         if row.isSuperseded {

@@ -96,9 +96,10 @@ struct ListOptions: ParsableArguments {
         selection.maximumBytes = maximumBytes?.size
         selection.fetchedBefore = olderThan.map { now.advanced(by: .zero - $0.duration) }
         selection.fetchedAfter = newerThan.map { now.advanced(by: .zero - $0.duration) }
-        if fresh || expired { selection.require(fresh: fresh, at: now) }
+        if fresh || expired { selection.freshness.append(.init(fresh: fresh, at: now)) }
         if let expiresWithin {
-            selection.require(fresh: false, at: now, ahead: expiresWithin.duration)
+            selection.freshness.append(
+                .init(fresh: false, at: now, ahead: expiresWithin.duration))
         }
         selection.variant = try variant.map(catalog.selector(ofVariant:))
         selection.order = sort

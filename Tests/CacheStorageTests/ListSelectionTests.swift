@@ -166,14 +166,15 @@ struct ListSelectionTests {
         var items: [String] = []
         try catalog.forEachVariant {
             items.append(
-                "\($0.resource.key) \($0.image.relativePath) \($0.image.size) \($0.name ?? "-") "
+                "\($0.resource.key) \($0.image.digest.bytes) \($0.image.format) "
+                    + "\($0.image.size.bytes) \($0.name ?? "-") "
                     + "\($0.isSuperseded) \($0.validatedAt) \($0.expiresAt)")
         }
         var rows: [String] = []
         try catalog.forEachRow {
             rows.append(
-                "\(String(decoding: $0.key, as: UTF8.self)) \($0.image.relativePath) "
-                    + "\($0.image.size) \($0.name ?? "-") \($0.isSuperseded) \($0.validatedAt) "
+                "\(String(decoding: $0.key, as: UTF8.self)) \(Array($0.digest)) \($0.format) "
+                    + "\($0.sizeInBytes) \($0.name ?? "-") \($0.isSuperseded) \($0.validatedAt) "
                     + "\($0.expiresAt)")
         }
         #expect(rows == items && rows.count == 3)
