@@ -64,7 +64,7 @@ extension CacheCatalog {
             let sums = try Sums(database)
             let kinds = try CacheCatalog.countVariants(in: database)
             let hosts = try CacheCatalog.largestHosts(in: database)
-            let runs = try CacheCatalog.runs(limit: nil, holder: holder, in: database)
+            let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
             let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
             var status = stat()
             let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
@@ -78,7 +78,7 @@ extension CacheCatalog {
                 failures: failures.all, blockedFailures: failures.blocked, lastRun: runs.first,
                 unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
                 freshShare: CacheCatalog.freshShare(of: runs),
-                storedByWeek: CacheCatalog.storedByWeek(runs, at: now))
+                storedByWeek: try CacheCatalog.storedByWeek(in: database, at: now))
         }
     }
 
@@ -200,14 +200,24 @@ extension CacheCatalog {
         return min(1, Double(fresh) / Double(entries))
     }
 
-    private static func storedByWeek(_ runs: [Run], at now: Timestamp) -> [Int] {
+    private static func storedByWeek(
+        in database: Connection, at now: Timestamp
+    ) throws -> [Int] {
         var weeks = [Int](repeating: 0, count: 4)
-        for run in runs {
-            let age = now.timeSince(run.startedAt) / .seconds(7 * 86400)
-            guard let counters = run.counters, (0..<Double(weeks.count)).contains(age) else {
-                continue
-            }
-            weeks[Int(age)] &+= counters.bytesStored
+        let rows = try Statement(
+            database,
+            sql: """
+                SELECT started_at, json_extract(counters, '$.bytes_stored') FROM run
+                WHERE id > (SELECT max(id) FROM run) - 10000 AND started_at > ?
+                    AND json_valid(counters)
+                    AND json_type(counters, '$.bytes_stored') = 'integer'
+                """)
+        let week = Duration.seconds(7 * 86400)
+        try rows.bind(.init(now.advanced(by: .zero - week * weeks.count)), at: 1)
+        while try rows.step() {
+            let age = now.timeSince(try rows.time(0)) / week
+            guard (0..<Double(weeks.count)).contains(age) else { continue }
+            weeks[Int(age)] &+= max(0, Int(truncatingIfNeeded: try rows.integer(1)))
         }
         return weeks
     }

@@ -131,7 +131,9 @@ package struct ListSelection: Sendable {
                     .integer(test.isFresh ? 1 : 0),
                 ])
         }
-        if let variant { add(variant.condition(parameter: "?"), [variant.parameter].compactMap(\.self)) }
+        if let variant {
+            add(variant.condition(parameter: "?"), [variant.parameter].compactMap(\.self))
+        }
         return (texts, values)
     }
 }

@@ -67,7 +67,7 @@ extension CacheDatabase {
 
     func remember(_ mode: FileMode) throws(StorageError) {
         try write("setting a property") { database in
-            try Schema.Property.fileMode.set(to: .integer(Int64(mode.ofFiles)), in: database)
+            try Schema.Property.fileMode.set(to: Int64(mode.ofFiles), in: database)
         }
     }
 

@@ -4,6 +4,7 @@ extension Schema {
     /// Adds what eviction goes by: what runs have listed and when, when a name was used last, and
     /// totals that triggers keep, whoever changes the rows.
     ///
+    /// Runs whose files may not be on the disk, mostly none, are found without a look at all that are kept.
     /// The triggers over `resource` come before its row goes, since the totals of its variants are those of
     /// its host.
     static func makeVersion9(_ database: Connection) throws {
@@ -36,6 +37,8 @@ extension Schema {
                 file_bytes INTEGER NOT NULL,
                 blocks INTEGER NOT NULL
             ) STRICT;
+
+            CREATE INDEX run_unsynced ON run (id) WHERE NOT files_synced;
 
             \(sumUpTotals)
 

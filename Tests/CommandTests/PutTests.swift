@@ -300,7 +300,10 @@ struct PutTests {
             #expect(removed.status == 0, "\(removed)")
             #expect(try await workspace.query("SELECT name FROM property").count == 1)
             _ = try await workspace.prefetch([url])
-            #expect(try await workspace.query("SELECT name FROM property WHERE name = 'removal_unfinished'").isEmpty)
+            #expect(
+                try await workspace.query(
+                    "SELECT name FROM property WHERE name = 'removal_unfinished'"
+                ).isEmpty)
         }
     }
 }
