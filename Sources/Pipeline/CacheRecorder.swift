@@ -24,17 +24,24 @@ protocol RunRecording: AnyObject {
         _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError)
     func save(_ hosts: [HostState]) throws(FatalError)
-    /// Notes how the run ended, and closes the cache. Nothing is written of a run that could not be
-    /// noted.
+    /// Notes how the run ended. Nothing is written of a run that could not be noted.
     func end(at time: Timestamp, exitStatus: Int32, _ counters: RunCounters) throws(FatalError)
+    /// Leaves a snapshot of the database, where one is due; `isStopped` ends that.
+    ///
+    /// - Returns: why it could not be taken, which is no failure of the run; nil where it was, or need not be.
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String?
+    /// Closes the cache; nothing is read or written afterwards.
+    func close() throws(FatalError)
 
     /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
     /// full disk is not left fuller than it need be.
     func makeRoom(at now: Timestamp)
-    /// Lets the next run begin a new database in the place of one that turned out to be damaged.
+    /// Has the next run salvage a database that turned out to be damaged.
     ///
     /// - Returns: what the user can do; nil when the next run finds out.
-    func setDatabaseAside(at now: Timestamp) -> String?
+    func noteDamage() -> String?
 }
 
 /// The cache of a real run.
@@ -115,8 +122,29 @@ final class CacheRecorder: RunRecording {
         try storing { () throws(StorageError) in
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
-            try cache.close()
         }
+    }
+
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String? {
+        guard case .success? = noted, configuration.storing.snapshots == .daily,
+            // Otherwise nothing has changed but the log of runs.
+            counters.requests > 0 || counters.bytesStored > 0
+        else { return nil }
+        do throws(StorageError) {
+            try cache.takeSnapshot(at: time, isStopped: isStopped)
+            return nil
+        } catch {
+            // The next run looks closer.
+            if error.isDamage { cache.directory.suspectDatabase() }
+            return error.description
+        }
+    }
+
+    func close() throws(FatalError) {
+        guard case .success? = noted else { return }
+        try storing { () throws(StorageError) in try cache.close() }
     }
 
     func makeRoom(at now: Timestamp) {
@@ -130,13 +158,11 @@ final class CacheRecorder: RunRecording {
         }
     }
 
-    func setDatabaseAside(at now: Timestamp) -> String? {
+    func noteDamage() -> String? {
         do throws(StorageError) {
-            guard let name = try cache.setDatabaseAside(at: now) else {
-                return "run again: a check found no damage, so the disk may be at fault"
-            }
-            return
-                "it is now \(name); run again: images are fetched again, files that are the same are kept"
+            return try cache.noteDamage()
+                ? "run again: what can be read of it is salvaged, and files are kept"
+                : "run again: a check found no damage, so the disk may be at fault"
         } catch {
             // The next run finds the damage, too.
             return nil

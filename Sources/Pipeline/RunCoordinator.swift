@@ -221,11 +221,13 @@ package final class RunCoordinator {
         summary.hasSeveralVariants = settings.variants.count > 1
         // What is damaged is not written to.
         if ending.fatal?.isDamage != true {
-            attempt { () throws(FatalError) in try record(summary) }
+            var snapshotFailure: String?
+            attempt { () throws(FatalError) in snapshotFailure = try record(summary) }
+            summary.snapshotFailure = snapshotFailure
             summary.exitStatus = exitStatus
         }
         if ending.fatal?.isDamage == true {
-            ending.setHint(recorder.setDatabaseAside(at: clock.wall()))
+            ending.setHint(recorder.noteDamage())
         }
         summary.fatalMessage = ending.fatal?.message
         summary.fatalHint = ending.fatal?.hint
@@ -234,7 +236,18 @@ package final class RunCoordinator {
         return summary
     }
 
-    private func record(_ summary: RunSummary) throws(FatalError) {
+    /// Everything is done by then: a signal ends the copying, and the run soon after.
+    private func takeSnapshot() -> String? {
+        recorder.takeSnapshot(at: clock.wall(), ledger.counters) {
+            for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
+                ending.noteLateStop(signal: signal)
+            }
+            return ending.isStopping
+        }
+    }
+
+    /// - Returns: why no snapshot could be taken.
+    private func record(_ summary: RunSummary) throws(FatalError) -> String? {
         try recorder.checkHold()
         if stages.hasStored {
             try recorder.settleFailures { [ledger] in
@@ -244,6 +257,9 @@ package final class RunCoordinator {
         try rememberHosts()
         try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters)
+        let snapshotFailure = ending.isStopping ? nil : takeSnapshot()
+        try recorder.close()
+        return snapshotFailure
     }
 
     private var exitStatus: Int32 {

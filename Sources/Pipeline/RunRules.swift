@@ -105,6 +105,7 @@ package struct StoringRules: Sendable {
     /// Whether content files get extended attributes.
     package var writesFileAttributes = false
     package var durability: MetadataWriter.Durability = .normal
+    package var snapshots = SnapshotRule.daily
 }
 
 /// Which failures make a run's exit status 1.

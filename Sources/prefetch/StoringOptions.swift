@@ -28,6 +28,7 @@ struct AllowedFormats: ExpressibleByArgument {
     }
 }
 extension MetadataWriter.Durability: ExpressibleByArgument {}
+extension SnapshotRule: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
 extension OtherFormats: ExpressibleByArgument {}
 
@@ -329,8 +330,17 @@ struct DiskOptions: ParsableArguments {
             """, valueName: "how"))
     var sync: MetadataWriter.Durability = .normal
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Whether a run that changed something leaves a copy of the database in the cache, once a \
+            day, from which a later run takes what a damaged one has lost: daily or off.
+            """, valueName: "when"))
+    var snapshot: SnapshotRule = .daily
+
     func apply(to configuration: inout RunConfiguration) {
         configuration.storing.writesFileAttributes = fileAttributes
         configuration.storing.durability = sync
+        configuration.storing.snapshots = snapshot
     }
 }

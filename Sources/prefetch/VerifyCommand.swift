@@ -17,7 +17,7 @@ struct VerifyCommand: ParsableCommand {
 
             With --repair what is wrong is mended: rows of bad files go with them, so that the next run \
             downloads their images again; files that no row names are removed; what is derived is made \
-            anew. A database that is damaged itself is set aside by the next run.
+            anew. A database that is damaged itself is salvaged by the next run.
 
             Exit status: 0 nothing is wrong, 1 something was found, mended or not, 2 the cache is missing \
             or cannot be read, 64 wrong usage, 75 a run holds the cache (--repair).

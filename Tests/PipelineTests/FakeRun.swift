@@ -365,9 +365,13 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     func save(_ hosts: [HostState]) throws(FatalError) {}
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters
-    ) throws(FatalError) { isClosed = true }
+    ) throws(FatalError) {}
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String? { nil }
+    func close() throws(FatalError) { isClosed = true }
     func makeRoom(at now: Timestamp) {}
-    func setDatabaseAside(at now: Timestamp) -> String? { nil }
+    func noteDamage() -> String? { nil }
 
     // MARK: The observer
 
