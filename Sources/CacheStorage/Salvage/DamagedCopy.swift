@@ -21,10 +21,12 @@ final class DamagedCopy {
         try DamagedCopy.copy("", in: directory)
         try DamagedCopy.copy("-wal", in: directory)
         pageSize = DamagedCopy.pageSize(in: directory)
+        try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
         // Another database's log, perhaps.
         try directory.remove(DamagedCopy.name + "-wal")
         try DamagedCopy.copy("", in: directory)
+        try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
         // The first page is damaged. With another one in its place the log can be moved, and may have
         // a good one.
@@ -215,6 +217,24 @@ final class DamagedCopy {
             return true
         } catch  where error.isUnreadable {
             return false
+        }
+    }
+
+    /// Cuts off the last page of a file that was cut inside it: SQLite would take zeros for the rest, and
+    /// values that end there for whole.
+    private static func dropPartialPage(
+        ofSize size: Int, in directory: CacheDirectory
+    ) throws(StorageError) {
+        let path = directory.path(of: name)
+        let number = openat(directory.handle.number, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .system("open", path) }
+        let file = FileDescriptor(number)
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { throw .system("stat", path) }
+        let rest = status.st_size % off_t(size)
+        guard rest != 0 else { return }
+        guard ftruncate(file.number, status.st_size - rest) == 0 else {
+            throw .system("truncate", path)
         }
     }
 
