@@ -9,6 +9,11 @@ static inline int csqlite_refuse_double_quoted_strings(sqlite3 *connection) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, (void *)0);
 }
 
+/// The same. Whether the last connection leaves the log as it is when it is closed.
+static inline int csqlite_keep_log_at_close(sqlite3 *connection, int keeps) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (void *)0);
+}
+
 /// Has SQLite copy the bytes: `SQLITE_TRANSIENT` is a cast that Swift does not import. An empty text
 /// of Swift's may have no address, which would bind NULL.
 static inline int csqlite_bind_text(

@@ -129,16 +129,27 @@ extension CacheDirectory {
     /// about it and would perhaps not meet it.
     static let suspicionName = "suspect"
 
-    /// Has the next run check the database thoroughly.
-    func suspectDatabase() {
+    /// Has the next run check the database thoroughly; or, with `isCertain`, salvage it whatever a check
+    /// finds, which is what a file that is not empty says.
+    package func suspectDatabase(isCertain: Bool = false) {
         let number = openat(
             handle.number, CacheDirectory.suspicionName,
             O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         // Where nothing can be written, nobody can mend the cache either.
-        if number >= 0 { close(number) }
+        guard number >= 0 else { return }
+        if isCertain { write(number, "!", 1) }
+        close(number)
     }
 
     var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
+
+    /// Whether damage was met and nobody has to look for it any more.
+    var isDatabaseDamageCertain: Bool {
+        var status = stat()
+        return fstatat(
+            handle.number, CacheDirectory.suspicionName, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
+    }
 
     func dropSuspicion() throws(StorageError) { try remove(CacheDirectory.suspicionName) }
 }

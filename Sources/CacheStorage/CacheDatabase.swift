@@ -39,7 +39,7 @@ package final class CacheDatabase: Sendable {
             case .readWrite:
                 let (opened, hasLeftLog) = try CacheDatabase.openForWriting(path, in: directory)
                 self.hasLeftLog = hasLeftLog
-                if try Schema.migrator.hasBeenSuperseded(in: opened) { throw Mismatch.newer }
+                try CacheDatabase.checkVersion(opened)
                 try Schema.migrator.migrate(opened)
                 connection = SerializedConnection(opened)
             case .readOnly:
@@ -51,6 +51,8 @@ package final class CacheDatabase: Sendable {
                     try CacheDatabase.openForExamination(directory, path))
                 hasLeftLog = false
             }
+        } catch Mismatch.foreign where directory.hasOwnDatabase {
+            throw CacheDatabase.damaged("opening", path, "its log is another database's")
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }
@@ -74,7 +76,7 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    private static func open(
+    static func open(
         _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws(SQLiteError) -> Connection {
         // Readers of other programs hold it for moments; a holder for longer is said by name.
@@ -89,11 +91,13 @@ package final class CacheDatabase: Sendable {
     /// With a write-ahead log, or on a network file system with a rollback journal.
     ///
     /// - Returns: also whether there was a log, which is in the database now.
-    private static func openForWriting(
+    static func openForWriting(
         _ path: String, in directory: CacheDirectory, makes: Bool = false
     ) throws -> (connection: Connection, hasLeftLog: Bool) {
         let connection = try open(path, in: directory, access: .readWrite)
+        try connection.setKeepsLogAtClose(true)
         try checkApplication(connection, makes: makes)
+        try connection.setKeepsLogAtClose(false)
         if directory.fileSystem.isNetwork {
             return (connection, try useRollbackJournal(connection, in: directory))
         }
@@ -102,43 +106,6 @@ package final class CacheDatabase: Sendable {
         try connection.execute("PRAGMA synchronous = NORMAL")
         try connection.execute("PRAGMA wal_autocheckpoint = 0")
         return (connection, false)
-    }
-
-    /// Makes an empty database with the whole schema beside its place and puts it there: whoever
-    /// looks for it finds nothing or all of it. Only for the holder of the lock, where there is none;
-    /// the folder of temporary files has to be there.
-    ///
-    /// With `keepsOrphans` content files that are there already are kept though no row names them
-    /// (see the table `property`): they are the images of a database that is gone.
-    static func make(in directory: CacheDirectory, keepsOrphans: Bool) throws(StorageError) {
-        let name = "tmp/new.sqlite"
-        do {
-            for suffix in companions {
-                // SQLite would take what is left of another database's log for this one's.
-                try directory.remove(CacheDirectory.databaseName + suffix)
-                try directory.remove(name + suffix)
-            }
-            try directory.remove(name)
-            // SQLite's companions copy the mode of the file.
-            try directory.makeFile(name)
-            let connection = try openForWriting(
-                directory.path(of: name), in: directory, makes: true
-            ).connection
-            try Schema.migrator.migrate(connection)
-            if keepsOrphans {
-                // By the clock that gives the files their times.
-                let now = try directory.changeTime(of: name)
-                try connection.transaction(.immediate) {
-                    try Schema.Property.orphansKeptBefore.set(to: now, in: connection)
-                }
-            }
-            // The last connection takes the log along.
-            try connection.close()
-            try directory.synchronize(name)
-            try directory.rename(name, to: CacheDirectory.databaseName)
-        } catch {
-            throw translate(error, operation: "making", path: directory.path(of: name))
-        }
     }
 
     /// What SQLite keeps beside a database, by the ends of the names.
@@ -219,6 +186,7 @@ package final class CacheDatabase: Sendable {
     private static func checkApplication(_ connection: Connection, makes: Bool) throws {
         let found = try connection.pragma("application_id")
         if found == Schema.applicationID { return }
+        if try hasTablesOfOurs(connection) { throw Mismatch.unmarked }
         let tables = try Statement(connection, sql: "SELECT count(*) FROM sqlite_schema")
             .first { try $0.integer(0) }
         guard found == 0, tables == 0 else { throw Mismatch.foreign }
@@ -227,16 +195,35 @@ package final class CacheDatabase: Sendable {
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
     }
 
+    /// Whether the mark alone is missing, which takes a bit that has changed.
+    private static func hasTablesOfOurs(_ connection: Connection) throws -> Bool {
+        try Statement(
+            connection,
+            sql: """
+                SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'
+                    AND name IN ('grdb_migrations', 'resource', 'variant')
+                """
+        ).first { try $0.integer(0) != 0 } ?? false
+    }
+
     private static func checkReadable(_ connection: Connection) throws {
         guard try connection.pragma("application_id") == Schema.applicationID else {
-            throw Mismatch.foreign
+            throw try hasTablesOfOurs(connection) ? Mismatch.unmarked : Mismatch.foreign
         }
-        if try Schema.migrator.hasBeenSuperseded(in: connection) { throw Mismatch.newer }
+        try checkVersion(connection)
         guard try Schema.migrator.isComplete(in: connection) else { throw Mismatch.older }
+    }
+
+    private static func checkVersion(_ connection: Connection) throws {
+        guard try Schema.migrator.hasBeenSuperseded(in: connection) else { return }
+        // A newer version has all versions before it.
+        throw try Schema.migrator.isComplete(in: connection) ? Mismatch.newer : Mismatch.unversioned
     }
 
     private enum Mismatch: Error {
         case foreign, newer, older, empty
+        /// Those of a damaged database of ours.
+        case unmarked, unversioned
     }
 
     // MARK: Access for this module
@@ -251,6 +238,11 @@ package final class CacheDatabase: Sendable {
         _ operation: String, _ work: (Connection) throws -> Result
     ) throws(StorageError) -> Result {
         try transaction(.immediate, operation, work)
+    }
+
+    /// For what is no transaction.
+    func access<Result>(_ work: (Connection) throws -> Result) throws -> Result {
+        try connection.access(work)
     }
 
     private func transaction<Result>(
@@ -349,7 +341,7 @@ package final class CacheDatabase: Sendable {
     }
 
     private static let damageHint =
-        "the database is damaged; `prefetch run` sets it aside and begins a new one"
+        "the database is damaged; `prefetch run` sets it aside and salvages what can be read of it"
 
     private static func permissionHint(_ path: String) -> String {
         var status = stat()
@@ -358,7 +350,16 @@ package final class CacheDatabase: Sendable {
             : "check the permissions of the cache directory"
     }
 
-    private static func translate(
+    private static func damaged(
+        _ operation: String, _ path: String, _ message: String
+    ) -> StorageError {
+        StorageError(
+            operation: operation, subject: path,
+            code: .database(SQLiteError.Code.notADatabase.rawValue), message: message,
+            hint: damageHint)
+    }
+
+    static func translate(
         _ error: any Error, operation: String, path: String
     ) -> StorageError {
         switch error {
@@ -386,13 +387,13 @@ package final class CacheDatabase: Sendable {
             return .refused(
                 path, "is the database of another program",
                 hint: "name another directory with --cache-dir")
-        case Mismatch.empty:
-            return StorageError(
-                operation: operation, subject: path,
-                code: .database(SQLiteError.Code.notADatabase.rawValue),
-                message: "holds nothing", hint: damageHint)
+        case Mismatch.empty: return damaged(operation, path, "holds nothing")
+        case Mismatch.unmarked: return damaged(operation, path, "its mark is not ours")
+        case Mismatch.unversioned: return damaged(operation, path, "its version is none")
         case Mismatch.newer:
-            return .refused(path, "was written by a newer version of prefetch")
+            return .refused(
+                path, "was written by a newer version of prefetch",
+                hint: "use that version, or name another directory with --cache-dir")
         case Mismatch.older:
             return .refused(
                 path, "was written by an older version of prefetch",

@@ -12,6 +12,7 @@ import Synchronization
 /// DIR/crashes                          digests of images that ended a run, see `CrashLog.swift`
 /// DIR/suspect                          a command met damage in the database: the next run looks
 /// DIR/prefetch.sqlite.damaged-<time>   a database that was set aside (-wal)
+/// DIR/snapshot.sqlite                  the database as it was after a run of the last days
 /// DIR/content/ab/<sha256>.<extension>  content files, named by the SHA-256 of their bytes
 /// DIR/tmp/                             content files on their way
 /// DIR/tmp/<sha256 of the key>.partial  bodies that broke off
@@ -45,6 +46,7 @@ package final class CacheDirectory: Sendable {
         """
     static let tagName = "CACHEDIR.TAG"
     static let databaseName = "prefetch.sqlite"
+    static let snapshotName = "snapshot.sqlite"
     static let lockName = "lock"
 
     package enum Access: Sendable {
@@ -108,7 +110,7 @@ package final class CacheDirectory: Sendable {
     }
 
     /// Whether there is a database of ours, by the mark in its header.
-    private var hasOwnDatabase: Bool {
+    var hasOwnDatabase: Bool {
         let number = openat(
             handle.number, CacheDirectory.databaseName,
             O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

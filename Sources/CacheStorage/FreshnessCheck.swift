@@ -27,11 +27,16 @@ extension CacheInspection {
 extension OpenCache {
     /// Makes `freshness` anew from `resource` and `variant`.
     package func rebuildFreshness() throws(StorageError) {
-        try database.write("making freshness anew") { database in
-            try database.execute("DELETE FROM freshness")
-            var check = try FreshnessTableCheck(database)
-            try check.insertAll()
-        }
+        try database.write("making freshness anew") { try Schema.rebuildFreshness(in: $0) }
+    }
+}
+
+extension Schema {
+    /// Makes `freshness` anew from `resource` and `variant`; in a transaction.
+    static func rebuildFreshness(in database: Connection) throws {
+        try database.execute("DELETE FROM freshness")
+        var check = try FreshnessTableCheck(database)
+        try check.insertAll()
     }
 }
 

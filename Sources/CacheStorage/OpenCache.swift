@@ -35,6 +35,9 @@ package struct OpenCache: Sendable {
     package struct Repair: Sendable {
         /// The name that a damaged database has now, and what was wrong with it.
         package var damage: (name: String, message: String)?
+        /// What the new database has of a damaged one, or of the snapshot of one that is gone; nil where it
+        /// was begun anew.
+        package var salvage: SalvageReport?
         /// Images whose files were gone or torn, and whose rows have been removed.
         package var tornImages = 0
         /// Images whose files were missing though no run has ended badly, and whose rows have been
@@ -78,8 +81,8 @@ package struct OpenCache: Sendable {
 
     /// Opens a cache as ``open(path:waiting:)`` does, and mends what an unclean end has left: rows of
     /// files that did not reach the disk go, orphaned files are collected, and a database that is
-    /// damaged is set aside for a new one. And rows go whose files are missing, as far as `check` finds
-    /// them.
+    /// damaged is set aside for a new one with what can be salvaged of it. And rows go whose files are
+    /// missing, as far as `check` finds them.
     ///
     /// A small database is checked each time, a large one after an unclean end or when a command has
     /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
@@ -90,21 +93,33 @@ package struct OpenCache: Sendable {
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .readWrite)
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
-        func recovered() throws(StorageError) -> OpenCache {
+        func recovered(usesSnapshot: Bool = true) throws(StorageError) -> OpenCache {
             var cache = try OpenCache(
-                recovering: directory, lock, openFolders: openFolders, mode: mode)
+                recovering: directory, lock, openFolders: openFolders, mode: mode,
+                usesSnapshot: usesSnapshot)
             cache.repair.missingImages = try MissingFiles(
                 database: cache.database, content: cache.content
             ).remove(check, at: now)
             cache.repair.untidy = cache.content.untidy
             return cache
         }
+        // What was opened is closed when one of these has failed: SQLite removes logs by name.
+        let damage: StorageError
         do throws(StorageError) {
             return try recovered()
         } catch  where error.isDamage {
-            // What was opened is closed by now: SQLite removes logs by name.
-            let name = try CacheDatabase.setAside(in: directory, at: now)
+            damage = error
+        }
+        do throws(StorageError) {
+            let (name, report) = try CacheDatabase.salvage(directory, at: now)
             var cache = try recovered()
+            cache.repair.damage = (name, damage.message)
+            cache.repair.salvage = report
+            return cache
+        } catch  where error.isDamage {
+            // What was salvaged is damaged itself: the disk may be at fault, or the program.
+            let name = try CacheDatabase.setAside(in: directory, at: now)
+            var cache = try recovered(usesSnapshot: false)
             cache.repair.damage = (name, error.message)
             cache.repair.hadNoDatabase = false
             return cache
@@ -128,9 +143,17 @@ package struct OpenCache: Sendable {
 
     /// Opens a cache and mends what an unclean end has left.
     private init(
-        recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?
+        recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?,
+        usesSnapshot: Bool
     ) throws(StorageError) {
-        try self.init(directory: directory, lock: lock, openFolders: openFolders, mode: mode)
+        try self.init(
+            directory: directory, lock: lock, openFolders: openFolders, mode: mode,
+            usesSnapshot: usesSnapshot)
+        if directory.isDatabaseDamageCertain {
+            throw StorageError(
+                operation: "checking", subject: database.path, code: .database(11),
+                message: "an earlier run met damage in it")
+        }
         let isSuspected = directory.isDatabaseSuspected
         let isUnclean = try log.lastRunMayHaveLeftStrays()
         let isRemoving = try database.read("reading properties") { database in
@@ -151,7 +174,8 @@ package struct OpenCache: Sendable {
     }
 
     private init(
-        directory: CacheDirectory, lock: CacheLock, openFolders: Int = 256, mode: FileMode? = nil
+        directory: CacheDirectory, lock: CacheLock, openFolders: Int = 256, mode: FileMode? = nil,
+        usesSnapshot: Bool = true
     ) throws(StorageError) {
         self.directory = directory
         self.lock = lock
@@ -161,8 +185,10 @@ package struct OpenCache: Sendable {
         let isNew = try !CacheDatabase.checkFiles(directory)
         if isNew {
             let hasContent = try !content.isEmpty()
-            try CacheDatabase.make(in: directory, keepsOrphans: hasContent)
+            repair.salvage = try CacheDatabase.make(
+                in: directory, keepsOrphans: hasContent, usesSnapshot: usesSnapshot && hasContent)
             repair.hadNoDatabase = hasContent
+            try directory.dropSuspicion()
         }
         database = try CacheDatabase(directory: directory, access: .readWrite)
         beginsWithoutLog =
@@ -236,26 +262,25 @@ package struct OpenCache: Sendable {
         guard database.isInPlace else { throw lost(database.path) }
     }
 
-    /// Sets aside a database that turned out to be damaged in the middle of a run, so that the next
-    /// one begins a new one; the wall clock is at `now`. Nothing is to be written afterwards.
+    /// Has the next run salvage a database that turned out to be damaged in the middle of this one. Nothing
+    /// is to be written afterwards.
     ///
     /// A disk that fails makes a sound database look damaged. So it is checked first, and one in which
-    /// nothing is found is left to the next run, the first time that this happens.
+    /// nothing is found is only looked at by the next run, the first time that this happens.
     ///
-    /// - Returns: the name that it has now; nil when it stays.
-    package func setDatabaseAside(at now: Timestamp) throws(StorageError) -> String? {
+    /// - Returns: whether the next run salvages it.
+    package func noteDamage() throws(StorageError) -> Bool {
         // What stands under the name may be another one by now.
         try checkHold()
+        var isCertain = wasSuspected
         do throws(StorageError) {
             try database.findDamage(.thorough)
-            guard wasSuspected else {
-                directory.suspectDatabase()
-                return nil
-            }
         } catch {
             guard error.isDamage else { throw error }
+            isCertain = true
         }
-        return try CacheDatabase.setAside(in: directory, at: now)
+        directory.suspectDatabase(isCertain: isCertain)
+        return isCertain
     }
 
     /// Makes what was changed durable, with the files that rows of a killed run name: SQLite itself

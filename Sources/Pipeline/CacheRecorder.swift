@@ -24,8 +24,7 @@ protocol RunRecording: AnyObject {
         _ decide: (FailureRecord) -> FailureLog.Settlement?
     ) throws(FatalError)
     func save(_ hosts: [HostState]) throws(FatalError)
-    /// Notes how the run ended, and closes the cache. Nothing is written of a run that could not be
-    /// noted.
+    /// Notes how the run ended. Nothing is written of a run that could not be noted.
     ///
     /// `listed` are the resources that its lists have named and that were there before it. Pruning ends
     /// when `isStopped` says so.
@@ -35,14 +34,22 @@ protocol RunRecording: AnyObject {
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
         isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts?
+    /// Leaves a snapshot of the database, where one is due; `isStopped` ends that.
+    ///
+    /// - Returns: why it could not be taken, which is no failure of the run; nil where it was, or need not be.
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String?
+    /// Closes the cache; nothing is read or written afterwards.
+    func close() throws(FatalError)
 
     /// Removes the files of this run whose rows found no room, and the parts of bodies, so that a
     /// full disk is not left fuller than it need be.
     func makeRoom(at now: Timestamp)
-    /// Lets the next run begin a new database in the place of one that turned out to be damaged.
+    /// Has the next run salvage a database that turned out to be damaged.
     ///
     /// - Returns: what the user can do; nil when the next run finds out.
-    func setDatabaseAside(at now: Timestamp) -> String?
+    func noteDamage() -> String?
 }
 
 /// The cache of a real run.
@@ -133,7 +140,6 @@ final class CacheRecorder: RunRecording {
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
             // What the run did not come to is not unlisted.
             let pruned = exitStatus <= 1 ? try prune(at: time, until: isStopped) : nil
-            try cache.close()
             return pruned
         }
     }
@@ -156,6 +162,28 @@ final class CacheRecorder: RunRecording {
             bytes: removal.totals.bytes)
     }
 
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String? {
+        guard case .success? = noted, configuration.storing.snapshots == .daily,
+            // Otherwise nothing has changed but the log of runs.
+            counters.requests > 0 || counters.bytesStored > 0
+        else { return nil }
+        do throws(StorageError) {
+            try cache.takeSnapshot(at: time, isStopped: isStopped)
+            return nil
+        } catch {
+            // The next run looks closer.
+            if error.isDamage { cache.directory.suspectDatabase() }
+            return error.description
+        }
+    }
+
+    func close() throws(FatalError) {
+        guard case .success? = noted else { return }
+        try storing { () throws(StorageError) in try cache.close() }
+    }
+
     func makeRoom(at now: Timestamp) {
         do throws(StorageError) {
             // What has lost its row must not come back by a power cut.
@@ -167,13 +195,11 @@ final class CacheRecorder: RunRecording {
         }
     }
 
-    func setDatabaseAside(at now: Timestamp) -> String? {
+    func noteDamage() -> String? {
         do throws(StorageError) {
-            guard let name = try cache.setDatabaseAside(at: now) else {
-                return "run again: a check found no damage, so the disk may be at fault"
-            }
-            return
-                "it is now \(name); run again: images are fetched again, files that are the same are kept"
+            return try cache.noteDamage()
+                ? "run again: what can be read of it is salvaged, and files are kept"
+                : "run again: a check found no damage, so the disk may be at fault"
         } catch {
             // The next run finds the damage, too.
             return nil

@@ -231,11 +231,13 @@ package final class RunCoordinator {
         summary.hasSeveralVariants = settings.variants.count > 1
         // What is damaged is not written to.
         if ending.fatal?.isDamage != true {
-            attempt { () throws(FatalError) in summary.pruned = try record(summary) }
+            attempt { () throws(FatalError) in
+                (summary.pruned, summary.snapshotFailure) = try record(summary)
+            }
             summary.exitStatus = exitStatus
         }
         if ending.fatal?.isDamage == true {
-            ending.setHint(recorder.setDatabaseAside(at: clock.wall()))
+            ending.setHint(recorder.noteDamage())
         }
         summary.fatalMessage = ending.fatal?.message
         summary.fatalHint = ending.fatal?.hint
@@ -244,7 +246,20 @@ package final class RunCoordinator {
         return summary
     }
 
-    private func record(_ summary: RunSummary) throws(FatalError) -> PrunedCounts? {
+    /// Everything is done by then: a signal ends the copying, and the run soon after.
+    private func takeSnapshot() -> String? {
+        recorder.takeSnapshot(at: clock.wall(), ledger.counters) {
+            for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
+                ending.noteLateStop(signal: signal)
+            }
+            return ending.isStopping
+        }
+    }
+
+    /// - Returns: what was pruned, and why no snapshot could be taken.
+    private func record(
+        _ summary: RunSummary
+    ) throws(FatalError) -> (PrunedCounts?, snapshotFailure: String?) {
         try recorder.checkHold()
         if stages.hasStored {
             try recorder.settleFailures { [ledger] in
@@ -252,9 +267,12 @@ package final class RunCoordinator {
             }
         }
         try rememberHosts()
-        return try recorder.end(
+        let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters, listed: listed,
             isStopped: { [events] in events.isStopWanted })
+        let snapshotFailure = ending.isStopping ? nil : takeSnapshot()
+        try recorder.close()
+        return (pruned, snapshotFailure)
     }
 
     private var exitStatus: Int32 {

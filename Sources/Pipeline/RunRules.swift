@@ -109,6 +109,7 @@ package struct StoringRules: Sendable {
     package var maximumSize: ByteCount?
     /// By which rules the run prunes at its end, at most once a day; nil for none.
     package var pruning: PruneRules?
+    package var snapshots = SnapshotRule.daily
 }
 
 /// Which failures make a run's exit status 1.

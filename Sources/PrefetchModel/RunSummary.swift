@@ -74,6 +74,8 @@ package struct RunSummary: Sendable {
     package var pruned: PrunedCounts?
     /// What the run's failures amount to, when an outage explains them.
     package var outage: Outage?
+    /// Why no snapshot of the database could be taken; nil where one was, or was not due.
+    package var snapshotFailure: String?
 
     package init(
         counters: RunCounters, startedAt: Timestamp, elapsed: Duration, exitStatus: Int32,

@@ -37,7 +37,7 @@ package final class Connection {
     }
 
     /// Nil after ``close()``.
-    private var handle: OpaquePointer?
+    private(set) var handle: OpaquePointer?
     /// Statements that nobody uses, by their text. Texts are never made of values, so they are a
     /// few dozen; to prepare one costs more than a look-up.
     private var idle: [String: OpaquePointer] = [:]
@@ -216,6 +216,12 @@ package final class Connection {
         checkOwner()
         var value: Int32 = isKept ? 1 : 0
         try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &value))
+    }
+
+    /// Whether the last connection leaves the log as it is when it is closed, which otherwise it moves into
+    /// the database: not to be done where the two may not belong together.
+    package func setKeepsLogAtClose(_ keeps: Bool) throws(SQLiteError) {
+        try check(csqlite_keep_log_at_close(handle, keeps ? 1 : 0))
     }
 
     /// How long another connection's hold of the database is waited for; in whole milliseconds.

@@ -21,8 +21,8 @@ package struct Statement: ~Copyable {
         package init(_ number: Int64?) { self = number.map(Value.integer) ?? .null }
     }
 
-    private let connection: Connection
-    private let handle: OpaquePointer
+    let connection: Connection
+    let handle: OpaquePointer
     private let sql: String
 
     /// Prepares a statement, or takes one with that text that nobody uses.
@@ -60,7 +60,8 @@ package struct Statement: ~Copyable {
         try connection.check(code, sql: sql)
     }
 
-    private func bind(_ values: [Value]) throws(SQLiteError) {
+    /// Binds the parameters from 1 on.
+    package func bind(_ values: [Value]) throws(SQLiteError) {
         for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     }
 
@@ -179,7 +180,7 @@ package struct Statement: ~Copyable {
     }
 
     /// The bytes of a text or BLOB, valid inside `body`.
-    private func withBytes<Result>(
+    func withBytes<Result>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
         body(bytes(column))

@@ -86,6 +86,10 @@ struct RunCommand: ParsableCommand {
         if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
             reporter.message("\(reader.names.joined(separator: ", ")): no entries")
         }
+        if let failure = summary.snapshotFailure, !showing.quiet {
+            reporter.message(
+                "\(failure); no snapshot of the database was taken, and the last one stays")
+        }
         var status = summary.exitStatus
         if showing.quiet, status != 0 { repairs.forEach(StandardError.write) }
         do throws(ReportingError) {
@@ -128,18 +132,7 @@ struct RunCommand: ParsableCommand {
     /// What an unclean end of an earlier run, or a disk, has done to the cache.
     private func messages(about repair: OpenCache.Repair, in path: String) -> [String] {
         var lines: [String] = []
-        if let (name, message) = repair.damage {
-            lines.append(
-                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); renamed to \(name)")
-            lines.append(
-                "hint: starting a new one; images are fetched again, and files that are the same are kept"
-            )
-        }
-        if repair.hadNoDatabase {
-            lines.append(
-                "prefetch: \(path): has images but no database; starting a new one")
-            lines.append("hint: images are fetched again; files that are the same are kept")
-        }
+        lines += SalvageText.lines(repair, path: path)
         if let untidy = repair.untidy {
             lines.append("prefetch: \(untidy.description); left in place")
             if let hint = untidy.hint { lines.append("hint: \(hint)") }

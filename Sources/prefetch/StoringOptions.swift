@@ -28,6 +28,7 @@ struct AllowedFormats: ExpressibleByArgument {
     }
 }
 extension MetadataWriter.Durability: ExpressibleByArgument {}
+extension SnapshotRule: ExpressibleByArgument {}
 extension SourceCheck: ExpressibleByArgument {}
 extension OtherFormats: ExpressibleByArgument {}
 
@@ -348,6 +349,14 @@ struct DiskOptions: ParsableArguments {
     var prune: String?
 
     @Option(
+        help: ArgumentHelp(
+            """
+            Whether a run that changed something leaves a copy of the database in the cache, once a \
+            day, from which a later run takes what a damaged one has lost: daily or off.
+            """, valueName: "when"))
+    var snapshot: SnapshotRule = .daily
+
+    @Option(
         help: """
             Permissions of new files, whatever the umask; folders get the execute bits that go with them. The cache \
             remembers it (default: what it remembers, else 0600); prefetch chmod changes what is there.
@@ -363,5 +372,6 @@ struct DiskOptions: ParsableArguments {
         configuration.storing.durability = sync
         configuration.storing.maximumSize = maxSize?.size
         configuration.storing.pruning = try prune.map { try PruneRules(specification: $0) }
+        configuration.storing.snapshots = snapshot
     }
 }

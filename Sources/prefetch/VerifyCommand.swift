@@ -18,7 +18,7 @@ struct VerifyCommand: ParsableCommand {
 
             With --repair what is wrong is mended: the rows of bad files are removed with them, so that the \
             next run downloads their images again; files that no row refers to are removed; what is derived \
-            is made anew. A database that is damaged itself is set aside by the next run.
+            is made anew. A database that is damaged itself is salvaged by the next run.
 
             What --time-limit or a signal has stopped goes on with --resume, so that a large cache can be \
             verified bit by bit.

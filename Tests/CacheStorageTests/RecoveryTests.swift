@@ -217,16 +217,22 @@ struct RecoveryTests {
     }
 
     /// A disk that fails for a moment makes a sound database look damaged.
-    @Test func aDatabaseInWhichNothingIsFoundIsSetAsideTheSecondTimeOnly() throws {
+    @Test func aDatabaseInWhichNothingIsFoundIsSalvagedTheSecondTimeOnly() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         do {
             let cache = try openForRun()
-            #expect(try cache.setDatabaseAside(at: time(50)) == nil)
+            #expect(try !cache.noteDamage())
+        }
+        do {
+            let cache = try openForRun()
+            #expect(cache.repair.damage == nil)
+            #expect(try keys(in: cache).count == 2)
+            #expect(try cache.noteDamage())
         }
         let cache = try openForRun()
-        #expect(cache.repair.damage == nil)
+        #expect(cache.repair.damage != nil)
+        #expect(cache.repair.salvage?.salvaged.images == 2)
         #expect(try keys(in: cache).count == 2)
-        #expect(try cache.setDatabaseAside(at: time(60)) != nil)
     }
 
     // MARK: What names a resource

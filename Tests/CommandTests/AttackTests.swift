@@ -49,6 +49,14 @@ struct AttackTests {
         let counts = try counts(of: result)
         #expect(counts.count == 2 && counts[0] >= 30 && counts[1] == 0, "seed \(seed): \(result)")
     }
+
+    /// 200 by hand; these are of every kind.
+    @Test func whatIsSalvagedIsRightAndNearlyAll() async throws {
+        let seed = String(UInt32.random(in: 0...999_999))
+        let result = try await attack("salvage", "--cases", "26", "--seed", seed)
+        #expect(result.status == 0, "seed \(seed): \(result)")
+        #expect(try counts(of: result) == [26, 0], "seed \(seed): \(result)")
+    }
 }
 
 private enum PowerCut {

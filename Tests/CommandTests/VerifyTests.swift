@@ -244,9 +244,8 @@ struct VerifyTests {
     /// They are kept for rows that a damaged database has lost, until somebody has looked.
     @Test func keptOrphansAreKeptUntilARepair() async throws {
         try await withImages { _, workspace, urls in
-            for suffix in ["", "-wal", "-shm"] {
-                try? FileManager.default.removeItem(
-                    atPath: workspace.cache + "/prefetch.sqlite" + suffix)
+            for name in ["prefetch.sqlite", "prefetch.sqlite-wal", "snapshot.sqlite"] {
+                try? FileManager.default.removeItem(atPath: workspace.cache + "/" + name)
             }
             let run = try await workspace.prefetch([urls[0]])
             #expect(run.summary.outcomes == ["downloaded": 1], "\(run.result)")

@@ -371,11 +371,14 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
         isStopped: () -> Bool
     ) throws(FatalError) -> PrunedCounts? {
-        isClosed = true
-        return nil
+        nil
     }
+    func takeSnapshot(
+        at time: Timestamp, _ counters: RunCounters, isStopped: () -> Bool
+    ) -> String? { nil }
+    func close() throws(FatalError) { isClosed = true }
     func makeRoom(at now: Timestamp) {}
-    func setDatabaseAside(at now: Timestamp) -> String? { nil }
+    func noteDamage() -> String? { nil }
 
     // MARK: The observer
 

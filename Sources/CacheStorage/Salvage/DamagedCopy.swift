@@ -1,0 +1,286 @@
+import Glibc
+import PrefetchModel
+internal import SQLite
+
+/// A copy of a damaged database, for reading what can still be read: the database itself stays as it was.
+///
+/// What the log holds is moved into the copy, as far as the log is whole and belongs to it. Blocks that the disk
+/// does not give are zeros in the copy.
+final class DamagedCopy {
+    private let directory: CacheDirectory
+    private let pageSize: Int
+    private static let name = "tmp/salvage.sqlite"
+    private static let frameName = "tmp/salvage-page.sqlite"
+    /// Of databases that SQLite makes, ours among them.
+    private static let usualPageSize = 4096
+
+    /// - Throws: when the database cannot be opened, or there is no room for the copy.
+    init(of directory: CacheDirectory) throws {
+        self.directory = directory
+        try DamagedCopy.remove(from: directory)
+        try DamagedCopy.copy("", in: directory)
+        try DamagedCopy.copy("-wal", in: directory)
+        pageSize = DamagedCopy.pageSize(in: directory)
+        try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
+        if try DamagedCopy.moveLog(in: directory) { return }
+        // Another database's log, perhaps.
+        try directory.remove(DamagedCopy.name + "-wal")
+        try DamagedCopy.copy("", in: directory)
+        try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
+        if try DamagedCopy.moveLog(in: directory) { return }
+        // The first page is damaged. With another one in its place the log can be moved, and may have
+        // a good one.
+        try DamagedCopy.copy("-wal", in: directory)
+        try replaceFirstPage()
+        if try !DamagedCopy.moveLog(in: directory) {
+            try directory.remove(DamagedCopy.name + "-wal")
+        }
+    }
+
+    deinit {
+        // What stays is removed with the other temporary files.
+        try? DamagedCopy.remove(from: directory)
+    }
+
+    private static func remove(from directory: CacheDirectory) throws(StorageError) {
+        for suffix in [""] + CacheDatabase.companions {
+            try directory.remove(name + suffix)
+            try directory.remove(frameName + suffix)
+        }
+    }
+
+    // MARK: The whole of it
+
+    /// Opens the copy as a database, in a transaction in which its first page stays as it is, whatever
+    /// ``forEachPage(ofKinds:table:_:)`` makes of it. Nil where it has no schema of ours.
+    func openWhole() throws -> Connection? {
+        do throws(SQLiteError) {
+            let connection = try Connection(
+                path: directory.path(of: DamagedCopy.name), access: .immutable)
+            try DamagedCopy.prepare(connection)
+            try connection.execute("BEGIN")
+            guard try connection.pragma("application_id") == Schema.applicationID else {
+                return nil
+            }
+            return connection
+        } catch  where error.isUnreadable {
+            return nil
+        }
+    }
+
+    private static func prepare(_ connection: Connection) throws(SQLiteError) {
+        try connection.execute("PRAGMA trusted_schema = OFF")
+        try connection.execute("PRAGMA cell_size_check = ON")
+        // Attributes have 64 KiB, and everything else less.
+        connection.limitValues(toBytes: 16 << 20)
+    }
+
+    // MARK: Page by page
+
+    /// The kinds of a page, by its first byte (SQLite's file format, section 1.6).
+    enum PageKind: UInt8 {
+        /// Has rows that lie by number.
+        case tableLeaf = 13
+        /// Have rows of tables without numbers, and those of indexes.
+        case indexLeaf = 10
+        case indexInterior = 2
+    }
+
+    /// Calls `body` with a connection for each page of some kinds, in which the page is a whole table by
+    /// the name `page`, with the columns of a layout; of an interior page, together with the pages below it.
+    ///
+    /// For this the first page is replaced by one whose schema says so. SQLite reads the page as it reads
+    /// any other, pages that it continues on included.
+    func forEachPage(
+        ofKinds kinds: [PageKind], as layout: TableLayout,
+        _ body: (Connection, Int) throws -> Void
+    ) throws {
+        try replaceFirstPage()
+        let connection = try Connection(
+            path: directory.path(of: DamagedCopy.name), access: .readWrite)
+        try DamagedCopy.prepare(connection)
+        // Nobody else sees this file, and after a failure nobody needs it.
+        try connection.execute(
+            "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
+        let creation = layout.bareCreation(of: "page")
+        let bytes = kinds.map(\.rawValue)
+        let file = try open(DamagedCopy.name, O_RDONLY)
+        var number = 2
+        var kind: UInt8 = 0
+        while pread(file.number, &kind, 1, off_t((number - 1) * pageSize)) == 1 {
+            defer { number += 1 }
+            guard bytes.contains(kind) else { continue }
+            try connection.execute("PRAGMA writable_schema = ON")
+            try Statement(connection, sql: "UPDATE sqlite_schema SET sql = ?, rootpage = ?")
+                .execute(.text(creation), .init(number))
+            // Has the schema read again.
+            try connection.execute("PRAGMA writable_schema = RESET")
+            try body(connection, number)
+        }
+        try connection.close()
+    }
+
+    /// Gives the copy the first page of a database with one table.
+    private func replaceFirstPage() throws {
+        let path = directory.path(of: DamagedCopy.frameName)
+        try directory.remove(DamagedCopy.frameName)
+        try directory.makeFile(DamagedCopy.frameName)
+        let connection = try Connection(path: path, access: .readWrite)
+        try connection.execute(
+            """
+            PRAGMA page_size = \(pageSize); PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+            CREATE TABLE page (a);
+            """)
+        try connection.close()
+        var page = [UInt8](repeating: 0, count: pageSize)
+        let frame = try open(DamagedCopy.frameName, O_RDONLY)
+        guard pread(frame.number, &page, pageSize, 0) == pageSize else {
+            throw StorageError.system("read", path)
+        }
+        // The number of pages; 0 has SQLite take it from the file's size (file format, section 1.3.8).
+        page.replaceSubrange(28..<32, with: [0, 0, 0, 0])
+        let file = try open(DamagedCopy.name, O_WRONLY)
+        guard pwrite(file.number, page, pageSize, 0) == pageSize else {
+            throw StorageError.system("write", directory.path(of: DamagedCopy.name))
+        }
+    }
+
+    // MARK: Files
+
+    private func open(_ name: String, _ flags: Int32) throws(StorageError) -> FileDescriptor {
+        let number = openat(directory.handle.number, name, flags | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .system("open", directory.path(of: name)) }
+        return FileDescriptor(number)
+    }
+
+    /// Copies the database, or one of its companions if it is there.
+    private static func copy(
+        _ suffix: String, in directory: CacheDirectory
+    ) throws(StorageError) {
+        let name = CacheDirectory.databaseName + suffix
+        let path = directory.path(of: name)
+        let number = openat(directory.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else {
+            if !suffix.isEmpty, errno == ENOENT { return }
+            throw .system("open", path)
+        }
+        let source = FileDescriptor(number)
+        let copyName = self.name + suffix
+        try directory.remove(copyName)
+        try directory.makeFile(copyName)
+        let copyNumber = openat(
+            directory.handle.number, copyName, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard copyNumber >= 0 else { throw .system("open", directory.path(of: copyName)) }
+        let copy = FileDescriptor(copyNumber)
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        var offset = 0
+        var size = buffer.count
+        while true {
+            let count = buffer.withUnsafeMutableBytes {
+                pread(source.number, $0.baseAddress, size, off_t(offset))
+            }
+            if count == 0 { return }
+            if count < 0 {
+                if errno == EINTR { continue }
+                guard errno == EIO else { throw .system("read", path) }
+                // A bad block: everything around it is still wanted.
+                if size > usualPageSize {
+                    size = usualPageSize
+                } else {
+                    offset += size
+                }
+                continue
+            }
+            let written = pwrite(copy.number, buffer, count, off_t(offset))
+            guard written == count else {
+                if written >= 0 { errno = ENOSPC }
+                throw .system("write", directory.path(of: copyName))
+            }
+            offset += count
+            if offset % buffer.count == 0 { size = buffer.count }
+        }
+    }
+
+    /// Moves the log into the copy, which is without one afterwards.
+    ///
+    /// - Returns: false where the copy is no database of ours.
+    private static func moveLog(in directory: CacheDirectory) throws -> Bool {
+        do throws(SQLiteError) {
+            let connection = try Connection(
+                path: directory.path(of: name), access: .readWrite, busyTimeout: .seconds(1))
+            guard try connection.pragma("application_id") == Schema.applicationID else {
+                return false
+            }
+            _ = try connection.checkpoint(.truncate)
+            try connection.execute("PRAGMA journal_mode = DELETE")
+            try connection.close()
+            return true
+        } catch  where error.isUnreadable {
+            return false
+        }
+    }
+
+    /// Cuts off the last page of a file that was cut inside it: SQLite would take zeros for the rest, and
+    /// values that end there for whole.
+    private static func dropPartialPage(
+        ofSize size: Int, in directory: CacheDirectory
+    ) throws(StorageError) {
+        let path = directory.path(of: name)
+        let number = openat(directory.handle.number, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { throw .system("open", path) }
+        let file = FileDescriptor(number)
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { throw .system("stat", path) }
+        let rest = status.st_size % off_t(size)
+        guard rest != 0 else { return }
+        guard ftruncate(file.number, status.st_size - rest) == 0 else {
+            throw .system("truncate", path)
+        }
+    }
+
+    private static func pageSize(in directory: CacheDirectory) -> Int {
+        let number = openat(directory.handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard number >= 0 else { return usualPageSize }
+        let file = FileDescriptor(number)
+        var size: UInt16 = 0
+        guard pread(file.number, &size, 2, 16) == 2 else { return usualPageSize }
+        let found = Int(UInt16(bigEndian: size))
+        // 512 to 32 768; 1 stands for 65 536, which nobody makes by default.
+        return found >= 512 && found <= 32_768 && found & (found - 1) == 0 ? found : usualPageSize
+    }
+}
+
+extension SQLiteError {
+    /// Whether the reading of a damaged database may end so: something is not where, or not what, it
+    /// has to be, or the disk does not give it.
+    var isUnreadable: Bool {
+        // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR where the schema lacks a table. That the index
+        // of a log cannot grow means that the disk is full.
+        code != .sharedMemorySize
+            && ([.corrupt, .notADatabase, .error, .cannotOpen].contains(code.primary)
+                || [10, 18, 20].contains(code.primary.rawValue))
+    }
+}
+
+extension Connection {
+    /// Whether a statement speaks of what is there, by a schema that can be read.
+    func canPrepare(_ sql: String) throws -> Bool {
+        do throws(SQLiteError) {
+            _ = try Statement(self, sql: sql)
+            return true
+        } catch  where error.isUnreadable {
+            return false
+        }
+    }
+}
+
+extension Statement {
+    /// Goes to the next row; false at the end, nil at damage.
+    func stepIfReadable() throws -> Bool? {
+        do throws(SQLiteError) {
+            return try step()
+        } catch  where error.isUnreadable {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import SQLite
+
+/// Puts rows of one table into the new database.
+struct RowInsertion {
+    enum Fate {
+        case inserted
+        /// There is a row of that key, which is as new or newer.
+        case known
+        /// A constraint does not allow it.
+        case refused
+    }
+
+    let table: SalvagedTable
+    let layout: TableLayout
+    private let target: Connection
+    /// What follows `INSERT OR …`.
+    private let insertion: String
+
+    init(_ table: SalvagedTable, into target: Connection) throws {
+        self.table = table
+        self.target = target
+        let layout = try TableLayout(of: table.name, in: target)
+        let parameters = layout.columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        self.layout = layout
+        insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
+    }
+
+    /// Inserts a row whose columns are the table's, in the place of an older one; some of its values may be
+    /// replaced.
+    func insert(
+        _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
+    ) throws -> Fate {
+        if try put(row, values, "IGNORE") { return .inserted }
+        guard try replacesOlder(row, values) else { return .known }
+        return try put(row, values, "REPLACE") ? .inserted : .refused
+    }
+
+    private func put(
+        _ row: borrowing Statement, _ values: [Int32: Statement.Value], _ conflict: String
+    ) throws -> Bool {
+        let insertion = try Statement(target, sql: "INSERT OR \(conflict) \(insertion)")
+        for index in 0..<Int32(layout.columns.count) {
+            if let value = values[index] {
+                try insertion.bind(value, at: index + 1)
+            } else {
+                try insertion.bind(column: index, of: row, at: index + 1)
+            }
+        }
+        return try insertion.isAllowed() && target.changes > 0
+    }
+
+    /// Whether a row of the same key is there, and older.
+    private func replacesOlder(
+        _ row: borrowing Statement, _ values: [Int32: Statement.Value]
+    ) throws -> Bool {
+        guard let age = table.age else { return false }
+        var condition = "\(layout.keyList) = \(layout.keyParameters(from: 1))"
+        var names = layout.keys
+        if let unique = table.unique {
+            names.append(unique)
+            condition += " OR \(unique) = ?\(names.count)"
+        }
+        let rows = try Statement(
+            target, sql: "SELECT max(\(age)) FROM \(table.name) WHERE \(condition)")
+        for (index, name) in names.enumerated() {
+            let column = layout[name]
+            if let value = values[column] {
+                try rows.bind(value, at: Int32(index + 1))
+            } else {
+                try rows.bind(column: column, of: row, at: Int32(index + 1))
+            }
+        }
+        guard try rows.step(), !rows.isNull(0) else { return false }
+        return try rows.integer(0) < row.integer(layout[age])
+    }
+}
+
+extension Statement {
+    /// Carries the statement out, unless a constraint forbids it.
+    fileprivate func isAllowed() throws -> Bool {
+        do throws(SQLiteError) {
+            while try step() {}
+            return true
+        } catch  where error.code.primary == .constraint {
+            return false
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Hashing
+import PrefetchModel
+internal import SQLite
+
+/// What else a damaged database says of its rows: indexes hold the link from a key to its resource and from a
+/// digest to its variant a second time, and `freshness` that from key and recipe to the resource.
+///
+/// A row on a page that was changed, or that is another database's, is told by them. One image under the key
+/// of another is worse than one that is missing.
+final class RowWitnesses {
+    enum Word {
+        /// The same as the row.
+        case yes
+        /// Nothing is there that would confirm it.
+        case no
+        /// It names another row.
+        case another
+        /// Cannot be read.
+        case unknown
+    }
+
+    private let database: Connection
+    private let hasher = SHA256Hasher()
+    private var recipes: [String: RecipeFingerprint] = [:]
+
+    init(_ database: Connection) { self.database = database }
+
+    func resource(_ id: Int64, hasKey key: Statement.Value) throws -> Word {
+        try word {
+            let found = try Statement(
+                database,
+                sql: """
+                    SELECT id FROM resource INDEXED BY sqlite_autoindex_resource_1 WHERE key = ?
+                    """
+            ).first(key) { try $0.integer(0) }
+            return found.map { $0 == id ? .yes : .another } ?? .no
+        }
+    }
+
+    func variant(
+        of resource: Int64, recipe: String, hasDigest digest: Statement.Value
+    ) throws -> Word {
+        try word {
+            let rows = try Statement(
+                database,
+                sql: """
+                    SELECT resource_id, recipe FROM variant INDEXED BY variant_sha256
+                    WHERE sha256 = ?
+                    """)
+            try rows.bind(digest, at: 1)
+            var hasOthers = false
+            while try rows.step() {
+                if try rows.integer(0) == resource, try rows.text(1) == recipe { return .yes }
+                hasOthers = true
+            }
+            return hasOthers ? .another : .no
+        }
+    }
+
+    /// With the times that the resource has to have: when it was validated and when it expires.
+    func freshness(
+        key: String, recipe: String, isOf resource: Int64
+    ) throws -> (word: Word, times: [Int64]) {
+        let recipeFingerprint = recipes[recipe] ?? RecipeFingerprint(recipe, hasher: hasher)
+        recipes[recipe] = recipeFingerprint
+        let fingerprint = VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
+        var times: [Int64] = []
+        let word = try word {
+            let found = try Statement(
+                database,
+                sql: """
+                    SELECT resource_id, validated_at, expires_at FROM freshness
+                    WHERE fingerprint = ? AND fingerprint_low = ?
+                    """
+            ).first(.integer(fingerprint.upper), .integer(fingerprint.lower)) {
+                times = [try $0.integer(1), try $0.integer(2)]
+                return try $0.integer(0)
+            }
+            return found.map { $0 == resource ? .yes : .another } ?? .no
+        }
+        return (word, times)
+    }
+
+    private func word(_ look: () throws -> Word) throws -> Word {
+        do {
+            return try look()
+        } catch let error as SQLiteError where error.isUnreadable {
+            return .unknown
+        }
+    }
+}

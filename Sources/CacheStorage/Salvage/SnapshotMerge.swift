@@ -1,0 +1,152 @@
+import PrefetchModel
+internal import SQLite
+
+/// Adds what the snapshot has and the damaged database did not give.
+///
+/// Rows of tables that could be read as a whole are not added: what they lack was removed. Of an image that
+/// both have the damaged database's row counts, which is the newer one; variants go only with the source that
+/// they were made from.
+struct SnapshotMerge {
+    let directory: CacheDirectory
+    let target: Connection
+    let insertions: [RowInsertion]
+    /// Tables of which rows are missing, or may be.
+    let incomplete: Set<String>
+
+    /// What the snapshot's numbers of resources are here; nil for resources that are left out, and none where it
+    /// is the same number.
+    private var identifiers: [Int64: Int64?] = [:]
+    private var added: Set<Int64> = []
+
+    init(
+        directory: CacheDirectory, target: Connection, insertions: [RowInsertion],
+        incomplete: Set<String>
+    ) {
+        self.directory = directory
+        self.target = target
+        self.insertions = insertions
+        self.incomplete = incomplete
+    }
+
+    /// - Returns: when the snapshot was taken; nil without one that can be read.
+    /// - Throws: when the new database cannot be written.
+    mutating func run() throws -> Timestamp? {
+        guard !incomplete.isEmpty, let (snapshot, time) = try open() else { return nil }
+        for insertion in insertions {
+            switch insertion.table.name {
+            case "resource":
+                try forEachRow(of: insertion, in: snapshot) { try match($0, insertion) }
+            case "variant", "attribute":
+                guard incomplete.contains(insertion.table.name) || !added.isEmpty else { continue }
+                try forEachRow(of: insertion, in: snapshot) { try follow($0, insertion) }
+            case let name:
+                guard incomplete.contains(name) else { continue }
+                try forEachRow(of: insertion, in: snapshot) { _ = try insertion.insert($0) }
+            }
+        }
+        // Their files are gone: they were removed since.
+        for id in added {
+            try Statement(
+                target,
+                sql: """
+                    DELETE FROM resource WHERE id = ?1
+                        AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
+                    """
+            ).execute(.integer(id))
+        }
+        return time
+    }
+
+    private func open() throws -> (Connection, Timestamp)? {
+        guard let time = directory.snapshotTime else { return nil }
+        do {
+            let connection = try Connection(
+                path: directory.path(of: CacheDirectory.snapshotName), access: .immutable)
+            try connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON")
+            guard try connection.pragma("application_id") == Schema.applicationID,
+                try !Schema.migrator.hasBeenSuperseded(in: connection)
+            else { return nil }
+            return (connection, time)
+        } catch let error as SQLiteError where error.isUnreadable {
+            return nil
+        }
+    }
+
+    /// Calls `body` with the rows of a table that we may have written, up to damage.
+    private func forEachRow(
+        of insertion: RowInsertion, in snapshot: Connection,
+        _ body: (borrowing Statement) throws -> Void
+    ) throws {
+        guard let list = SnapshotMerge.list(of: insertion, in: snapshot) else { return }
+        let rows = try Statement(snapshot, sql: "SELECT \(list) FROM \(insertion.table.name)")
+        while try rows.stepIfReadable() == true {
+            if insertion.layout.fits(rows), try insertion.table.isOurs(rows, insertion.layout) {
+                try body(rows)
+            }
+        }
+    }
+
+    /// The columns to read; nil where the snapshot has no such table, or cannot be read.
+    private static func list(of insertion: RowInsertion, in snapshot: Connection) -> String? {
+        try? insertion.layout.list(in: snapshot)
+    }
+
+    // MARK: Images
+
+    /// Finds the resource of a key here, or adds it.
+    private mutating func match(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
+        let columns = insertion.layout
+        let id = try row.integer(columns["id"])
+        let known = try Statement(
+            target, sql: "SELECT id, source_sha256 FROM resource WHERE key = ?"
+        ).first(row.value(columns["key"])) { (id: try $0.integer(0), source: try $0.digest(1)) }
+        if let known, try !makesRoom(of: known.id) {
+            let isSame = try row.digest(columns["source_sha256"]) == known.source
+            if !isSame || known.id != id {
+                identifiers.updateValue(isSame ? known.id : nil, forKey: id)
+            }
+            return
+        }
+        guard incomplete.contains("resource") else {
+            identifiers.updateValue(nil, forKey: id)
+            return
+        }
+        let isTaken =
+            try Statement(target, sql: "SELECT 1 FROM resource WHERE id = ?")
+            .first(.integer(id)) { _ in true } ?? false
+        guard
+            case .inserted = try insertion.insert(
+                row, replacing: isTaken ? [columns["id"]: .null] : [:])
+        else {
+            identifiers.updateValue(nil, forKey: id)
+            return
+        }
+        let newID = target.lastInsertedRowID
+        if newID != id { identifiers.updateValue(newID, forKey: id) }
+        added.insert(newID)
+    }
+
+    /// Removes a resource that has lost its variants, for the snapshot's.
+    private func makesRoom(of resource: Int64) throws -> Bool {
+        guard incomplete.contains("resource") else { return false }
+        try Statement(
+            target,
+            sql: """
+                DELETE FROM resource WHERE id = ?1
+                    AND NOT EXISTS (SELECT 1 FROM variant WHERE resource_id = ?1)
+                """
+        ).execute(.integer(resource))
+        return target.changes > 0
+    }
+
+    /// Adds a row that goes with a resource.
+    private func follow(_ row: borrowing Statement, _ insertion: RowInsertion) throws {
+        let columns = insertion.layout
+        let id = try row.integer(columns["resource_id"])
+        guard let newID = identifiers[id, default: id],
+            incomplete.contains(columns.table) || added.contains(newID)
+        else { return }
+        if columns.table == "variant", try !directory.hasFile(of: row, columns) { return }
+        _ = try insertion.insert(row, replacing: [columns["resource_id"]: .integer(newID)])
+    }
+}

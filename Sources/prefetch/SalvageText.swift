@@ -1,0 +1,52 @@
+import CacheStorage
+import PrefetchModel
+
+/// What a run says of a database that was damaged or gone.
+enum SalvageText {
+    /// A message and a hint; none where there was nothing to say.
+    static func lines(_ repair: OpenCache.Repair, path: String) -> [String] {
+        let isAnew = repair.salvage.map { $0.salvaged.isEmpty && $0.restored.isEmpty } ?? true
+        let end = repair.salvage.map(text) ?? "starting a new one"
+        if let (name, message) = repair.damage {
+            return [
+                "prefetch: \(path)/prefetch.sqlite: is damaged (\(message)); renamed to \(name); \(end)",
+                isAnew
+                    ? "hint: images are fetched again, and files that are the same are kept"
+                    : "hint: what is missing is fetched again, and files that are the same are kept; "
+                        + "`prefetch verify --repair` removes the rest",
+            ]
+        }
+        guard repair.hadNoDatabase else { return [] }
+        return [
+            "prefetch: \(path): has images but no database; \(end)",
+            "hint: \(isAnew ? "images are" : "what is missing is") fetched again; files that are the same "
+                + "are kept",
+        ]
+    }
+
+    /// `salvaged 1998 images, 3 failures; 2 images from the snapshot of 2026-11-23T03:00:00Z`
+    private static func text(_ report: SalvageReport) -> String {
+        var parts: [String] = []
+        if !report.salvaged.isEmpty { parts.append("salvaged \(text(report.salvaged))") }
+        if let time = report.snapshotTime {
+            parts.append("\(text(report.restored)) from the snapshot of \(time)")
+        }
+        if parts.isEmpty { parts.append("nothing could be salvaged, starting a new one") }
+        if report.isMixed {
+            parts.append("its images were not believed, since pages of another database are in it")
+        }
+        if report.lostFiles > 0 {
+            let (count, noun) = (report.lostFiles, report.lostFiles == 1 ? "file" : "files")
+            parts.append("\(count) \(noun) missing")
+        }
+        return parts.joined(separator: "; ")
+    }
+
+    private static func text(_ counts: SalvageReport.Counts) -> String {
+        [
+            (counts.images, "image", "images"), (counts.failures, "failure", "failures"),
+            (counts.hosts, "host", "hosts"), (counts.runs, "run", "runs"),
+        ].filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? $0.1 : $0.2)" }
+            .joined(separator: ", ")
+    }
+}

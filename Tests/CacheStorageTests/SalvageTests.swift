@@ -1,0 +1,236 @@
+import Foundation
+import PrefetchModel
+import Testing
+
+@testable import CacheStorage
+
+/// What a new database has of a damaged one and of its snapshot. Hundreds of damages are `Scripts/salvage`'s.
+@Suite(.timeLimit(.minutes(5)))
+struct SalvageTests {
+    private let folder: TemporaryFolder
+    private var path: String { folder.path + "/cache" }
+    private var database: String { path + "/prefetch.sqlite" }
+    private var snapshot: String { path + "/snapshot.sqlite" }
+    private let now = Timestamp(milliseconds: 1_790_000_000_000)
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func openForRun() throws -> OpenCache {
+        try #require(try OpenCache.openForRun(path: path, waiting: .aMoment, at: now))
+    }
+
+    private func keys(in cache: OpenCache) throws -> Set<String> {
+        var keys: Set<String> = []
+        try CacheCatalog(directory: cache.directory).forEachVariant { keys.insert($0.resource.key) }
+        return keys
+    }
+
+    private static let samples = (1...200).map {
+        Sample.row(key: "http://a/\($0)", bytes: [UInt8]("image \($0)".utf8))
+    }
+    private static let allKeys = Set(samples.map(\.row.key))
+
+    /// A run over all samples that ended, with or without a snapshot.
+    private func fill(takesSnapshot: Bool = false) throws {
+        let cache = try openForRun()
+        let run = try cache.log.begin(manifests: ["m"], at: now, bootID: BootID.current())
+        try store(SalvageTests.samples, in: cache)
+        try cache.log.end(run, at: now, exitStatus: 0, counters: RunCounters())
+        if takesSnapshot { try cache.takeSnapshot(at: now) { false } }
+        try cache.close()
+    }
+
+    private func zero(_ range: Range<Int>, in path: String) throws {
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        try file.seek(toOffset: UInt64(range.lowerBound))
+        try file.write(contentsOf: Data(count: range.count))
+        try file.close()
+    }
+
+    private func pages(of table: String, in path: String) throws -> [Int] {
+        try queried(
+            """
+            SELECT group_concat(pageno) FROM dbstat WHERE name = '\(table)' AND pagetype = 'leaf'
+            """, path
+        ).split(separator: ",").compactMap { Int($0) }
+    }
+
+    // MARK: Rows
+
+    @Test func withoutItsFirstPageADatabaseGivesEveryRow() throws {
+        try fill()
+        try zero(0..<4096, in: database)
+        let cache = try openForRun()
+        #expect(cache.repair.salvage?.salvaged.images == 200)
+        #expect(cache.repair.salvage?.salvaged.runs == 1)
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+        // It is warm.
+        #expect(try Lookup(cache)(["http://a/1", "http://a/200"]).allSatisfy { $0 != nil })
+        try cache.database.findDamage(.thorough)
+    }
+
+    @Test func aDamagedPageCostsItsOwnRowsAlone() throws {
+        try fill()
+        let leaves = try pages(of: "resource", in: database)
+        try #require(leaves.count > 4)
+        let page = leaves[leaves.count / 2]
+        let lost = try Int(
+            #require(
+                Int(queried("SELECT ncell FROM dbstat WHERE pageno = \(page)", database))))
+        try zero((page - 1) * 4096..<page * 4096, in: database)
+        let cache = try openForRun()
+        #expect(try keys(in: cache).count == 200 - lost)
+        #expect(try keys(in: cache).isSubset(of: SalvageTests.allKeys))
+    }
+
+    /// No way leads to its leaves any more.
+    @Test func rowsBelowADamagedRootAreFound() throws {
+        try fill()
+        for table in ["resource", "variant"] {
+            let root = try #require(
+                Int(queried("SELECT rootpage FROM sqlite_schema WHERE name = '\(table)'", database))
+            )
+            try zero((root - 1) * 4096..<root * 4096, in: database)
+        }
+        let cache = try openForRun()
+        // A root of `variant` has rows of its own.
+        #expect(try keys(in: cache).count >= 195)
+    }
+
+    @Test func aRowWithoutItsFileIsLeftOut() throws {
+        try fill()
+        let image = SalvageTests.samples[0].row.image
+        try FileManager.default.removeItem(atPath: path + "/" + image.relativePath)
+        try zero(0..<4096, in: database)
+        let cache = try openForRun()
+        #expect(cache.repair.salvage?.lostFiles == 1)
+        #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/1"]))
+    }
+
+    /// One whose digest, by the index, belongs to another.
+    @Test func aRowThatItsIndexesContradictIsLeftOut() throws {
+        try fill()
+        try runSQL(
+            """
+            PRAGMA writable_schema = ON;
+            DELETE FROM sqlite_schema WHERE name = 'variant_sha256';
+            PRAGMA schema_version = 1000;
+            """, database)
+        // The index stays as it was, unknown to this update.
+        let index = try queried(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'variant'", database)
+        #expect(index == "1")
+        let other = SalvageTests.samples[1].row.image.digest
+        try runSQL(
+            "UPDATE variant SET sha256 = x'\(other)' WHERE resource_id = 1;", database)
+        try restoreIndex()
+        let cache = try openForRun()
+        #expect(cache.repair.damage != nil)
+        #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/1"]))
+    }
+
+    /// Its root is where another database of the same schema has it.
+    private func restoreIndex() throws {
+        let other = folder.path + "/other"
+        do {
+            let cache = try #require(try OpenCache.open(path: other, waiting: .aMoment))
+            try cache.close()
+        }
+        let root = try queried(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'variant_sha256'",
+            other + "/prefetch.sqlite")
+        try runSQL(
+            """
+            PRAGMA writable_schema = ON;
+            INSERT INTO sqlite_schema VALUES ('index', 'variant_sha256', 'variant', \(root),
+                'CREATE INDEX variant_sha256 ON variant (sha256)');
+            PRAGMA schema_version = 1001;
+            """, database)
+    }
+
+    // MARK: The snapshot
+
+    @Test func whatADamagedDatabaseLacksIsTheSnapshots() throws {
+        try fill(takesSnapshot: true)
+        for page in try pages(of: "resource", in: database).prefix(3) {
+            try zero((page - 1) * 4096..<page * 4096, in: database)
+        }
+        let cache = try openForRun()
+        let report = try #require(cache.repair.salvage)
+        #expect(report.restored.images > 0 && report.snapshotTime != nil)
+        #expect(report.salvaged.images + report.restored.images == 200)
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+    }
+
+    @Test func aDatabaseThatIsGoneIsMadeOfTheSnapshot() throws {
+        try fill(takesSnapshot: true)
+        try FileManager.default.removeItem(atPath: database)
+        let cache = try openForRun()
+        #expect(cache.repair.hadNoDatabase)
+        #expect(cache.repair.salvage?.restored.images == 200)
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+    }
+
+    /// What was removed since has no file.
+    @Test func theSnapshotBringsNothingBackThatWasRemoved() throws {
+        try fill(takesSnapshot: true)
+        do {
+            let cache = try openForRun()
+            try cache.dropImages([SalvageTests.samples[4].row.image])
+            try cache.close()
+        }
+        try zero(0..<8192, in: database)
+        let cache = try openForRun()
+        #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/5"]))
+    }
+
+    @Test func aSnapshotIsTakenOnceADay() throws {
+        try fill(takesSnapshot: true)
+        let first = try inode(of: snapshot)
+        let cache = try openForRun()
+        let taken = try #require(cache.directory.snapshotTime)
+        try cache.takeSnapshot(at: taken.advanced(by: .seconds(86_399))) { false }
+        #expect(try inode(of: snapshot) == first)
+        try cache.takeSnapshot(at: taken.advanced(by: .seconds(86_400))) { false }
+        #expect(try inode(of: snapshot) != first)
+        #expect(try queried("PRAGMA integrity_check", snapshot) == "ok")
+    }
+
+    @Test func aDamagedDatabaseDoesNotReplaceAGoodSnapshot() throws {
+        try fill(takesSnapshot: true)
+        let first = try inode(of: snapshot)
+        let page = try #require(try pages(of: "variant", in: database).last)
+        try zero((page - 1) * 4096..<page * 4096, in: database)
+        // What is large is not looked at before each run, and this opens it as it is.
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        #expect {
+            try cache.takeSnapshot(at: now.advanced(by: .seconds(1_000_000_000))) { false }
+        } throws: {
+            ($0 as? StorageError)?.isDamage == true
+        }
+        #expect(try inode(of: snapshot) == first)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/tmp").isEmpty)
+    }
+
+    @Test(arguments: [1, 2])
+    func aStopLeavesTheLastOne(steps: Int) throws {
+        try fill(takesSnapshot: true)
+        let first = try inode(of: snapshot)
+        let cache = try openForRun()
+        var asked = 0
+        try cache.takeSnapshot(at: now.advanced(by: .seconds(1_000_000_000))) {
+            asked += 1
+            return asked >= steps
+        }
+        #expect(asked >= steps)
+        #expect(try inode(of: snapshot) == first)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/tmp").isEmpty)
+    }
+
+    private func inode(of path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return try #require(attributes[.systemFileNumber] as? Int)
+    }
+}
