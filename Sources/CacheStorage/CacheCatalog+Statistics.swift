@@ -98,6 +98,12 @@ extension CacheCatalog {
         }
     }
 
+    /// Of counts that damage may have made large: as much as there can be, rather than a crash.
+    private static func sum(_ first: Int, _ second: Int) -> Int {
+        let (sum, isTooLarge) = first.addingReportingOverflow(second)
+        return isTooLarge ? .max : sum
+    }
+
     private struct Kinds {
         var variants = 0
         var superseded = 0
@@ -125,14 +131,17 @@ extension CacheCatalog {
         var kinds = Kinds()
         var formats: [String: (variants: Int, bytes: Int)] = [:]
         for row in rows {
-            kinds.variants += row.variants
-            if row.isSuperseded { kinds.superseded += row.variants }
-            formats[row.format, default: (0, 0)].variants += row.variants
-            formats[row.format, default: (0, 0)].bytes += row.bytes
+            kinds.variants = sum(kinds.variants, row.variants)
+            if row.isSuperseded { kinds.superseded = sum(kinds.superseded, row.variants) }
+            let format = formats[row.format] ?? (0, 0)
+            formats[row.format] = (
+                sum(format.variants, row.variants), sum(format.bytes, row.bytes)
+            )
             guard let name = row.name else { continue }
             if kinds.names.last?.name != name { kinds.names.append((name, 0, 0)) }
-            kinds.names[kinds.names.count - 1].variants += row.variants
-            kinds.names[kinds.names.count - 1].bytes += row.bytes
+            let last = kinds.names.removeLast()
+            kinds.names.append(
+                (name, sum(last.variants, row.variants), sum(last.bytes, row.bytes)))
         }
         kinds.formats = formats.sorted { $0.key < $1.key }
             .map { ($0.key, $0.value.variants, $0.value.bytes) }
@@ -194,9 +203,9 @@ extension CacheCatalog {
 
     private static func freshShare(of runs: [Run]) -> Double? {
         let ended = runs.lazy.compactMap(\.counters).filter { $0.entriesRead > 0 }.prefix(10)
-        let entries = ended.reduce(0) { $0 + $1.entriesRead }
+        let entries = ended.reduce(0) { sum($0, $1.entriesRead) }
         guard entries > 0 else { return nil }
-        let fresh = ended.reduce(0) { $0 + $1[.fresh] + $1[.duplicate] }
+        let fresh = ended.reduce(0) { sum($0, sum($1[.fresh], $1[.duplicate])) }
         return min(1, Double(fresh) / Double(entries))
     }
 
@@ -217,7 +226,8 @@ extension CacheCatalog {
         while try rows.step() {
             let age = now.timeSince(try rows.time(0)) / week
             guard (0..<Double(weeks.count)).contains(age) else { continue }
-            weeks[Int(age)] &+= max(0, Int(truncatingIfNeeded: try rows.integer(1)))
+            let index = Int(age)
+            weeks[index] = sum(weeks[index], max(0, Int(truncatingIfNeeded: try rows.integer(1))))
         }
         return weeks
     }

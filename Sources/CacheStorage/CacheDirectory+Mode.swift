@@ -79,7 +79,10 @@ extension CacheDirectory {
     /// The names of the layout that are there from a cache's first moment on, and those that come and go beside them: what
     /// a reader needs to get to the content files.
     static let layout =
-        [".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName]
+        [
+            ".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName,
+            snapshotName,
+        ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 
     /// Gives what ``layout`` names the mode of new files: it was made before that was known, or has another one.

@@ -9,14 +9,28 @@ package struct DiskUsage: Hashable, Sendable {
 
     package static let blockSize = 4096
 
-    package var size: ByteCount { ByteCount(blocks * DiskUsage.blockSize) }
+    package var size: ByteCount { ByteCount(max(0, blocks) * DiskUsage.blockSize) }
 
     /// From totals that are kept with each change: nothing is summed up.
     static func read(in database: Connection) throws -> DiskUsage {
         try Statement(database, sql: "SELECT files, blocks FROM usage")
-            .first { DiskUsage(files: try $0.count(0), blocks: try $0.count(1)) }
+            .first { DiskUsage(clamping: try $0.count(0), blocks: try $0.count(1)) }
             ?? DiskUsage(files: 0, blocks: 0)
     }
 
-    static func blocks(of size: ByteCount) -> Int { (size.bytes + blockSize - 1) / blockSize }
+    /// More than any disk has: what damaged rows say is cut to it, so that sums of a few are numbers.
+    private static let most = 1 << 48
+
+    init(clamping files: Int, blocks: Int) {
+        self.init(files: min(files, DiskUsage.most), blocks: min(blocks, DiskUsage.most))
+    }
+
+    init(files: Int, blocks: Int) {
+        self.files = files
+        self.blocks = blocks
+    }
+
+    static func blocks(of size: ByteCount) -> Int {
+        min(size.bytes, most) / blockSize + (size.bytes % blockSize == 0 ? 0 : 1)
+    }
 }

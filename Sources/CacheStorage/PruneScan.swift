@@ -105,7 +105,7 @@ enum PruneScan {
                         Weight(
                             id: id,
                             usage: DiskUsage(
-                                files: try rows.count(3), blocks: try rows.count(4)))
+                                clamping: try rows.count(3), blocks: try rows.count(4)))
                     ))
             }
             return images.sorted { ($0.time, $0.weight.id) < ($1.time, $1.weight.id) }

@@ -12,6 +12,8 @@ package final class Connection {
     package enum Access: Sendable {
         /// Makes the file where it is missing.
         case readWrite
+        /// A file that is missing is an error.
+        case readWriteExisting
         case readOnly
         /// The same, and the index of a log is not made or written either. (`readonly_shm=1`; SQLite's pages do not name it,
         /// `os_unix.c` does.)
@@ -61,6 +63,7 @@ package final class Connection {
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         switch access {
         case .readWrite: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .readWriteExisting: flags |= SQLITE_OPEN_READWRITE
         case .readOnly: flags |= SQLITE_OPEN_READONLY
         case .immutable:
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI

@@ -21,7 +21,8 @@ extension GetCommand {
         var counts = (all: 0, missing: 0)
         try writing {
             while let batch = try entries.nextBatchOfCommand() {
-                for answer in try answers(for: batch, choice, from: catalog) {
+                let answers = try answers(for: batch, choice, from: catalog)
+                for answer in answers {
                     counts.all += 1
                     if answer.path == nil { counts.missing += 1 }
                     if json {
@@ -32,6 +33,8 @@ extension GetCommand {
                 }
                 // Whoever writes the lines may wait for the answers.
                 try output.flush()
+                catalog.noteAccess(
+                    to: answers.compactMap { $0.path == nil ? nil : $0.item }, at: WallClock.now())
             }
             try output.finish()
         }

@@ -131,6 +131,7 @@ struct GetCommand: ParsableCommand {
                 try output.write(line: path)
             }
             try output.finish()
+            catalog.noteAccess(to: [item], at: now)
         }
     }
 

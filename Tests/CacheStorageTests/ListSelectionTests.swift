@@ -158,7 +158,7 @@ struct ListSelectionTests {
             ], in: cache)
         try runSQL(
             """
-            INSERT INTO variant_name VALUES (7, 'web', 'r');
+            INSERT INTO variant_name (id, name, recipe) VALUES (7, 'web', 'r');
             UPDATE variant SET name = 7 WHERE recipe LIKE '%50%';
             UPDATE variant SET name = 8 WHERE recipe LIKE '%60%';
             """, database)

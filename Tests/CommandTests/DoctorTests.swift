@@ -227,7 +227,9 @@ struct DoctorTests {
             switch kind {
             case "newer":
                 try await workspace.runSQL("INSERT INTO grdb_migrations VALUES ('future')")
-            case "foreign": try await workspace.runSQL("PRAGMA application_id = 77")
+            case "foreign":
+                try await workspace.runSQL(
+                    "PRAGMA application_id = 77; DROP TABLE grdb_migrations")
             default:
                 var bytes = whole
                 bytes.replaceSubrange(4096..<12288, with: Data(repeating: 0x41, count: 8192))

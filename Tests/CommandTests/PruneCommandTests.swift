@@ -118,6 +118,27 @@ struct PruneCommandTests {
         }
     }
 
+    /// Once a day, without waiting for anybody, and not at all where nobody may write.
+    @Test func whatIsAskedForStays() async throws {
+        try await withImages { _, workspace, urls in
+            let before = try await workspace.query("SELECT max(last_access_at) FROM variant")
+            #expect(try await workspace.run("get", urls[0]).status == 0)
+            #expect(
+                try await workspace.query("SELECT max(last_access_at) FROM variant") == before)
+            try await age(workspace, days: 10)
+            #expect(try await workspace.run("get", urls[0], "--stale").status == 0)
+            let noted = try await workspace.query("SELECT max(last_access_at) FROM variant")
+            #expect(noted != before)
+            #expect(try await workspace.run("get", urls[0], "--stale").status == 0)
+            #expect(
+                try await workspace.query("SELECT max(last_access_at) FROM variant") == noted)
+            let result = try await workspace.run("prune", "--max-files", "9", "--low-water", "40%")
+            #expect(result.status == 0, "\(result)")
+            let left = try await keys(workspace)
+            #expect(left.count == 3 && left.contains(0), "\(left)")
+        }
+    }
+
     @Test func goneURLsAndOldHistoryGo() async throws {
         try await withImages { origin, workspace, urls in
             origin.serve("/3", Response(410, body: [], type: "text/plain"))

@@ -1,0 +1,55 @@
+package import PrefetchModel
+internal import SQLite
+
+extension CacheCatalog {
+    /// A variant's access is noted this often at most.
+    private static let accessInterval = Duration.seconds(86_400)
+
+    /// Notes that images were asked for, which `prune` goes by, once a day each, and only where that costs
+    /// next to nothing: nobody is waited for, the log is left as it is, and where the cache cannot be written
+    /// nothing happens.
+    ///
+    /// - Parameters:
+    ///   - items: that were handed out.
+    ///   - now: the wall clock.
+    package func noteAccess(to items: [Item], at now: Timestamp) {
+        // On a network file system a commit waits for the server's disk.
+        guard !items.isEmpty, !directory.fileSystem.isNetwork else { return }
+        do {
+            let due = try database.read("looking up accesses") { database in
+                try items.filter { try CacheCatalog.isDue($0, in: database, at: now) }
+            }
+            guard !due.isEmpty else { return }
+            let connection = try Connection(path: database.path, access: .readWriteExisting)
+            // Else the last connection would move the log, without regard to the files that its rows name.
+            try connection.setKeepsLogAtClose(true)
+            try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL")
+            try connection.transaction(.immediate) {
+                let update = try Statement(
+                    connection,
+                    sql: """
+                        UPDATE variant SET last_access_at = ?3
+                        WHERE resource_id = ?1 AND recipe = ?2 AND last_access_at < ?3
+                        """)
+                for item in due {
+                    try update.execute(
+                        .integer(item.resource.id), .text(item.recipe), .init(now))
+                }
+            }
+            try connection.close()
+        } catch {
+            // Somebody writes at this moment, or nobody here may: the next one notes it.
+        }
+    }
+
+    private static func isDue(
+        _ item: Item, in database: Connection, at now: Timestamp
+    ) throws -> Bool {
+        try Statement(
+            database,
+            sql: "SELECT last_access_at FROM variant WHERE resource_id = ? AND recipe = ?"
+        ).first(.integer(item.resource.id), .text(item.recipe)) {
+            now.timeSince(try $0.time(0)) > accessInterval
+        } ?? false
+    }
+}
