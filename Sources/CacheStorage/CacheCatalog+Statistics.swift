@@ -155,7 +155,8 @@ extension CacheCatalog {
             database,
             sql: """
                 SELECT host, sum(variants) AS variants, sum(bytes) AS bytes FROM total
-                GROUP BY host HAVING variants > 0 ORDER BY bytes DESC, host LIMIT ?
+                GROUP BY host HAVING sum(total.variants) > 0
+                ORDER BY sum(total.bytes) DESC, host LIMIT ?
                 """
         ).all(.init(Statistics.shownHosts)) {
             (host: try $0.text(0), variants: try $0.count(1), bytes: try $0.count(2))

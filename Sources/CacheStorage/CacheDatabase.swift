@@ -32,7 +32,7 @@ package final class CacheDatabase: Sendable {
         path = directory.path(of: CacheDirectory.databaseName)
         leavesWordOfDamage = access != .examination
         guard try CacheDatabase.checkFiles(directory) else {
-            throw .missing(directory.path, "holds no images yet")
+            throw directory.hasNoDatabase
         }
         do {
             switch access {

@@ -10,16 +10,20 @@ package struct CachePruning {
     private let isOver: () -> Bool
     /// Images that a bound must not touch.
     private let isProtected: (Int64) -> Bool
+    private let sparesSuperseded: Bool
 
     /// - Parameters:
     ///   - rules: what goes.
     ///   - now: the wall clock.
     ///   - isOver: whether nothing more is to begin.
     ///   - isProtected: whether a bound must leave an image alone.
+    ///   - sparesSuperseded: also such variants of it, which somebody may be about to use again.
     package init(
         _ rules: PruneRules, at now: Timestamp, until isOver: @escaping () -> Bool = { false },
-        protecting isProtected: @escaping (Int64) -> Bool = { _ in false }
+        protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
+        sparesSuperseded: Bool = true
     ) {
+        self.sparesSuperseded = sparesSuperseded
         self.rules = rules
         self.now = now
         self.isOver = isOver
@@ -102,27 +106,39 @@ package struct CachePruning {
 
     // MARK: Bounds
 
-    /// What is to be left; nil when no bound is exceeded.
-    private func target(for usage: DiskUsage) -> DiskUsage? {
+    /// What is to be left; nil for what has no bound.
+    private struct Target {
+        var files: Int?
+        var blocks: Int?
+
+        /// By how much more there is.
+        func excess(of usage: DiskUsage) -> (files: Int, blocks: Int) {
+            (
+                files.map { max(0, usage.files - $0) } ?? 0,
+                blocks.map { max(0, usage.blocks - $0) } ?? 0
+            )
+        }
+    }
+
+    /// Nil when no bound is exceeded.
+    private func target(for usage: DiskUsage) -> Target? {
         let blocks = rules.maximumSize.map { $0.bytes / DiskUsage.blockSize }
         let files = rules.maximumFiles
         guard usage.blocks > blocks ?? .max || usage.files > files ?? .max else { return nil }
-        func low(_ bound: Int?) -> Int {
-            bound.map { Int((Double($0) * rules.lowWater).rounded(.down)) } ?? .max
+        func low(_ bound: Int?) -> Int? {
+            bound.map { Int(exactly: (Double($0) * rules.lowWater).rounded(.down)) ?? $0 }
         }
-        return DiskUsage(files: low(files), blocks: low(blocks))
+        return Target(files: low(files), blocks: low(blocks))
     }
 
     /// Removes images, one after the other, until no more than `target` is left.
     private func shrink(
-        _ images: [PruneScan.Weight], to target: DiskUsage, only selector: VariantSelector?,
+        _ images: [PruneScan.Weight], to target: Target, only selector: VariantSelector?,
         by removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) -> Bool {
         var rest = images[...]
         while !rest.isEmpty {
-            let usage = try removal.usage
-            var excess = DiskUsage(
-                files: usage.files - target.files, blocks: usage.blocks - target.blocks)
+            var excess = target.excess(of: try removal.usage)
             guard excess.files > 0 || excess.blocks > 0 else { return true }
             if isOver() { return false }
             // So many that they may be enough, and no more: a file that others have, too, frees nothing.
@@ -130,11 +146,12 @@ package struct CachePruning {
             while excess.files > 0 || excess.blocks > 0,
                 batch.count < RemovalCandidate.batchSize, let image = rest.popFirst()
             {
-                // What is superseded is not what is protected.
-                guard selector != nil || !isProtected(image.id) else { continue }
+                guard !isProtected(image.id) || selector != nil && !sparesSuperseded else {
+                    continue
+                }
                 batch.append(image.id)
-                excess.files -= image.usage.files
-                excess.blocks -= image.usage.blocks
+                excess.files = max(0, excess.files - image.usage.files)
+                excess.blocks = max(0, excess.blocks - image.usage.blocks)
             }
             _ = try removal.remove(
                 RemovalCandidate.find(ids: batch, in: removal.database), only: selector)

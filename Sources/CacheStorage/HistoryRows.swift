@@ -15,12 +15,15 @@ enum HistoryRows {
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
     /// The last run tells the next one how it ended, and one whose files may not be on the disk what to
     /// look at.
-    private static let runs = """
-        started_at < ?1 AND ?2 AND files_synced AND id < (SELECT max(id) FROM run)
-        """
+    private static let runs =
+        "started_at < min(?1, ?2) AND files_synced AND id < (SELECT max(id) FROM run)"
+    private static let parts = "created_at < min(?1, ?2)"
 
+    /// Counts what ``remove(before:at:in:)`` would remove, but for failures and parts of images that are `gone`: those
+    /// have been counted with them.
     static func count(
-        before time: Timestamp, at now: Timestamp, in database: CacheDatabase
+        before time: Timestamp, at now: Timestamp, in database: CacheDatabase,
+        without gone: ResourceSet = ResourceSet()
     ) throws(StorageError) -> Counts {
         try database.read("counting old rows") { database in
             func count(_ table: String, _ condition: String) throws -> Int {
@@ -28,9 +31,26 @@ enum HistoryRows {
                     database, sql: "SELECT count(*) FROM \(table) WHERE \(condition)"
                 ).first(.init(time), .init(now)) { try $0.count(0) } ?? 0
             }
+            func countOfKeys(_ table: String, _ condition: String) throws -> Int {
+                let all = try count(table, condition)
+                guard all > 0, !gone.isEmpty else { return all }
+                let rows = try Statement(
+                    database,
+                    sql: """
+                        SELECT id FROM \(table) JOIN resource ON resource.key = \(table).key
+                        WHERE \(condition)
+                        """)
+                try rows.bind(.init(time), at: 1)
+                try rows.bind(.init(now), at: 2)
+                var countedWithImages = 0
+                while try rows.step() {
+                    if gone.contains(try rows.integer(0)) { countedWithImages += 1 }
+                }
+                return all - countedWithImages
+            }
             return Counts(
-                failures: try count("failure", failures), hosts: try count("host", hosts),
-                runs: try count("run", runs), parts: try count("partial", "created_at < ?1 AND ?2"))
+                failures: try countOfKeys("failure", failures), hosts: try count("host", hosts),
+                runs: try count("run", runs), parts: try countOfKeys("partial", parts))
         }
     }
 

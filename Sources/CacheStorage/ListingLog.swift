@@ -18,11 +18,6 @@ package struct ListingLog: Sendable {
         self.database = database
     }
 
-    /// The largest identifier of a resource, 0 without any: a run's new resources have larger ones.
-    package func largestResource() throws(StorageError) -> Int64 {
-        try database.read("looking for resources") { try ListingLog.largestResource(in: $0) }
-    }
-
     private static func largestResource(in database: Connection) throws -> Int64 {
         try Statement(database, sql: "SELECT max(id) FROM resource")
             .first { try $0.optionalInteger(0) ?? 0 } ?? 0
@@ -33,19 +28,15 @@ package struct ListingLog: Sendable {
     /// Notes what the lists of a run have named.
     ///
     /// - Parameters:
-    ///   - listed: resources that were there before the run.
-    ///   - before: ``largestResource()`` at the run's start; all that came later were listed, too.
+    ///   - listed: resources.
     ///   - start: of the run.
     ///   - now: the wall clock.
     /// - Throws: when the database cannot be written; nothing is noted then.
     package func note(
-        _ listed: ResourceSet, newAfter before: Int64, startedAt start: Timestamp,
-        at now: Timestamp
+        _ listed: ResourceSet, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {
         try database.write("noting what was listed") { database in
             let largest = try ListingLog.largestResource(in: database)
-            var listed = listed
-            if before < largest { for id in (before + 1)...largest { listed.insert(id) } }
             if try Schema.Property.listingsBegin.time(in: database) == nil {
                 try Schema.Property.listingsBegin.set(to: start, in: database)
             }
@@ -131,11 +122,11 @@ package struct ListingLog: Sendable {
         case hour(Int64), day(Int64), week(Int64)
 
         init(of time: Timestamp, at now: Timestamp) {
-            let age = now.milliseconds - time.milliseconds
+            let age = now.timeSince(time)
             let day = time.milliseconds / ListingLog.day
-            if age < ListingLog.day {
+            if age < .seconds(86_400) {
                 self = .hour(time.milliseconds / ListingLog.hour)
-            } else if age < 30 * ListingLog.day {
+            } else if age < .seconds(30 * 86_400) {
                 self = .day(day)
             } else {
                 self = .week(day / 7)

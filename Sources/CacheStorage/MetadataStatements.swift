@@ -10,6 +10,8 @@ struct MetadataStatements: ~Copyable {
     private var names: [VariantName: Int64] = [:]
     /// The run that failures are noted with.
     private let run: Int64
+    /// Resources that got a body. Identifiers are given anew, so that they need not be the largest.
+    private(set) var stored = ResourceSet()
     /// Whether there may be failures, which most caches never have; nil before it is looked up in a
     /// transaction.
     private var hasFailures: Bool?
@@ -105,6 +107,7 @@ struct MetadataStatements: ~Copyable {
         } else {
             resource = database.lastInsertedRowID
         }
+        stored.insert(resource)
         let variants = row.variants.withoutRepeatedRecipes
         for variant in variants {
             replaced += try putVariant(

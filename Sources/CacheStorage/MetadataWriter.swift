@@ -66,6 +66,8 @@ package final class MetadataWriter: Sendable {
         /// Whether somebody waits for room.
         var wantsRoom = false
         var isFinished = false
+        /// Resources that got a body, once the writer has ended.
+        var stored = ResourceSet()
     }
 
     private let database: CacheDatabase
@@ -104,6 +106,9 @@ package final class MetadataWriter: Sendable {
     }
 
     // MARK: From any thread
+
+    /// Resources that got a body; complete once ``run(delivered:)`` has returned.
+    package var stored: ResourceSet { state.withLock { $0.stored } }
 
     /// Hands in a change; files that it names are in place and pinned by ``ContentStore``.
     ///
@@ -147,6 +152,7 @@ package final class MetadataWriter: Sendable {
         // bring the row back.
         var orphans: [StoredImage] = []
         var statements = MetadataStatements(run: run)
+        defer { state.withLock { [stored = statements.stored] in $0.stored = stored } }
         var groupDelay = configuration.groupDelay
         while true {
             let group = nextGroup(delay: groupDelay, until: checkpointDue)
@@ -165,7 +171,7 @@ package final class MetadataWriter: Sendable {
                 orphans += try commit(group.items, with: &statements, delivered)
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
-            if group.wantsRoom { try makeRoom() }
+            if group.wantsRoom { try makeRoom(without: statements.stored) }
             if group.isFinished {
                 if checkpointDue != nil || !orphans.isEmpty { try finish(removing: orphans) }
                 return
@@ -180,17 +186,20 @@ package final class MetadataWriter: Sendable {
         }
     }
 
-    /// Removes what may go for the sake of those that wait for room.
-    private func makeRoom() throws(StorageError) {
+    /// Removes what may go for the sake of those that wait for room: nothing of what is `stored` by this run, since
+    /// its lists name it.
+    private func makeRoom(without stored: ResourceSet) throws(StorageError) {
         guard let room, let bound = room.bound else { return }
         try checkHold()
         var rules = PruneRules()
         rules.maximumSize = bound
         let now = configuration.wallClock()
-        let ending = try CachePruning(rules, at: now, protecting: configuration.isProtected)
+        let isProtected = { [configuration] resource in
+            stored.contains(resource) || configuration.isProtected(resource)
+        }
+        _ = try CachePruning(rules, at: now, protecting: isProtected)
             .run(ImageRemoval(cache, variant: nil, at: now)) { _ in }
-        room.settle([], usage: try cache.usage())
-        if !ending.isWithinBounds { room.noteExhaustion() }
+        room.notePruned(to: try cache.usage())
     }
 
     /// Moves the log into the database and removes the files that lost their last row.

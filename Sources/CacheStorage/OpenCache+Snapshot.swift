@@ -63,6 +63,14 @@ extension OpenCache {
 }
 
 extension CacheDirectory {
+    /// What is said of a cache without a database.
+    var hasNoDatabase: StorageError {
+        guard snapshotTime != nil else { return .missing(path, "holds no images yet") }
+        return .missing(
+            path, "has lost its database",
+            hint: "`prefetch run` makes it anew from the snapshot; leave the files where they are")
+    }
+
     /// When the snapshot was taken; nil without one.
     var snapshotTime: Timestamp? {
         var status = stat()

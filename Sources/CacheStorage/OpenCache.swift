@@ -73,7 +73,7 @@ package struct OpenCache: Sendable {
     ) throws(StorageError) -> OpenCache? {
         let directory = try CacheDirectory(path: path, access: .existing)
         guard try CacheDatabase.checkFiles(directory) else {
-            throw .missing(path, "holds no images yet")
+            throw directory.hasNoDatabase
         }
         guard let lock = try lock(directory, waiting, whenHeld) else { return nil }
         return try OpenCache(directory: directory, lock: lock)

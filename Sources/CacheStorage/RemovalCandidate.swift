@@ -74,10 +74,10 @@ package enum VariantSelector: Hashable, Sendable {
     /// Those in use by that name, and those that they have superseded.
     case name(String)
     case recipe(String)
-    /// Those that a later run has put others of the same name in the place of.
+    /// Those that a later run has put others of the same name in the place of, of images that have any other.
     case superseded
     /// Those that no run has used since a time: they were superseded before it, or no run has used their
-    /// name since. Nor has `get` asked for them.
+    /// name since, nor another one of that recipe. Nor has `get` asked for them.
     case unused(since: Timestamp)
 
     /// The condition in SQL, in which ``parameter`` is this one.
@@ -85,11 +85,17 @@ package enum VariantSelector: Hashable, Sendable {
         switch self {
         case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = \(parameter))"
         case .recipe: "recipe = \(parameter)"
-        case .superseded: "superseded <> 0"
+        case .superseded:
+            """
+            superseded <> 0 AND EXISTS (SELECT 1 FROM variant AS other
+                WHERE other.resource_id = variant.resource_id AND other.superseded = 0)
+            """
         case .unused:
             """
             last_access_at < \(parameter) AND (superseded <> 0
-                OR name IN (SELECT id FROM variant_name WHERE used_at < \(parameter)))
+                OR name IN (SELECT id FROM variant_name WHERE used_at < \(parameter))
+                    AND recipe NOT IN (
+                        SELECT recipe FROM variant_name WHERE used_at >= \(parameter)))
             """
         }
     }

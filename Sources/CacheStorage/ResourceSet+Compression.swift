@@ -39,7 +39,10 @@ extension ResourceSet {
             UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self))
         }
         let mostPages = (max(0, largestResource) >> ResourceSet.pageBits) + 1
-        guard count <= min(mostPages, ResourceSet.largestPage) else { return nil }
+        // Deflate makes 1032 bytes of one at most.
+        guard count <= min(mostPages, ResourceSet.largestPage),
+            Int(count) * ResourceSet.pageBytes <= 1032 * bytes.count
+        else { return nil }
         var size = UInt(Int(count) * ResourceSet.pageBytes)
         let wanted = size
         var plain = [UInt8](repeating: 0, count: max(1, Int(size)))

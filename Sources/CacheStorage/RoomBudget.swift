@@ -4,22 +4,41 @@ import Threading
 /// The room that a run's new content files may take, so that the cache stays within its bound while the run
 /// goes on.
 ///
-/// Whoever stores asks for room first, and waits until there is some: the writer removes images that the
-/// run's lists do not name. Once nothing is left that may go, what does not fit is refused.
+/// Whoever stores asks for room first, and waits in turn until there is some: the writer removes images that
+/// the run's lists do not name. Once nothing is left that may go, what does not fit is refused.
 package final class RoomBudget: Sendable {
+    package enum Answer: Sendable {
+        case given
+        /// Nothing more can go, and it does not fit.
+        case full
+        /// It is more than the cache may have in all.
+        case tooLarge
+        /// The run ends.
+        case closed
+    }
+
     private struct State {
         /// Of the files that rows name.
         var committed: Int
-        /// Promised to entries whose rows are not committed yet, in blocks.
+        /// Promised to entries whose rows are not committed yet, in blocks, and all of that.
         var reserved: [Int: Int] = [:]
-        /// What those that wait want, by the order in which they came.
+        var allReserved = 0
+        /// What those that wait want, by the order in which they came; as few as there are workers.
         var waiting: [Int: Int] = [:]
         var nextWaiting = 0
         /// Whether nothing more can go.
         var isExhausted = false
         var isClosed = false
 
-        var used: Int { reserved.values.reduce(committed, +) }
+        /// Whether there are blocks for somebody, whom nobody waits before.
+        func has(_ blocks: Int, for number: Int?, limit: Int) -> Bool {
+            let first = waiting.keys.min()
+            return committed + allReserved + blocks <= limit && (first == nil || first == number)
+        }
+
+        mutating func giveBack(_ token: Int) {
+            allReserved -= reserved.removeValue(forKey: token) ?? 0
+        }
     }
 
     /// In blocks of ``DiskUsage/blockSize``.
@@ -30,7 +49,7 @@ package final class RoomBudget: Sendable {
     /// - Parameters:
     ///   - limit: for all content files.
     ///   - usage: what they take now.
-    ///   - onShortage: somebody begins to wait.
+    ///   - onShortage: somebody waits, and something has changed.
     package init(
         limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void
     ) {
@@ -49,13 +68,15 @@ package final class RoomBudget: Sendable {
     /// - Parameters:
     ///   - sizes: of the files; those that are there already count, too, until ``settle(_:usage:)``.
     ///   - token: of the entry, which has none yet.
-    /// - Returns: false when there is none, and none will be.
-    package func reserve(_ sizes: some Sequence<ByteCount>, for token: Int) -> Bool {
+    /// - Returns: whether it has it now.
+    package func reserve(_ sizes: some Sequence<ByteCount>, for token: Int) -> Answer {
         let blocks = sizes.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
+        guard blocks > 0 else { return .given }
+        guard blocks <= limit else { return .tooLarge }
         var number: Int?
         while true {
-            let answer = state.wait { state, _ -> Monitor<State>.Decision<Bool?> in
-                if let answer = take(blocks, for: token, &state) {
+            let answer = state.wait { state, _ -> Monitor<State>.Decision<Answer?> in
+                if let answer = decide(blocks, for: token, number, &state) {
                     if let number { state.waiting[number] = nil }
                     return .ready(answer)
                 }
@@ -65,55 +86,82 @@ package final class RoomBudget: Sendable {
                 state.waiting[state.nextWaiting] = blocks
                 return .ready(nil)
             }
-            if let answer { return answer }
+            if let answer {
+                // Who waits behind may have its turn now, or be short of room.
+                if number != nil { tellOthers() }
+                return answer
+            }
             onShortage()
         }
     }
 
     /// - Returns: nil while it is open.
-    private func take(_ blocks: Int, for token: Int, _ state: inout State) -> Bool? {
-        guard state.used + blocks > limit else {
+    private func decide(
+        _ blocks: Int, for token: Int, _ number: Int?, _ state: inout State
+    ) -> Answer? {
+        if state.isClosed { return .closed }
+        if state.has(blocks, for: number, limit: limit) {
             state.reserved[token] = blocks
-            return true
+            state.allReserved += blocks
+            return .given
         }
-        return state.isExhausted || state.isClosed || blocks > limit ? false : nil
+        return state.isExhausted ? .full : nil
+    }
+
+    private func tellOthers() {
+        if state.update({ !$0.waiting.isEmpty }) { onShortage() }
     }
 
     /// Gives room back that was not used.
     package func giveBack(_ token: Int) {
-        state.update { $0.reserved[token] = nil }
+        let isShort = state.update { state in
+            state.giveBack(token)
+            return !state.waiting.isEmpty
+        }
+        if isShort { onShortage() }
     }
 
-    /// Refuses all that wait: the run ends.
+    /// Turns all away that wait: the run ends.
     package func close() {
         state.update { $0.isClosed = true }
     }
 
     // MARK: The writer
 
-    /// What content files may take so that one of those that wait gets its room; nil when nobody waits.
+    /// What content files may take so that the first of those that wait gets its room; nil when nobody waits, or
+    /// room that others have taken has to come back first.
     var bound: ByteCount? {
         state.withLock { state in
-            guard let wanted = state.waiting.values.min(), !state.isExhausted else { return nil }
-            let others = state.used - state.committed
-            return ByteCount(max(0, limit - others - wanted) * DiskUsage.blockSize)
+            guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],
+                !state.isExhausted, limit - state.allReserved - wanted >= 0
+            else { return nil }
+            return ByteCount((limit - state.allReserved - wanted) * DiskUsage.blockSize)
         }
     }
 
-    /// Notes what rows name now.
+    /// Notes a commit.
     ///
     /// - Parameters:
     ///   - tokens: of the entries that were committed.
     ///   - usage: by the rows of now.
     func settle(_ tokens: [Int], usage: DiskUsage) {
-        state.update { state in
-            for token in tokens { state.reserved[token] = nil }
+        let isShort = state.update { state in
+            for token in tokens { state.giveBack(token) }
             state.committed = usage.blocks
+            return !state.waiting.isEmpty
         }
+        if isShort { onShortage() }
     }
 
-    /// Refuses what does not fit from now on.
-    func noteExhaustion() {
-        state.update { if !$0.waiting.isEmpty { $0.isExhausted = true } }
+    /// Notes what was left after ``bound`` was pruned to; when the first of those that wait still finds no
+    /// room, and nobody has any to give back, there will be none.
+    func notePruned(to usage: DiskUsage) {
+        state.update { state in
+            state.committed = usage.blocks
+            guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],
+                !state.has(wanted, for: first, limit: limit), state.allReserved == 0
+            else { return }
+            state.isExhausted = true
+        }
     }
 }

@@ -59,8 +59,8 @@ final class CacheRecorder: RunRecording {
     /// The run's row in the log, or why it could not be written.
     private var noted: Result<Int64, FatalError>?
     private var startedAt = Timestamp.distantPast
-    /// The largest identifier of a resource before the run.
-    private(set) var largestBefore: Int64 = .max
+    /// The one of this run, once it stores anything.
+    var writer: MetadataWriter?
 
     /// A host of which nothing has been heard for so long is like any other.
     private static let hostMemory = Duration.seconds(30 * 86400)
@@ -73,7 +73,6 @@ final class CacheRecorder: RunRecording {
     func begin(at time: Timestamp) throws(FatalError) {
         startedAt = time
         do throws(StorageError) {
-            largestBefore = try cache.listings.largestResource()
             noted = .success(
                 try cache.log.begin(
                     manifests: configuration.manifests, at: time, bootID: BootID.current(),
@@ -134,14 +133,35 @@ final class CacheRecorder: RunRecording {
     ) throws(FatalError) -> PrunedCounts? {
         guard case .success(let run)? = noted else { return nil }
         return try storing { () throws(StorageError) in
-            try cache.listings.note(
-                listed, newAfter: largestBefore, startedAt: startedAt, at: time)
+            var listed = listed
+            if let writer { listed.formUnion(writer.stored) }
+            try cache.listings.note(listed, startedAt: startedAt, at: time)
+            // Runs that store nothing keep the bound, too.
+            if let limit = configuration.storing.maximumSize, exitStatus <= 1 {
+                try keep(limit, sparing: listed, at: time, until: isStopped)
+            }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
             // What the run did not come to is not unlisted.
             let pruned = exitStatus <= 1 ? try prune(at: time, until: isStopped) : nil
             return pruned
         }
+    }
+
+    private func keep(
+        _ limit: ByteCount, sparing listed: ResourceSet, at time: Timestamp,
+        until isStopped: () -> Bool
+    ) throws(StorageError) {
+        var rules = PruneRules()
+        rules.maximumSize = limit
+        _ = try withoutActuallyEscaping(isStopped) { isStopped in
+            Result { () throws(StorageError) in
+                try CachePruning(
+                    rules, at: time, until: isStopped, protecting: listed.contains,
+                    sparesSuperseded: false
+                ).run(ImageRemoval(cache, variant: nil, at: time)) { _ in }
+            }
+        }.get()
     }
 
     private func prune(

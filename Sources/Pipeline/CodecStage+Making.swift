@@ -107,8 +107,11 @@ extension CodecStage {
             guard case .success(let image) = result else { return nil }
             return image.size(ofSource: bytes.count)
         }
-        if let room, !room.reserve(sizes, for: job.id) {
-            return job.ended(.failed(RunStages.noRoom))
+        switch room?.reserve(sizes, for: job.id) {
+        case nil, .given?: break
+        case .full?: return job.ended(.failed(RunStages.noRoom))
+        case .tooLarge?: return job.ended(.failed(RunStages.tooLarge))
+        case .closed?: return job.ended(.cancelled)
         }
         var remarks: [String] = []
         do throws(StorageError) {

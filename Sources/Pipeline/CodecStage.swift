@@ -77,7 +77,8 @@ final class CodecStage: Sendable {
         while true {
             switch nextJob(waits: done.isEmpty) {
             case .job(let job):
-                if job.isLong { deliver(&done) }
+                // What waits for room must not keep back what would give some.
+                if job.isLong || room != nil { deliver(&done) }
                 let completion = process(job, hasher: hasher)
                 let now = ContinuousClock.now
                 if done.isEmpty { firstDone = now }

@@ -13,7 +13,7 @@ final class LiveStages: StageMaking {
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
     /// The resources that must stay; nil before all lists are read.
-    private let protected = Monitor<(listed: ResourceSet, newAfter: Int64)?>(nil)
+    private let protected = Monitor<ResourceSet?>(nil)
 
     init(
         configuration: RunConfiguration, cache: OpenCache, recorder: CacheRecorder,
@@ -45,10 +45,7 @@ final class LiveStages: StageMaking {
         writing.maximumSize = configuration.storing.maximumSize
         writing.wallClock = wallClock
         writing.isProtected = { [protected] resource in
-            protected.withLock { protected in
-                guard let (listed, newAfter) = protected else { return true }
-                return resource > newAfter || listed.contains(resource)
-            }
+            protected.withLock { $0?.contains(resource) ?? true }
         }
         let rows: MetadataWriter
         do throws(StorageError) {
@@ -56,6 +53,7 @@ final class LiveStages: StageMaking {
         } catch {
             throw FatalError(error)
         }
+        recorder.writer = rows
         let codecs = CodecStage(
             configuration: configuration, cache: cache, crashes: crashes, room: rows.room,
             mailbox: mailbox)
@@ -79,7 +77,7 @@ final class LiveStages: StageMaking {
     }
 
     func protect(_ listed: ResourceSet) {
-        protected.withLock { [newAfter = recorder.largestBefore] in $0 = (listed, newAfter) }
+        protected.withLock { $0 = listed }
     }
 
     func makeTransferring() throws(FatalError) -> any Transferring {

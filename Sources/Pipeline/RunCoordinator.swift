@@ -248,12 +248,14 @@ package final class RunCoordinator {
 
     /// Everything is done by then: a signal ends the copying, and the run soon after.
     private func takeSnapshot() -> String? {
-        recorder.takeSnapshot(at: clock.wall(), ledger.counters) {
-            for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
-                ending.noteLateStop(signal: signal)
-            }
-            return ending.isStopping
+        recorder.takeSnapshot(at: clock.wall(), ledger.counters) { isStoppedLate() }
+    }
+
+    private func isStoppedLate() -> Bool {
+        for case .stop(let signal) in events.take(wantsInput: false, until: clock.now).events {
+            ending.noteLateStop(signal: signal)
         }
+        return ending.isStopping
     }
 
     /// - Returns: what was pruned, and why no snapshot could be taken.
@@ -270,7 +272,7 @@ package final class RunCoordinator {
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters, listed: listed,
             isStopped: { [events] in events.isStopWanted })
-        let snapshotFailure = ending.isStopping ? nil : takeSnapshot()
+        let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)
     }

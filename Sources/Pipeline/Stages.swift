@@ -183,6 +183,9 @@ struct RunStages {
         .disk,
         "the cache is as large as --max-size allows, and this run's lists name all that is in it")
 
+    /// The same for what would not fit into an empty cache.
+    static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")
+
     mutating func noteFound() { lookingUp -= 1 }
     /// - Returns: whether the entry has its turn and waits for the findings.
     mutating func noteFoundAhead(_ identifier: Int, _ findings: Findings) -> Bool {

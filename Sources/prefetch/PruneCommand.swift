@@ -118,38 +118,48 @@ struct PruneCommand: ParsableCommand {
         }
     }
 
+    /// Lines that cannot be read, of which each is named.
+    private static let shownProblems = 10
+
     /// The keys that the lists of `--unlisted` name; nil without any.
     ///
-    /// - Throws: when a list cannot be read to its end, or all of them together name nothing: what they
-    ///   name is to be kept.
+    /// - Throws: when a list cannot be read, every line of it, or all of them together name nothing: what
+    ///   they name is to be kept.
     private func wantedKeys() throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
         var entries = try ManifestSequence(
             arguments: rules.unlisted, options: input.manifestOptions())
         let hasher = SHA256Hasher()
         var keys: Set<KeyFingerprint> = []
-        var isAnyEntry = false
+        var problems = 0
         while let batch = try entries.nextBatchOfCommand() {
             batch.text.withUnsafeBytes { text in
                 for record in batch.records {
-                    // A line that is no entry may still be a cache key.
-                    keys.insert(
-                        KeyFingerprint(
-                            UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher))
                     guard record.problem >= 0 else {
-                        isAnyEntry = true
+                        keys.insert(
+                            KeyFingerprint(
+                                UnsafeRawBufferPointer(rebasing: text[record.key]), hasher: hasher))
                         continue
                     }
+                    problems += 1
+                    guard problems <= PruneCommand.shownProblems else { continue }
                     let problem = batch.problems[record.problem]
                     StandardError.write(
                         "prefetch: \(batch.manifest):\(record.line): \(problem.message)")
                 }
             }
         }
-        // An empty list is a mistake of what wrote it more often than a wish.
-        guard isAnyEntry else {
+        let names = entries.names.joined(separator: ", ")
+        // What a line that cannot be read names would go.
+        guard problems == 0 else {
             throw CommandFailure.unusable(
-                "\(entries.names.joined(separator: ", ")): no image is listed, so every image would go",
+                "\(names): \(problems) line\(problems == 1 ? "" : "s") cannot be read, so nothing was removed",
+                hint: "correct or delete them, and prune again")
+        }
+        // An empty list is a mistake of what wrote it more often than a wish.
+        guard !keys.isEmpty else {
+            throw CommandFailure.unusable(
+                "\(names): no image is listed, so every image would go",
                 hint: "`prefetch remove --all` removes every image")
         }
         return keys

@@ -15,7 +15,8 @@ struct PruneOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How far to go below a bound once it is exceeded.", valueName: "p%"))
+            "How full to leave the cache once a bound is exceeded, as a share of it.",
+            valueName: "p%"))
     var lowWater = ShareArgument(0.9)
 
     @Option(
@@ -104,11 +105,13 @@ extension PruneRules {
     /// - Throws: `ValidationError` for what is no rule.
     init(specification text: String) throws {
         self.init()
-        for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+        for item in text.replacing(" ", with: "").split(
+            separator: ",", omittingEmptySubsequences: false)
+        {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let value = parts.count > 1 ? String(parts[1]) : nil
             func invalid(_ wanted: String) -> ValidationError {
-                ValidationError("--prune \(item): \(wanted)")
+                ValidationError("--prune '\(item)': \(wanted)")
             }
             func duration() throws -> Duration {
                 guard let argument = value.flatMap(DurationArgument.init(argument:)) else {

@@ -115,7 +115,7 @@ struct ShareArgument: ExpressibleByArgument {
         share = percent / 100
     }
 
-    var defaultValueDescription: String { "100%" }
+    var defaultValueDescription: String { "\(Int((share * 100).rounded()))%" }
 }
 
 /// What to do while another run holds the cache: `fail`, `skip`, `wait` or `wait=DURATION`.

@@ -31,27 +31,11 @@ struct ListingLogTests {
         _ cache: OpenCache, _ ids: some Sequence<Int64>, at milliseconds: Int64
     ) throws {
         let time = Timestamp(milliseconds: milliseconds)
-        try cache.listings.note(
-            set(ids), newAfter: try cache.listings.largestResource(), startedAt: time, at: time)
+        try cache.listings.note(set(ids), startedAt: time, at: time)
     }
 
     private func lastListed(_ cache: OpenCache) throws -> LastListed {
         try cache.database.read("testing") { try LastListed.read(in: $0) }
-    }
-
-    @Test func newResourcesCountAsListed() throws {
-        try withCache { cache in
-            try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
-            let before = try cache.listings.largestResource()
-            try store([Sample.row(key: "http://a/2", bytes: [2])], in: cache)
-            let time = ListingLogTests.start
-            try cache.listings.note(
-                ResourceSet(), newAfter: before, startedAt: time, at: time)
-            let listed = try lastListed(cache)
-            #expect(listed.time(of: before) == nil)
-            #expect(listed.time(of: before + 1) == time)
-            #expect(listed.begin == time)
-        }
     }
 
     /// Random runs over two years, against a model that keeps them all: a time is never earlier than the

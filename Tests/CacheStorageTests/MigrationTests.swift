@@ -214,6 +214,23 @@ struct MigrationTests {
             try queried("SELECT group_concat(id || name) FROM variant_name", database) == "0main")
     }
 
+    /// Of two resources with three variants and two different files, each of 3 bytes.
+    @Test(arguments: [1, 2, 6, 7])
+    func totalsOfOlderCachesAreSummedUp(version: Int) throws {
+        try make(version)
+        let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
+        #expect(try cache.database.read("testing") { try TotalsCheck.difference(in: $0) } == nil)
+        #expect(try cache.usage() == DiskUsage(files: 2, blocks: 2))
+        let counts = "SELECT resources || ' ' || source_bytes || ' ' || file_bytes FROM usage"
+        #expect(try queried(counts, database) == "2 6 6")
+        #expect(try queried("SELECT sum(variants) FROM total", database) == "3")
+        // And what is wrong with them is seen.
+        try runSQL("UPDATE usage SET blocks = 7", database)
+        #expect(try cache.database.read("testing") { try TotalsCheck.difference(in: $0) } != nil)
+        try cache.rebuildTotals()
+        #expect(try cache.usage() == DiskUsage(files: 2, blocks: 2))
+    }
+
     private func columns(of table: String) throws -> String {
         try queried(
             "SELECT group_concat('quote(' || name || ')') FROM pragma_table_info('\(table)')",

@@ -118,7 +118,9 @@ struct PruneTests {
             let target = DiskUsage(files: low(files), blocks: low(blocks))
             func isOver() -> Bool { usage.blocks > target.blocks || usage.files > target.files }
             for id in superseded where isOver() {
-                guard let index = images.firstIndex(where: { $0.id == id }) else { continue }
+                guard let index = images.firstIndex(where: { $0.id == id }),
+                    images[index].variants.contains(where: { !$0.isSuperseded })
+                else { continue }
                 images[index].variants.removeAll(where: \.isSuperseded)
                 if images[index].variants.isEmpty { images.remove(at: index) }
             }
@@ -133,6 +135,8 @@ struct PruneTests {
         var model = Model()
         var contents: [Int: [UInt8]] = [:]
         let names = ["main", "web", "thumb"]
+        // Mostly few share a file, at times nearly all do.
+        let count = [60, 60, 3].randomElement(using: &random) ?? 60
         for number in 0..<Int.random(in: 1...60, using: &random) {
             let host = "http://h\(Int.random(in: 0..<4, using: &random))"
             let key = "\(host)/\(number)"
@@ -146,7 +150,6 @@ struct PruneTests {
             var rows: [VariantRow] = []
             for (position, name) in names.enumerated()
             where position == 0 || Bool.random(using: &random) {
-                let count = 60
                 let content = Int.random(in: 0..<count, using: &random)
                 if contents[content] == nil {
                     contents[content] =
@@ -189,11 +192,18 @@ struct PruneTests {
             _ = try commit([.image(row)], in: cache)
             model.images.append(
                 Image(
-                    id: try cache.listings.largestResource(), key: key, host: host,
+                    id: try largestResource(cache), key: key, host: host,
                     validatedAt: validatedAt, expiresAt: expiresAt, listedAt: nil, isGone: false,
                     variants: variants))
         }
         return (model, contents)
+    }
+
+    private func largestResource(_ cache: OpenCache) throws -> Int64 {
+        try cache.database.read("testing") { database in
+            try Statement(database, sql: "SELECT max(id) FROM resource")
+                .first { try $0.integer(0) } ?? 0
+        }
     }
 
     /// Gives rows the times and marks that the model has, as runs long ago would have left them.
@@ -238,8 +248,7 @@ struct PruneTests {
                 set.insert(model.images[index].id)
                 model.images[index].listedAt = time
             }
-            try cache.listings.note(
-                set, newAfter: try cache.listings.largestResource(), startedAt: time, at: time)
+            try cache.listings.note(set, startedAt: time, at: time)
             model.listingsBegin = model.listingsBegin ?? time
         }
     }
@@ -265,6 +274,7 @@ struct PruneTests {
         if Bool.random(using: &random) {
             rules.maximumSize = ByteCount(Int.random(in: 0..<600_000, using: &random))
         }
+        if chance(&random) { rules.history = .seconds(1) }
         if chance(&random) { rules.maximumFiles = Int.random(in: 0..<60, using: &random) }
         rules.lowWater = Double(Int.random(in: 1...100, using: &random)) / 100
         return rules

@@ -23,26 +23,30 @@ struct RoomBudgetTests {
 
     private func reserving(
         _ budget: RoomBudget, _ blocks: Int, for token: Int
-    ) throws -> (thread: OwnedThread, answer: Monitor<Bool?>) {
-        let answer = Monitor<Bool?>(nil)
+    ) throws -> (thread: OwnedThread, answer: Monitor<RoomBudget.Answer?>) {
+        let answer = Monitor<RoomBudget.Answer?>(nil)
         let sizes = size(blocks)
         let thread = try OwnedThread(name: "reserving") {
-            let isGiven = budget.reserve(sizes, for: token)
-            answer.update { $0 = isGiven }
+            let given = budget.reserve(sizes, for: token)
+            answer.update { $0 = given }
         }
         return (thread, answer)
     }
 
+    private func usage(_ blocks: Int) -> DiskUsage { DiskUsage(files: blocks, blocks: blocks) }
+
     @Test func whatFitsIsGivenAtOnce() {
         let budget = budget(10, used: 4)
-        #expect(budget.reserve([ByteCount(1), ByteCount(4097)], for: 1))
-        #expect(budget.reserve(size(3), for: 2))
+        #expect(budget.reserve([ByteCount(1), ByteCount(4097)], for: 1) == .given)
+        #expect(budget.reserve(size(3), for: 2) == .given)
         #expect(budget.bound == nil && !budget.isExhausted)
-        // Larger than all that there is: nothing that goes would help, and others still find room.
-        #expect(!budget.reserve(size(11), for: 3))
+        // Nothing that goes would help, and others still find room.
+        #expect(budget.reserve(size(11), for: 3) == .tooLarge)
         #expect(!budget.isExhausted)
         budget.giveBack(2)
-        #expect(budget.reserve(size(3), for: 4))
+        #expect(budget.reserve(size(3), for: 4) == .given)
+        // What is there already takes nothing.
+        #expect(budget.reserve([], for: 5) == .given)
         #expect(shortages.withLock { $0 } == 0)
     }
 
@@ -52,36 +56,75 @@ struct RoomBudgetTests {
         waitForShortage()
         #expect(budget.bound == ByteCount(7 * 4096))
         #expect(answer.withLock { $0 } == nil)
-        budget.settle([], usage: DiskUsage(files: 8, blocks: 8))
-        #expect(budget.bound == ByteCount(7 * 4096))
-        budget.settle([], usage: DiskUsage(files: 7, blocks: 7))
+        budget.notePruned(to: usage(7))
         thread.join()
-        #expect(answer.withLock { $0 } == true)
+        #expect(answer.withLock { $0 } == .given && !budget.isExhausted)
         // Its rows are committed: what it took is part of the usage now.
-        budget.settle([1], usage: DiskUsage(files: 8, blocks: 8))
-        #expect(budget.reserve(size(2), for: 2))
+        budget.settle([1], usage: usage(8))
+        #expect(budget.reserve(size(2), for: 2) == .given)
+    }
+
+    /// The first takes all that was freed; the writer is told again of the second.
+    @Test func everybodyWhoWaitsHasTheWritersEar() throws {
+        let budget = budget(10, used: 10)
+        let (first, firstAnswer) = try reserving(budget, 3, for: 1)
+        waitForShortage(1)
+        let (second, secondAnswer) = try reserving(budget, 5, for: 2)
+        waitForShortage(2)
+        budget.notePruned(to: usage(6))
+        first.join()
+        #expect(firstAnswer.withLock { $0 } == .given)
+        // Its own wait, the first one's turn.
+        waitForShortage(3)
+        #expect(secondAnswer.withLock { $0 } == nil)
+        // Three are promised, five are wanted: two may stay.
+        #expect(budget.bound == ByteCount(2 * 4096))
+        // Nothing more can go, but what is promised may come back.
+        budget.notePruned(to: usage(6))
+        #expect(!budget.isExhausted)
+        budget.giveBack(1)
+        waitForShortage(4)
+        #expect(budget.bound == ByteCount(5 * 4096))
+        budget.notePruned(to: usage(5))
+        second.join()
+        #expect(secondAnswer.withLock { $0 } == .given)
+    }
+
+    /// A small one does not get past a large one, which would wait for ever.
+    @Test func whoCameFirstIsServedFirst() throws {
+        let budget = budget(10, used: 8)
+        let (large, largeAnswer) = try reserving(budget, 6, for: 1)
+        waitForShortage(1)
+        let (small, smallAnswer) = try reserving(budget, 1, for: 2)
+        waitForShortage(2)
+        #expect(smallAnswer.withLock { $0 } == nil)
+        budget.notePruned(to: usage(3))
+        large.join()
+        small.join()
+        #expect(largeAnswer.withLock { $0 } == .given && smallAnswer.withLock { $0 } == .given)
     }
 
     @Test func onceNothingMoreCanGoWhatDoesNotFitIsRefused() throws {
         let budget = budget(10, used: 9)
         let (first, firstAnswer) = try reserving(budget, 3, for: 1)
+        waitForShortage(1)
         let (second, secondAnswer) = try reserving(budget, 2, for: 2)
         waitForShortage(2)
-        budget.noteExhaustion()
+        budget.notePruned(to: usage(9))
         first.join()
         second.join()
-        #expect(firstAnswer.withLock { $0 } == false && secondAnswer.withLock { $0 } == false)
+        #expect(firstAnswer.withLock { $0 } == .full && secondAnswer.withLock { $0 } == .full)
         #expect(budget.isExhausted && budget.bound == nil)
-        #expect(budget.reserve(size(1), for: 3))
-        #expect(!budget.reserve(size(1), for: 4))
+        #expect(budget.reserve(size(1), for: 3) == .given)
+        #expect(budget.reserve(size(1), for: 4) == .full)
     }
 
-    @Test func anEndRefusesThoseThatWait() throws {
+    @Test func anEndTurnsThoseAwayThatWait() throws {
         let budget = budget(1, used: 1)
         let (thread, answer) = try reserving(budget, 1, for: 1)
         waitForShortage()
         budget.close()
         thread.join()
-        #expect(answer.withLock { $0 } == false && !budget.isExhausted)
+        #expect(answer.withLock { $0 } == .closed && !budget.isExhausted)
     }
 }

@@ -75,16 +75,44 @@ struct MaxSizeTests {
         }
     }
 
-    @Test func aRunThatIsStoppedWhileItWaitsForRoomEnds() async throws {
+    /// Large ones on both workers at once: each gets its turn.
+    @Test func severalMayWaitForRoom() async throws {
         try await withImages { origin, workspace, urls in
-            _ = try await workspace.prefetch(urls(0..<20))
-            let running = try workspace.prefetchCommand(
-                urls(20..<400), ["--max-size", "60KiB"]
-            ).start()
-            try await origin.wait(for: "some") { $0.requests.count > 30 }
-            running.signal(SIGINT)
-            let result = await running.wait()
-            #expect(result.signal == SIGINT, "\(result)")
+            // Eight blocks each, of sixty in all.
+            for number in 0..<6 {
+                let image = Fixtures.png(width: 100, height: 100, seed: number + 1, isNoise: true)
+                origin.serve("/large\(number)", .image(image))
+            }
+            let first = try await workspace.prefetch(urls(0..<120))
+            #expect(first.summary.outcomes == ["downloaded": 120], "\(first.result)")
+            let large = (0..<6).map { origin.url("/large\($0)") }
+            let run = try await workspace.prefetch(large, "--max-size", "240KiB")
+            #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
+        }
+    }
+
+    /// Identifiers of what made room are given anew; what got them stays.
+    @Test func whatARunStoresStaysWhateverItsIdentifier() async throws {
+        try await withImages { _, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<15))
+            _ = try await workspace.prefetch(urls(15..<18))
+            _ = try await workspace.prefetch(urls(0..<15), "--refresh", "all")
+            let run = try await workspace.prefetch(urls(20..<60), "--max-size", "72KiB")
+            let stored = run.summary["downloaded"]
+            #expect(stored == 18 && run.summary["failed"] == 22, "\(run.result)")
+            #expect(try await numbers(workspace).allSatisfy { $0 >= 20 })
+            #expect(try await numbers(workspace).count == stored)
+        }
+    }
+
+    /// Also where nothing is stored: the bound may be a new one.
+    @Test func aWarmRunKeepsTheBound() async throws {
+        try await withImages { _, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<30))
+            let run = try await workspace.prefetch(urls(0..<10), "--max-size", "60KiB")
+            #expect(run.summary.outcomes == ["fresh": 10], "\(run.result)")
+            let left = try await numbers(workspace)
+            #expect(left.count == 13 && Set(left).isSuperset(of: 0..<10), "\(left)")
         }
     }
 
