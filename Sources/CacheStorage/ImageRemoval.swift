@@ -92,6 +92,9 @@ package final class ImageRemoval: ImageRemoving {
     private let now: Timestamp
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
+    /// Whether files may be left of rows that are gone, and whether they have been given up.
+    private var filesAreDue = false
+    private var leavesFiles = false
     /// Whether the note that this is going on is its own.
     private var ownsNote = false
     package private(set) var totals = RemovalTotals()
@@ -144,6 +147,21 @@ package final class ImageRemoval: ImageRemoving {
         _ batch: [RemovalCandidate], only variant: VariantSelector?
     ) throws(StorageError) -> [Bool] {
         guard !batch.isEmpty else { return [] }
+        do throws(StorageError) {
+            return try removeAtOnce(batch, only: variant)
+        } catch  where error.isDiskFull && batch.count > 1 {
+            if filesAreDue { leavesFiles = true }
+            filesAreDue = false
+            // All of it has to fit into the log first; the files of a part make room for the rest.
+            let half = batch.count / 2
+            let first = try remove(Array(batch[..<half]), only: variant)
+            return try first + remove(Array(batch[half...]), only: variant)
+        }
+    }
+
+    private func removeAtOnce(
+        _ batch: [RemovalCandidate], only variant: VariantSelector?
+    ) throws(StorageError) -> [Bool] {
         // Somebody may have put another cache in this one's place.
         try cache.checkHold()
         if !hasBegun { try cache.database.holdMorePages() }
@@ -159,12 +177,14 @@ package final class ImageRemoval: ImageRemoving {
             }
         }
         hasBegun = true
+        filesAreDue = true
         totals.variants += removed.variants
         totals.images += removed.wholeImages
         if variant == nil {
             for candidate in batch { try cache.partials.discard(key: candidate.key) }
         }
         try removeFiles(of: removed.images)
+        filesAreDue = false
         return removed.hasGone
     }
 
@@ -190,7 +210,7 @@ package final class ImageRemoval: ImageRemoving {
 
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
-        guard hasBegun, ownsNote, cache.content.untidy == nil else { return }
+        guard hasBegun, ownsNote, !leavesFiles, cache.content.untidy == nil else { return }
         try cache.database.remove(.removalUnfinished)
     }
 }

@@ -58,6 +58,9 @@ package final class RoomBudget: Sendable {
         self.onShortage = onShortage
     }
 
+    /// Whether somebody waits for room: what is downloaded meanwhile may be downloaded in vain.
+    package var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
+
     /// Whether something has been refused for want of room.
     package var isExhausted: Bool { state.withLock { $0.isExhausted } }
 

@@ -173,7 +173,8 @@ final class CacheRecorder: RunRecording {
         let removal = ImageRemoval(cache, variant: nil, at: time)
         let ending = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in
-                try CachePruning(rules, at: time, until: isStopped).run(removal) { _ in }
+                // What this run has listed and used is so as of its start.
+                try CachePruning(rules, at: startedAt, until: isStopped).run(removal) { _ in }
             }
         }.get()
         if ending.isComplete { try cache.notePruning(at: time) }

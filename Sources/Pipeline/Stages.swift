@@ -100,7 +100,10 @@ struct RunStages {
     // MARK: Room
 
     /// Whether one more image may be decoded and wait for its commit.
-    var hasRoomForImage: Bool { processing < RunStages.processingCapacity && hasRoomForCommit }
+    var hasRoomForImage: Bool {
+        processing < RunStages.processingCapacity && hasRoomForCommit
+            && storing?.room?.isShort != true
+    }
     /// Whether one more change may wait for the writer.
     var hasRoomForCommit: Bool {
         storing.map { $0.writer.backlog < RunStages.commitCapacity } ?? true
@@ -181,7 +184,7 @@ struct RunStages {
     /// What an entry ends with that finds no room.
     static let noRoom = AttemptFailure(
         .disk,
-        "the cache is as large as --max-size allows, and this run's lists name all that is in it")
+        "the cache is as large as --max-size allows, and nothing in it may go for this")
 
     /// The same for what would not fit into an empty cache.
     static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")
