@@ -18,7 +18,7 @@ package struct ListingLog: Sendable {
         self.database = database
     }
 
-    private static func largestResource(in database: Connection) throws -> Int64 {
+    fileprivate static func largestResource(in database: Connection) throws -> Int64 {
         try Statement(database, sql: "SELECT max(id) FROM resource")
             .first { try $0.optionalInteger(0) ?? 0 } ?? 0
     }
@@ -146,9 +146,7 @@ package struct LastListed: Sendable {
     private let unreadAt: Timestamp?
 
     static func read(in database: Connection) throws -> LastListed {
-        let largest =
-            try Statement(database, sql: "SELECT max(id) FROM resource")
-            .first { try $0.optionalInteger(0) ?? 0 } ?? 0
+        let largest = try ListingLog.largestResource(in: database)
         let begin = try Schema.Property.listingsBegin.time(in: database)
         var unreadAt: Timestamp?
         var sets: [(time: Timestamp, resources: ResourceSet)] = []

@@ -53,10 +53,9 @@ extension OpenCache {
 
     /// A copy that will not fit would fill the disk for others, too.
     private func requireRoomForSnapshot() throws(StorageError) {
-        var status = statvfs()
-        guard fstatvfs(directory.handle.number, &status) == 0 else { return }
-        let free = Int(status.f_bavail) * Int(status.f_frsize)
-        guard free <= database.size.bytes + database.size.bytes / 8 else { return }
+        guard let free = directory.freeSize,
+            free.bytes <= database.size.bytes + database.size.bytes / 8
+        else { return }
         errno = ENOSPC
         throw .system("write", directory.path(of: CacheDirectory.snapshotName))
     }

@@ -40,7 +40,7 @@ package struct PruneRules: Sendable {
 
     /// Whether an image goes by a rule that is not a bound.
     func pick(
-        _ image: PruneScan.Image, _ listed: LastListed, gone: Set<Int64>, at now: Timestamp
+        _ image: PruneScan.Image, _ listed: LastListed?, gone: Set<Int64>, at now: Timestamp
     ) -> Bool {
         if let isOfHost, isOfHost(image.host) { return true }
         if let wanted, let key = image.key, !wanted.contains(key) { return true }
@@ -49,7 +49,7 @@ package struct PruneRules: Sendable {
             let since = max(image.expiresAt, image.validatedAt)
             if now.timeSince(since) > expiredFor { return true }
         }
-        if let unlistedFor {
+        if let unlistedFor, let listed {
             // Runs validate what they list. Of what no set names nothing is known before the first one.
             let known = listed.time(of: image.id) ?? listed.begin ?? now
             if now.timeSince(max(known, image.validatedAt)) > unlistedFor { return true }

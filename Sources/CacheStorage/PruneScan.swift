@@ -19,7 +19,7 @@ enum PruneScan {
     ) throws(StorageError) -> [Int64] {
         try database.read("looking for images to prune") { database in
             let gone = rules.isGone ? try goneImages(in: database) : []
-            let listed = try LastListed.read(in: database)
+            let listed = rules.unlistedFor == nil ? nil : try LastListed.read(in: database)
             let rows = try Statement(
                 database,
                 sql: "SELECT id, host, validated_at, expires_at, key FROM resource ORDER BY id")

@@ -33,6 +33,11 @@ extension Schema {
             return true
         }
 
+        func remove(in database: Connection) throws {
+            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
+                .execute(.text(rawValue))
+        }
+
         /// Nil when it is not set.
         func time(in database: Connection) throws -> Timestamp? {
             try value(in: database).map(Timestamp.init(milliseconds:))
@@ -73,8 +78,7 @@ extension CacheDatabase {
 
     func remove(_ property: Schema.Property) throws(StorageError) {
         try write("removing a property") { database in
-            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
-                .execute(.text(property.rawValue))
+            try property.remove(in: database)
         }
     }
 }

@@ -102,15 +102,23 @@ extension Schema {
             """)
     }
 
-    /// What the tables of totals must say, by a scan of the others. Both are empty before.
-    static let sumUpTotals = """
-        INSERT INTO total
+    /// What the table `total` must say, by a scan of the others.
+    static let totalSums = """
         SELECT host, format, name, superseded, count(*), sum(bytes)
-        FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4;
-        INSERT INTO usage
-        SELECT 0, (SELECT count(*) FROM resource),
+        FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4
+        """
+
+    /// The same for the columns of `usage` beside `id`.
+    static let usageSums = """
+        SELECT (SELECT count(*) FROM resource),
             (SELECT coalesce(sum(source_bytes), 0) FROM resource), count(*),
             coalesce(sum(bytes), 0), coalesce(sum((bytes + 4095) / 4096), 0)
-        FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256);
+        FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
+        """
+
+    /// Fills both, which are empty before.
+    static let sumUpTotals = """
+        INSERT INTO total \(totalSums);
+        INSERT INTO usage SELECT 0, * FROM (\(usageSums));
         """
 }

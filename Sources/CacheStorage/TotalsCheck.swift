@@ -4,18 +4,8 @@ internal import SQLite
 enum TotalsCheck {
     private static let usage =
         "SELECT resources, source_bytes, files, file_bytes, blocks FROM usage"
-    private static let usageSums = """
-        SELECT (SELECT count(*) FROM resource),
-            (SELECT coalesce(sum(source_bytes), 0) FROM resource), count(*),
-            coalesce(sum(bytes), 0), coalesce(sum((bytes + 4095) / 4096), 0)
-        FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
-        """
     private static let totals = """
         SELECT host, format, name, superseded, variants, bytes FROM total WHERE variants <> 0
-        """
-    private static let totalSums = """
-        SELECT host, format, name, superseded, count(*), sum(bytes)
-        FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4
         """
 
     /// What differs, for people; nil when nothing does.
@@ -29,10 +19,10 @@ enum TotalsCheck {
                     """
             ).first { try $0.integer(0) != 0 } ?? false
         }
-        if try differ(usage, usageSums) {
+        if try differ(usage, Schema.usageSums) {
             return "the totals of files and bytes are not the sums of the rows"
         }
-        if try differ(totals, totalSums) {
+        if try differ(totals, Schema.totalSums) {
             return "the totals by host and format are not the sums of the rows"
         }
         return nil

@@ -12,9 +12,6 @@ protocol EventSource: AnyObject {
 
     /// Makes the readers stop at their next batch.
     func endReading()
-
-    /// Whether a signal to stop waits to be taken.
-    var isStopWanted: Bool { get }
 }
 
 /// What the coordinator's thread hears from the other threads.
@@ -84,10 +81,6 @@ final class Mailbox: EventSource, Sendable {
         }
         if isWanted { state.wakeAll() }
         return isWanted
-    }
-
-    var isStopWanted: Bool {
-        state.withLock { $0.events.contains { if case .stop = $0 { true } else { false } } }
     }
 
     /// Makes the readers stop at their next batch.

@@ -248,7 +248,7 @@ package final class RunCoordinator {
 
     /// Everything is done by then: a signal ends the copying, and the run soon after.
     private func takeSnapshot() -> String? {
-        recorder.takeSnapshot(at: clock.wall(), ledger.counters) { isStoppedLate() }
+        recorder.takeSnapshot(at: clock.wall(), ledger.counters, isStopped: isStoppedLate)
     }
 
     private func isStoppedLate() -> Bool {
@@ -271,7 +271,7 @@ package final class RunCoordinator {
         try rememberHosts()
         let pruned = try recorder.end(
             at: clock.wall(), exitStatus: summary.exitStatus, summary.counters, listed: listed,
-            isStopped: { [events] in events.isStopWanted })
+            isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)

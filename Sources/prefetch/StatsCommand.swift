@@ -117,31 +117,10 @@ extension JSONObject {
         add("free_bytes", statistics.freeSize)
         add("source_bytes", statistics.sourceBytes)
         add("database_bytes", statistics.databaseBytes)
-        var formats = JSONObject()
-        for (format, variants, bytes) in statistics.formats {
-            var counts = JSONObject()
-            counts.add("variants", variants)
-            counts.add("bytes", bytes)
-            formats.add(format, counts)
-        }
-        add("formats", formats)
-        var names = JSONObject()
-        for (name, variants, bytes) in statistics.names {
-            var counts = JSONObject()
-            counts.add("variants", variants)
-            counts.add("bytes", bytes)
-            names.add(name, counts)
-        }
-        add("variant_names", names)
+        add("formats", JSONObject(counts: statistics.formats.map { ($0, $1, $2) }))
+        add("variant_names", JSONObject(counts: statistics.names))
         add("host_count", statistics.allHosts)
-        var hosts = JSONObject()
-        for (host, variants, bytes) in statistics.hosts {
-            var counts = JSONObject()
-            counts.add("variants", variants)
-            counts.add("bytes", bytes)
-            hosts.add(host, counts)
-        }
-        add("largest_hosts", hosts)
+        add("largest_hosts", JSONObject(counts: statistics.hosts.map { ($0, $1, $2) }))
         add("unlisted_for_30_days", statistics.unlisted)
         add("fresh_share", statistics.freshShare)
         add("stored_bytes_by_week", statistics.storedByWeek)
@@ -153,6 +132,17 @@ extension JSONObject {
             add("last_run", JSONObject(run))
         } else {
             addNull("last_run")
+        }
+    }
+
+    /// Variants and bytes, by what they are counted by.
+    private init(counts: [(name: String, variants: Int, bytes: Int)]) {
+        self.init()
+        for (name, variants, bytes) in counts {
+            var object = JSONObject()
+            object.add("variants", variants)
+            object.add("bytes", bytes)
+            add(name, object)
         }
     }
 }

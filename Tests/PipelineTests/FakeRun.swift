@@ -155,7 +155,6 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     }
 
     func endReading() { isReading = false }
-    var isStopWanted: Bool { false }
 
     private func happen(_ pending: Pending) -> Mailbox.Event? {
         switch pending {

@@ -62,8 +62,7 @@ struct Salvage {
         if !report.restored.isEmpty { report.snapshotTime = time }
         report.lostFiles = lostFiles.count
         // What was listed is not carried over; until runs note it anew, nothing counts as unlisted.
-        try target.execute(
-            "DELETE FROM property WHERE name = '\(Schema.Property.listingsBegin.rawValue)'")
+        try Schema.Property.listingsBegin.remove(in: target)
         try Schema.rebuildFreshness(in: target)
     }
 
