@@ -231,7 +231,7 @@ def arguments_of(description):
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
         "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
         "prefetch-large, prefetch-warm, prefetch-help; download, small, latency and scheduler; "
-        "warm, new and known for lists against large caches; codec-photo, codec-graphics and "
+        "warm, new and known for lists against large caches; upkeep for the commands that look after one; codec-photo, codec-graphics and "
         "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
         "AVIF")
     parser.add_argument("--timeout", type=int, default=180, help="seconds a run may take")

@@ -14,6 +14,13 @@ static inline int csqlite_keep_log_at_close(sqlite3 *connection, int keeps) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (void *)0);
 }
 
+/// The same. Whether triggers and foreign keys act, within a transaction, too, where `PRAGMA foreign_keys` has no effect.
+static inline int csqlite_enable_triggers(sqlite3 *connection, int enables) {
+    int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, enables, (void *)0);
+    if (code != SQLITE_OK) return code;
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_FKEY, enables, (void *)0);
+}
+
 /// Has SQLite copy the bytes: `SQLITE_TRANSIENT` is a cast that Swift does not import. An empty text
 /// of Swift's may have no address, which would bind NULL.
 static inline int csqlite_bind_text(

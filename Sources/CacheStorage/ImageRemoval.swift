@@ -183,26 +183,18 @@ package final class ImageRemoval: ImageRemoving {
         if variant == nil {
             for candidate in batch { try cache.partials.discard(key: candidate.key) }
         }
-        try removeFiles(of: removed.images)
+        try removeFiles(removed.files)
         filesAreDue = false
         return removed.hasGone
     }
 
-    private func removeFiles(of images: [StoredImage]) throws(StorageError) {
+    /// Removes files that no row names any more.
+    private func removeFiles(_ images: [StoredImage]) throws(StorageError) {
         guard !images.isEmpty else { return }
         // A power cut must not bring rows back without their files. A reader of another program may keep
         // a part of the log out of the database; then the log itself has to be on the disk.
         if try !cache.database.checkpoint(truncates: false) { try cache.content.synchronize() }
-        // One folder after another, in the order of the index that is asked.
-        let sorted = images.sorted { $0.digest.leadingWords.0 < $1.digest.leadingWords.0 }
-        let unnamed = try cache.database.read("looking for names") { database in
-            let search = try Statement(
-                database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
-            return try sorted.filter { image in
-                try search.first(.digest(image.digest)) { _ in true } == nil
-            }
-        }
-        for image in unnamed where try cache.content.remove(image.digest, format: image.format) {
+        for image in images where try cache.content.remove(image.digest, format: image.format) {
             totals.files += 1
             totals.bytes += image.size.bytes
         }

@@ -15,6 +15,16 @@ package enum MetadataChange: Sendable {
     case lost(StoredImage)
     /// A run uses these variants of resources, which are stored, where an earlier one used others.
     case used(resources: [Int64], [RequestedVariant])
+
+    /// Of the one resource or failure that it changes, if that is known by it.
+    var key: String? {
+        switch self {
+        case .image(let row): row.key
+        case .resource(let change): change.key
+        case .failure(let record), .harmlessFailure(let record): record.key
+        case .lost, .used: nil
+        }
+    }
 }
 
 /// A variant that was made, whose file ``ContentStore`` has put in place and pinned.

@@ -4,8 +4,8 @@ internal import SQLite
 
 /// Carries changes out in the tables, inside one transaction; the writer's thread only.
 struct MetadataStatements: ~Copyable {
-    private let hasher = SHA256Hasher()
-    private var recipes: [String: RecipeFingerprint] = [:]
+    let hasher = SHA256Hasher()
+    var recipes: [String: RecipeFingerprint] = [:]
     /// The rows of names, as this transaction has found them.
     private var names: [VariantName: Int64] = [:]
     /// The run that failures are noted with.
@@ -15,6 +15,9 @@ struct MetadataStatements: ~Copyable {
     /// Whether there may be failures, which most caches never have; nil before it is looked up in a
     /// transaction.
     private var hasFailures: Bool?
+
+    /// Rows of resources that are being inserted, until all are; nil when rows are written at once.
+    var delayedFreshness: [FreshnessRow]?
 
     init(run: Int64) {
         self.run = run
@@ -27,6 +30,44 @@ struct MetadataStatements: ~Copyable {
         names = [:]
     }
 
+    /// Carries out the changes of a group and returns the images of variants that they replaced or
+    /// made obsolete.
+    ///
+    /// What is new comes first, without triggers, which would write each total once a row; but not
+    /// before what else is there of its key, nor before what may be of its files.
+    mutating func apply(
+        _ changes: some Sequence<MetadataChange>, in database: Connection
+    ) throws -> [StoredImage] {
+        var others: [MetadataChange] = []
+        var keysOfOthers: Set<String> = []
+        var removesFiles = false
+        try database.withoutTriggers {
+            var totals: TotalsChange? = TotalsChange()
+            delayedFreshness = []
+            defer { delayedFreshness = nil }
+            for change in changes {
+                if case .image(let row) = change, !removesFiles, !keysOfOthers.contains(row.key),
+                    try previousResource(key: row.key, in: database) == nil
+                {
+                    try insert(row, in: database, noting: &totals)
+                    continue
+                }
+                others.append(change)
+                if let key = change.key { keysOfOthers.insert(key) }
+                if case .lost = change { removesFiles = true }
+            }
+            try totals?.write(in: database)
+            // In the order of the table, each of whose pages is gone to once.
+            let rows = (delayedFreshness ?? []).sorted {
+                $0.fingerprint.upper < $1.fingerprint.upper
+            }
+            for row in rows { try put(row, in: database) }
+        }
+        var replaced: [StoredImage] = []
+        for change in others { replaced += try apply(change, in: database) }
+        return replaced
+    }
+
     /// Carries out one change and returns the images of variants that it replaced or made
     /// obsolete.
     mutating func apply(
@@ -34,7 +75,12 @@ struct MetadataStatements: ~Copyable {
     ) throws -> [StoredImage] {
         switch change {
         case .image(let row):
-            return try store(row, in: database)
+            if let previous = try previousResource(key: row.key, in: database) {
+                return try update(previous, to: row, in: database)
+            }
+            var totals: TotalsChange?
+            try insert(row, in: database, noting: &totals)
+            return []
         case .resource(let change):
             return try apply(change, in: database)
         case .failure(let record):
@@ -76,19 +122,61 @@ struct MetadataStatements: ~Copyable {
 
     // MARK: A body
 
-    private mutating func store(
-        _ row: ImageRow, in database: Connection
+    /// Stores a resource that is not there yet. Triggers note its totals unless `totals` does.
+    private mutating func insert(
+        _ row: ImageRow, in database: Connection, noting totals: inout TotalsChange?
+    ) throws {
+        try write(row, sql: MetadataStatements.resourceInsertion, in: database)
+        let resource = database.lastInsertedRowID
+        stored.insert(resource)
+        totals?.count(resources: 1, sourceBytes: row.source.size.bytes)
+        for variant in row.variants.withoutRepeatedRecipes {
+            let name = try nameRow(of: variant.variant, in: database)
+            if totals != nil {
+                let image = variant.image
+                if try !MetadataStatements.isNamed(image.digest, in: database) {
+                    totals?.count(files: 1, bytes: image.size.bytes)
+                }
+                totals?.count(
+                    variants: 1, host: row.validation.location.host, format: image.format.rawValue,
+                    name: name, isSuperseded: 0, bytes: image.size.bytes)
+            }
+            try insert(variant, of: resource, name: name, isSuperseded: 0, in: database)
+            try putFreshness(
+                VariantUses.Row(
+                    recipe: variant.variant.recipeText, name: name, isSuperseded: false),
+                key: row.key, resource: resource, Freshness(row.validation), in: database)
+        }
+        try finish(row, resource: resource, in: database)
+    }
+
+    /// Stores another body of a resource; returns the images that this replaces.
+    private mutating func update(
+        _ previous: (id: Int64, sourceDigest: ContentDigest), to row: ImageRow,
+        in database: Connection
     ) throws -> [StoredImage] {
-        let previous = try previousResource(key: row.key, in: database)
+        try write(row, sql: MetadataStatements.resourceUpdate, in: database)
+        let resource = previous.id
+        stored.insert(resource)
+        var replaced: [StoredImage] = []
+        if previous.sourceDigest != row.source.digest {
+            // Variants of other recipes were made from another body.
+            replaced = try removeVariants(of: resource, key: row.key, in: database)
+        }
+        for variant in row.variants.withoutRepeatedRecipes {
+            replaced += try putVariant(variant, of: resource, in: database)
+        }
+        try putFreshness(
+            key: row.key, resource: resource, Freshness(row.validation), in: database)
+        try use(row.variants.map(\.variant), of: resource, in: database)
+        try finish(row, resource: resource, in: database)
+        return replaced.filter { !row.variants.name($0) }
+    }
+
+    private func write(_ row: ImageRow, sql: String, in database: Connection) throws {
         let (validation, source) = (row.validation, row.source)
         let (response, location) = (validation.response, validation.location)
-        let resource: Int64
-        var replaced: [StoredImage] = []
-        let statement = try Statement(
-            database,
-            sql: previous == nil
-                ? MetadataStatements.resourceInsertion : MetadataStatements.resourceUpdate)
-        try statement.execute(
+        try Statement(database, sql: sql).execute(
             .text(row.key), .text(location.url), .init(location.finalURL), .text(location.host),
             .init(response.entityTag), .init(response.lastModified), .init(response.cacheControl),
             .init(response.expires), .init(response.vary), .init(response.date?.milliseconds),
@@ -98,39 +186,13 @@ struct MetadataStatements: ~Copyable {
             .init(response.contentType), .init(location.redirects),
             source.placeholder.map { .blob($0.thumbHash) } ?? .null,
             .init(source.placeholder?.colour.map { Int64($0.number) }))
-        if let previous {
-            resource = previous.id
-            if previous.sourceDigest != source.digest {
-                // Variants of other recipes were made from another body.
-                replaced = try removeVariants(of: resource, key: row.key, in: database)
-            }
-        } else {
-            resource = database.lastInsertedRowID
-        }
-        stored.insert(resource)
-        let variants = row.variants.withoutRepeatedRecipes
-        for variant in variants {
-            replaced += try putVariant(
-                variant, of: resource, isNew: previous == nil, in: database)
-        }
-        let freshness = Freshness(
-            validatedAt: validation.validatedAt.milliseconds,
-            expiresAt: validation.expiresAt.milliseconds, vary: response.vary)
-        if previous == nil {
-            for variant in variants {
-                let use = VariantUses.Row(
-                    recipe: variant.variant.recipeText,
-                    name: try nameRow(of: variant.variant, in: database), isSuperseded: false)
-                try putFreshness(
-                    use, key: row.key, resource: resource, freshness, in: database)
-            }
-        } else {
-            try putFreshness(key: row.key, resource: resource, freshness, in: database)
-            try use(row.variants.map(\.variant), of: resource, in: database)
-        }
+    }
+
+    private mutating func finish(
+        _ row: ImageRow, resource: Int64, in database: Connection
+    ) throws {
         try put(row.attributes, resource: resource, in: database)
         if !row.isIncomplete { try removeFailure(key: row.key, in: database) }
-        return replaced.filter { !row.variants.name($0) }
     }
 
     private func previousResource(
@@ -159,26 +221,31 @@ struct MetadataStatements: ~Copyable {
 
     /// Writes a variant, and returns the image that it replaces, if any.
     private mutating func putVariant(
-        _ row: VariantRow, of resource: Int64, isNew: Bool, in database: Connection
+        _ row: VariantRow, of resource: Int64, in database: Connection
     ) throws -> [StoredImage] {
-        let (image, recipe) = (row.image, row.variant.recipeText)
-        var replaced: [StoredImage] = []
         // These stay as they are, in ``freshness``, too, until the variant is used.
         var isSuperseded: Int64 = 0
         var name = try nameRow(of: row.variant, in: database)
-        if !isNew {
-            replaced = try Statement(
-                database,
-                sql: """
-                    DELETE FROM variant WHERE resource_id = ? AND recipe = ?
-                    RETURNING sha256, format, width, height, bytes, superseded, name
-                    """
-            ).all(.integer(resource), .text(recipe)) { row in
-                isSuperseded = try row.integer(5)
-                name = try row.integer(6)
-                return try row.storedImage(from: 0)
-            }.compactMap(\.self)
-        }
+        let replaced = try Statement(
+            database,
+            sql: """
+                DELETE FROM variant WHERE resource_id = ? AND recipe = ?
+                RETURNING sha256, format, width, height, bytes, superseded, name
+                """
+        ).all(.integer(resource), .text(row.variant.recipeText)) { row in
+            isSuperseded = try row.integer(5)
+            name = try row.integer(6)
+            return try row.storedImage(from: 0)
+        }.compactMap(\.self)
+        try insert(row, of: resource, name: name, isSuperseded: isSuperseded, in: database)
+        return replaced
+    }
+
+    private func insert(
+        _ row: VariantRow, of resource: Int64, name: Int64, isSuperseded: Int64,
+        in database: Connection
+    ) throws {
+        let image = row.image
         try Statement(
             database,
             sql: """
@@ -187,11 +254,10 @@ struct MetadataStatements: ~Copyable {
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11)
                 """
         ).execute(
-            .integer(resource), .text(recipe), .digest(image.digest),
+            .integer(resource), .text(row.variant.recipeText), .digest(image.digest),
             .text(image.format.rawValue), .init(image.widthInPixels), .init(image.heightInPixels),
             .init(image.size.bytes), .init(row.createdAt), .integer(isSuperseded),
             .integer(name), .integer(image.isDecoded ? 1 : 0))
-        return replaced
     }
 
     private mutating func nameRow(
@@ -211,8 +277,7 @@ struct MetadataStatements: ~Copyable {
     ) throws -> [StoredImage] {
         var replaced: [StoredImage] = []
         for variant in change.variants.withoutRepeatedRecipes {
-            replaced += try putVariant(
-                variant, of: change.resourceID, isNew: false, in: database)
+            replaced += try putVariant(variant, of: change.resourceID, in: database)
         }
         replaced.removeAll(where: change.variants.name)
         if let validation = change.validation {
@@ -239,10 +304,7 @@ struct MetadataStatements: ~Copyable {
                 .init(validation.location.redirects))
             try putFreshness(
                 key: change.key, resource: change.resourceID,
-                Freshness(
-                    validatedAt: validation.validatedAt.milliseconds,
-                    expiresAt: validation.expiresAt.milliseconds, vary: response.vary),
-                in: database)
+                Freshness(validation), in: database)
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
         } else if !change.variants.isEmpty {
             if !change.isIncomplete { try removeFailure(key: change.key, in: database) }
@@ -293,7 +355,7 @@ struct MetadataStatements: ~Copyable {
             ).execute(
                 .integer(resource), .text(row.recipe), .integer(row.name),
                 .integer(row.isSuperseded ? 1 : 0))
-            let fingerprint = fingerprint(key: key, recipe: row.recipe)
+            let fingerprint = self.fingerprint(key: key, recipe: row.recipe)
             try Statement(
                 database,
                 sql: """
@@ -307,7 +369,7 @@ struct MetadataStatements: ~Copyable {
     }
 
     /// The variants of a resource, in the order of their recipes.
-    private func uses(
+    func uses(
         of resource: Int64, in database: Connection
     ) throws -> [VariantUses.Row] {
         try Statement(
@@ -320,66 +382,6 @@ struct MetadataStatements: ~Copyable {
                 recipe: try $0.text(0), name: try $0.integer(1),
                 isSuperseded: try $0.integer(2) != 0)
         }
-    }
-
-    // MARK: Freshness
-
-    /// What a resource's rows in `freshness` say; times in milliseconds.
-    private struct Freshness {
-        let validatedAt: Int64
-        let expiresAt: Int64
-        let vary: String?
-    }
-
-    /// Writes the freshness of every variant of a resource.
-    private mutating func putFreshness(
-        key: String, resource: Int64, _ freshness: Freshness, in database: Connection
-    ) throws {
-        for use in try uses(of: resource, in: database) {
-            try putFreshness(use, key: key, resource: resource, freshness, in: database)
-        }
-    }
-
-    private mutating func putFreshness(
-        _ use: VariantUses.Row, key: String, resource: Int64, _ freshness: Freshness,
-        in database: Connection
-    ) throws {
-        let fingerprint = fingerprint(key: key, recipe: use.recipe)
-        // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
-        try Statement(
-            database,
-            sql: """
-                INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
-                    expires_at, vary, superseded)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
-                    expires_at = ?5, vary = ?6, superseded = ?7 WHERE fingerprint_low = ?2
-                """
-        ).execute(
-            .integer(fingerprint.upper), .integer(fingerprint.lower), .integer(resource),
-            .integer(freshness.validatedAt), .integer(freshness.expiresAt),
-            .init(freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }),
-            .integer(use.freshnessMark))
-    }
-
-    mutating func removeFreshness(
-        key: String, recipe: String, in database: Connection
-    ) throws {
-        let fingerprint = fingerprint(key: key, recipe: recipe)
-        try Statement(
-            database, sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
-        ).execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
-    }
-
-    private mutating func fingerprint(key: String, recipe: String) -> VariantFingerprint {
-        let recipeFingerprint: RecipeFingerprint
-        if let known = recipes[recipe] {
-            recipeFingerprint = known
-        } else {
-            recipeFingerprint = RecipeFingerprint(recipe, hasher: hasher)
-            recipes[recipe] = recipeFingerprint
-        }
-        return VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
     }
 
     // MARK: Attributes and failures

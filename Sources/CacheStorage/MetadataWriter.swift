@@ -22,18 +22,18 @@ package final class MetadataWriter: Sendable {
 
     package struct Configuration: Sendable {
         /// A group is committed when it has this many rows. Rows of one group share the pages of
-        /// the log that they change; with 256 rows, which are 25 ms of a fast run, the log took
-        /// twice the time.
-        package var groupRows = 4096
+        /// the log that they change.
+        package var groupRows = 16_384
         /// A group is committed when its images have this many bytes.
         package var groupBytes = ByteCount.mebibytes(64)
         /// A group is committed when its rows take about so much memory.
         package var groupMemory = ByteCount.mebibytes(16)
-        /// The longest that a row waits for its group, as long as the disk is fast.
+        /// The longest that a row waits for its group, as long as commits are fast.
         package var groupDelay: Duration = .milliseconds(200)
-        /// The same where the disk is slow: a row waits for so many times the time that it took the
-        /// last time, so that synchronising takes a tenth of the disk's time and not all of it.
-        package var delayPerSynchronization = 10
+        /// The same where the disk is slow or the cache large: a row waits for so many times the time that the
+        /// last group took, so that synchronising and committing take a tenth of the time and not all
+        /// of it.
+        package var delayPerCommit = 10
         package var longestGroupDelay: Duration = .seconds(2)
         /// The longest time of work between two checkpoints.
         package var checkpointInterval: Duration = .seconds(5)
@@ -147,6 +147,7 @@ package final class MetadataWriter: Sendable {
     ///   not delivered by then count as not stored, even where only their synchronisation failed.
     package func run(delivered: ([Int]) -> Void) throws(StorageError) {
         if configuration.durability == .full { try database.synchronizeCommits() }
+        try database.holdMorePages()
         var checkpointDue: ContinuousClock.Instant?
         // Images that lost their last row wait until that is on the disk: a power cut before it may
         // bring the row back.
@@ -158,17 +159,17 @@ package final class MetadataWriter: Sendable {
             let group = nextGroup(delay: groupDelay, until: checkpointDue)
             if !group.items.isEmpty {
                 try checkHold()
+                let start = ContinuousClock.now
                 if configuration.durability != .off {
-                    let start = ContinuousClock.now
                     try content.synchronize()
-                    let cost = (.now - start) * configuration.delayPerSynchronization
-                    groupDelay = min(
-                        max(cost, configuration.groupDelay), configuration.longestGroupDelay)
                     // The log of the groups before has got there along with the files.
                     try remove(orphans)
                     orphans = []
                 }
                 orphans += try commit(group.items, with: &statements, delivered)
+                let cost = (.now - start) * configuration.delayPerCommit
+                groupDelay = min(
+                    max(cost, configuration.groupDelay), configuration.longestGroupDelay)
                 if checkpointDue == nil { checkpointDue = .now + configuration.checkpointInterval }
             }
             if group.wantsRoom { try makeRoom(without: statements.stored) }
@@ -276,10 +277,8 @@ package final class MetadataWriter: Sendable {
         let replaced: [StoredImage]
         do throws(StorageError) {
             replaced = try database.write("committing") { database in
-                var replaced: [StoredImage] = []
                 statements.beginTransaction()
-                for item in items { replaced += try statements.apply(item.change, in: database) }
-                return replaced
+                return try statements.apply(items.lazy.map(\.change), in: database)
             }
         } catch  where error.isDiskFull && items.count > 1 {
             // The files of the later half make room for the rows of the earlier.

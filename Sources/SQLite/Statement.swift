@@ -82,6 +82,10 @@ package struct Statement: ~Copyable {
 
     /// Binds all parameters, carries the statement out and makes it ready again.
     package func execute(_ values: Value...) throws(SQLiteError) {
+        try execute(values)
+    }
+
+    package func execute(_ values: [Value]) throws(SQLiteError) {
         defer { reset() }
         try bind(values)
         while try step() {}

@@ -1,0 +1,90 @@
+import Hashing
+import PrefetchModel
+internal import SQLite
+
+/// The rows of `freshness`.
+extension MetadataStatements {
+    /// What a resource's rows in `freshness` say; times in milliseconds.
+    struct Freshness {
+        let validatedAt: Int64
+        let expiresAt: Int64
+        let vary: String?
+
+        init(validatedAt: Int64, expiresAt: Int64, vary: String?) {
+            self.validatedAt = validatedAt
+            self.expiresAt = expiresAt
+            self.vary = vary
+        }
+
+        init(_ validation: ResourceValidation) {
+            self.init(
+                validatedAt: validation.validatedAt.milliseconds,
+                expiresAt: validation.expiresAt.milliseconds, vary: validation.response.vary)
+        }
+    }
+
+    /// Writes the freshness of every variant of a resource.
+    mutating func putFreshness(
+        key: String, resource: Int64, _ freshness: Freshness, in database: Connection
+    ) throws {
+        for use in try uses(of: resource, in: database) {
+            try putFreshness(use, key: key, resource: resource, freshness, in: database)
+        }
+    }
+
+    struct FreshnessRow {
+        let fingerprint: VariantFingerprint
+        let resource: Int64
+        let freshness: Freshness
+        let mark: Int64
+    }
+
+    mutating func putFreshness(
+        _ use: VariantUses.Row, key: String, resource: Int64, _ freshness: Freshness,
+        in database: Connection
+    ) throws {
+        let row = FreshnessRow(
+            fingerprint: fingerprint(key: key, recipe: use.recipe), resource: resource,
+            freshness: freshness, mark: use.freshnessMark)
+        if delayedFreshness?.append(row) == nil { try put(row, in: database) }
+    }
+
+    func put(_ row: FreshnessRow, in database: Connection) throws {
+        // A row of another variant with the same upper half stays; see ``VariantFingerprint``.
+        try Statement(
+            database,
+            sql: """
+                INSERT INTO freshness (fingerprint, fingerprint_low, resource_id, validated_at,
+                    expires_at, vary, superseded)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                ON CONFLICT (fingerprint) DO UPDATE SET resource_id = ?3, validated_at = ?4,
+                    expires_at = ?5, vary = ?6, superseded = ?7 WHERE fingerprint_low = ?2
+                """
+        ).execute(
+            .integer(row.fingerprint.upper), .integer(row.fingerprint.lower),
+            .integer(row.resource),
+            .integer(row.freshness.validatedAt), .integer(row.freshness.expiresAt),
+            .init(row.freshness.vary.map { VaryFingerprint($0, hasher: hasher).value }),
+            .integer(row.mark))
+    }
+
+    mutating func removeFreshness(
+        key: String, recipe: String, in database: Connection
+    ) throws {
+        let fingerprint = fingerprint(key: key, recipe: recipe)
+        try Statement(
+            database, sql: "DELETE FROM freshness WHERE fingerprint = ? AND fingerprint_low = ?"
+        ).execute(.integer(fingerprint.upper), .integer(fingerprint.lower))
+    }
+
+    mutating func fingerprint(key: String, recipe: String) -> VariantFingerprint {
+        let recipeFingerprint: RecipeFingerprint
+        if let known = recipes[recipe] {
+            recipeFingerprint = known
+        } else {
+            recipeFingerprint = RecipeFingerprint(recipe, hasher: hasher)
+            recipes[recipe] = recipeFingerprint
+        }
+        return VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
+    }
+}
