@@ -263,9 +263,10 @@ static bool read_whole(session *s, output_kind kind) {
         || !cpng_is_unpacked_at_once(total, 0)) {
         return false;
     }
-    // The library takes a chunk that is longer than others may be if the rows are.
-    uint64_t longest = s->limits->maximum_chunk_bytes;
-    if (longest < total) longest = total;
+    // The library takes a chunk that is longer than others may be if the rows are, even in stored
+    // blocks.
+    uint64_t longest = s->limits->maximum_chunk_bytes, stored = total + 5 * (total / 32768) + 11;
+    if (longest < stored) longest = stored;
     cpng_image_data data;
     // The head of the first chunk has been read.
     if (!cpng_find_image_data(s->input, s->input_length, s->offset - HEAD, longest, &data)) {

@@ -82,8 +82,8 @@ typedef struct {
 
 /// Rows of more bytes are not unpacked all at once, which nothing could interrupt, nor is image data
 /// of more.
-#define CPNG_MOST_BYTES_AT_ONCE (32 << 20)
-#define CPNG_MOST_STREAM_AT_ONCE (4 << 20)
+#define CPNG_MOST_BYTES_AT_ONCE (40 << 20)
+#define CPNG_MOST_STREAM_AT_ONCE (8 << 20)
 
 /// Decodes all rows and the end chunk, and keeps nothing of them; `image->rows` stays NULL.
 cpng_status cpng_verify(
