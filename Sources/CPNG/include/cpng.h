@@ -1,4 +1,4 @@
-/// The boundary to libpng (1.6.39, the full read interface) and, for writing, to libdeflate.
+/// The boundary to libpng (1.6.39, the full read interface) and to libdeflate.
 ///
 /// libpng reports errors by `longjmp`. Every reading function here sets its own jump target,
 /// creates and destroys the library's state itself and calls nothing outside C, so no jump ever

@@ -1,7 +1,7 @@
 internal import CPNG
 internal import PrefetchModel
 
-/// PNG (third edition) by libpng, written with libdeflate and a compressor of our own.
+/// PNG (third edition) by libpng and libdeflate, written with a compressor of our own as well.
 enum PNGCodec: ImageCodec {
     static let decoder = "png/\(String(cString: cpng_library_version()))"
     static let same = EncodedFormat.png
