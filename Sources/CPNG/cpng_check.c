@@ -1,4 +1,5 @@
 #include "cpng.h"
+#include "cpng_whole.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,50 +75,34 @@ static size_t bytes_of_rows(const cpng_form *form) {
     return total > CPNG_MOST_BYTES_AT_ONCE ? 0 : (size_t)total;
 }
 
-/// Whether the stream says that it looks back as far as it may, or as there are bytes; `rows` is 0
-/// for more than any window. The decoder holds a stream to its word, libdeflate does not, and zlib
-/// only beyond what one call gives.
-static bool has_whole_window(const cpng_part *parts, size_t count, size_t rows) {
-    size_t part = 0;
-    while (part < count && parts[part].length == 0) part++;
-    if (part == count) return false;
-    size_t window = (size_t)1 << (8 + (parts[part].bytes[0] >> 4));
-    return window >= 1 << MAX_WBITS || (rows > 0 && window >= rows);
-}
-
 /// By libdeflate, into memory; `*is_possible` is false where there is not enough of it. `rows` as
 /// `bytes_of_rows` gives it.
 static bool check_at_once(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t rows, size_t most_memory,
     bool *is_possible) {
-    size_t length = 0;
+    uint64_t length = 0;
     for (size_t index = 0; index < count; index++) length += parts[index].length;
-    size_t joined = count > 1 ? length : 0;
     *is_possible = false;
-    if (rows == 0 || rows > most_memory || joined > most_memory - rows) return false;
+    if (rows == 0 || rows > most_memory || !cpng_is_unpacked_at_once(rows, length)) return false;
+    size_t joined = count > 1 ? (size_t)length : 0;
+    if (joined > most_memory - rows) return false;
     uint8_t *memory = malloc(rows + joined);
-    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
-    bool is_whole = false;
-    if (memory != NULL && decompressor != NULL) {
-        const uint8_t *stream = count > 0 ? parts[0].bytes : memory;
-        if (joined > 0) {
-            uint8_t *target = memory + rows;
-            stream = target;
-            for (size_t index = 0; index < count; index++) {
-                memcpy(target, parts[index].bytes, parts[index].length);
-                target += parts[index].length;
-            }
+    if (memory == NULL) return false;
+    *is_possible = true;
+    const uint8_t *stream = parts[0].bytes;
+    if (joined > 0) {
+        uint8_t *target = memory + rows;
+        stream = target;
+        for (size_t index = 0; index < count; index++) {
+            memcpy(target, parts[index].bytes, parts[index].length);
+            target += parts[index].length;
         }
-        *is_possible = true;
-        size_t taken;
-        row_walk walk = {.form = form};
-        enter_pass(&walk, 0);
-        is_whole = libdeflate_zlib_decompress_ex(
-                decompressor, stream, length, memory, rows, &taken, NULL)
-                == LIBDEFLATE_SUCCESS
-            && take(&walk, memory, rows);
     }
-    if (decompressor != NULL) libdeflate_free_decompressor(decompressor);
+    size_t taken;
+    row_walk walk = {.form = form};
+    enter_pass(&walk, 0);
+    bool is_whole = cpng_unpack(stream, (size_t)length, memory, rows, &taken)
+        && take(&walk, memory, rows);
     free(memory);
     return is_whole;
 }
@@ -125,10 +110,11 @@ static bool check_at_once(
 cpng_status cpng_check_rows(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t most_memory,
     cinterruption *interruption, bool *is_whole) {
-    size_t rows = bytes_of_rows(form);
+    size_t rows = bytes_of_rows(form), first = 0;
     bool is_possible;
     *is_whole = false;
-    if (!has_whole_window(parts, count, rows)) return CPNG_OK;
+    while (first < count && parts[first].length == 0) first++;
+    if (first == count || !cpng_has_whole_window(parts[first].bytes[0], rows)) return CPNG_OK;
     *is_whole = check_at_once(parts, count, form, rows, most_memory, &is_possible);
     if (is_possible) {
         return cinterruption_after(interruption, rows) ? CPNG_INTERRUPTED : CPNG_OK;

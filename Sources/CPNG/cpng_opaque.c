@@ -1,4 +1,4 @@
-#include "cpng.h"
+#include "cpng_opaque.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,50 +74,118 @@ static void convert_row(const conversion *how, const uint8_t *row, uint8_t *outp
     }
 }
 
-/// What most pictures have: 8 bits with nothing to expand.
-static void convert_eight_bits(const conversion *how, const uint8_t *row, uint8_t *output) {
-    size_t width = how->image->width;
-    switch (how->image->color_type) {
-    case 6:
-        for (size_t x = 0; x < width; x++, row += 4, output += 3) {
-            for (int channel = 0; channel < 3; channel++) {
-                output[channel] = blended(row[channel], row[3], how->background[channel]);
-            }
+void cpng_blend_row(
+    const uint8_t *row, size_t width, int channels, const uint8_t *background, uint8_t *output) {
+    for (size_t x = 0; x < width; x++, row += channels) {
+        unsigned alpha = row[channels - 1];
+        for (int channel = 0; channel < channels - 1; channel++) {
+            *output++ = blended(row[channel], alpha, background[channel]);
         }
-        break;
-    default: memcpy(output, row, width * (size_t)how->channels);
     }
+}
+
+/// What every sample becomes, where pixels are one of at most 8 bits: there are no more of them than
+/// pixels in a row or two.
+static void fill_table(const conversion *how, uint8_t table[256][3]) {
+    cpng_image one = *how->image;
+    conversion single = *how;
+    single.image = &one;
+    one.width = 1;
+    for (unsigned value = 0; value < 1u << one.bit_depth; value++) {
+        uint8_t row = (uint8_t)(value << (8 - one.bit_depth));
+        convert_row(&single, &row, table[value]);
+    }
+}
+
+static void convert_by_table(
+    const conversion *how, uint8_t table[256][3], const uint8_t *row, uint8_t *output) {
+    int depth = how->image->bit_depth;
+    for (size_t x = 0; x < how->image->width; x++) {
+        const uint8_t *entry = table[sample_at(row, depth, x)];
+        for (int channel = 0; channel < how->channels; channel++) *output++ = entry[channel];
+    }
+}
+
+/// Converts all rows to `rows`, with a spare byte each. That may be where they are, if pixels do not
+/// grow: a pixel's result never lies behind its source.
+static cpng_status convert(const conversion *how, uint8_t *rows) {
+    const cpng_image *image = how->image;
+    size_t row_bytes = (size_t)image->width * (size_t)how->channels;
+    int channels = channels_of[image->color_type];
+    bool is_by_table = channels == 1 && image->bit_depth <= 8;
+    bool has_meaning = image->bit_depth == 8 && !how->colours->has_key && image->color_type != 3;
+    bool is_blended = has_meaning && channels == how->channels + 1;
+    bool is_same = has_meaning && channels == how->channels;
+    uint8_t table[256][3];
+    if (is_by_table) fill_table(how, table);
+    for (uint32_t y = 0; y < image->height; y++) {
+        if (cinterruption_after(image->interruption, row_bytes)) return CPNG_INTERRUPTED;
+        const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
+        uint8_t *output = rows + y * (row_bytes + 1) + 1;
+        if (is_same) {
+            memmove(output, row, row_bytes);
+        } else if (is_blended) {
+            cpng_blend_row(row, image->width, channels, how->background, output);
+        } else if (is_by_table) {
+            convert_by_table(how, table, row, output);
+        } else {
+            convert_row(how, row, output);
+        }
+    }
+    return CPNG_OK;
+}
+
+static conversion opaque_conversion(
+    const cpng_image *image, const cpng_colours *colours, const uint8_t background[3]) {
+    int type = image->color_type;
+    bool has_alpha = (type & 4) != 0 || colours->has_key;
+    bool is_grey_background = background[0] == background[1] && background[1] == background[2];
+    bool is_grey = (type == 0 || type == 4) && (!has_alpha || is_grey_background);
+    return (conversion){
+        .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
 }
 
 cpng_status cpng_make_opaque(
     const cpng_image *image, const cpng_colours *colours, const uint8_t background[3],
     cpng_image *opaque) {
-    int type = image->color_type;
-    bool has_alpha = (type & 4) != 0 || colours->has_key;
-    bool is_grey_background = background[0] == background[1] && background[1] == background[2];
-    bool is_grey = (type == 0 || type == 4) && (!has_alpha || is_grey_background);
-    bool is_plain = image->bit_depth == 8 && !colours->has_key
-        && (type == 2 || type == 6 || (type == 0 && is_grey));
-    conversion how = {
-        .image = image, .colours = colours, .background = background, .channels = is_grey ? 1 : 3};
+    conversion how = opaque_conversion(image, colours, background);
     size_t row_bytes = (size_t)image->width * (size_t)how.channels, total;
     if (__builtin_mul_overflow(row_bytes + 1, (size_t)image->height, &total)) return CPNG_LIMIT;
     uint8_t *rows = malloc(total);
     if (rows == NULL) return CPNG_OUT_OF_MEMORY;
-    for (uint32_t y = 0; y < image->height; y++) {
-        if (cinterruption_after(image->interruption, row_bytes)) {
-            free(rows);
-            return CPNG_INTERRUPTED;
-        }
-        const uint8_t *row = image->rows + y * (image->row_bytes + 1) + 1;
-        uint8_t *output = rows + y * (row_bytes + 1) + 1;
-        if (is_plain) {
-            convert_eight_bits(&how, row, output);
-        } else {
-            convert_row(&how, row, output);
-        }
+    cpng_status status = convert(&how, rows);
+    if (status != CPNG_OK) {
+        free(rows);
+        return status;
     }
     *opaque = cpng_image_of(rows, image->width, image->height, how.channels, image->interruption);
+    return CPNG_OK;
+}
+
+cpng_status cpng_become_opaque(
+    cpng_image *image, const cpng_colours *colours, const uint8_t background[3]) {
+    conversion how = opaque_conversion(image, colours, background);
+    size_t bytes = (size_t)how.channels;
+    size_t old_bits = (size_t)(channels_of[image->color_type] * image->bit_depth);
+    cpng_image opaque;
+    if (8 * bytes > old_bits) {
+        cpng_status status = cpng_make_opaque(image, colours, background, &opaque);
+        if (status != CPNG_OK) return status;
+        cpng_image_free(image);
+    } else {
+        if (8 * bytes < old_bits || image->color_type == 3 || colours->has_key) {
+            cpng_status status = convert(&how, image->rows);
+            if (status != CPNG_OK) return status;
+        }
+        size_t total = (image->width * bytes + 1) * image->height;
+        uint8_t *rows = 8 * bytes < old_bits ? realloc(image->rows, total) : NULL;
+        opaque = cpng_image_of(
+            rows != NULL ? rows : image->rows, image->width, image->height, how.channels,
+            image->interruption);
+    }
+    opaque.chunks = image->chunks;
+    opaque.is_whole = image->is_whole;
+    *image = opaque;
     return CPNG_OK;
 }
 

@@ -1,4 +1,6 @@
 #include "cpng.h"
+#include "cpng_opaque.h"
+#include "cpng_whole.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -124,19 +126,6 @@ static void open_source(session *s) {
     }
 }
 
-/// Blends and packs: `channels` is 2 or 4, the last being alpha. In place, forwards: a pixel's
-/// result never lies behind its source.
-static void blend_row(uint8_t *row, size_t width, int channels, const uint8_t background[3]) {
-    uint8_t *output = row;
-    for (size_t x = 0; x < width; x++, row += channels) {
-        unsigned alpha = row[channels - 1];
-        for (int channel = 0; channel < channels - 1; channel++) {
-            unsigned behind = background[channel];
-            *output++ = (uint8_t)((row[channel] * alpha + behind * (255 - alpha) + 127) / 255);
-        }
-    }
-}
-
 /// Whether pixels may be transparent over what grey cannot show.
 static bool needs_colour(const session *s) {
     const uint8_t *background = s->background;
@@ -206,7 +195,7 @@ static void read_rows(session *s, output_kind kind) {
         for (uint32_t y = 0; y < image->height; y++) {
             uint8_t *row = image->rows + y * row_bytes;
             check_interruption(s, row_bytes);
-            blend_row(row + 1, image->width, channels, s->background);
+            cpng_blend_row(row + 1, image->width, channels, s->background, row + 1);
             memmove(image->rows + y * packed, row, packed);
         }
         uint8_t *shrunk = realloc(image->rows, packed * image->height);
@@ -230,8 +219,7 @@ static unsigned valid_chunks(const session *s) {
     return chunks;
 }
 
-static void note_colours(session *s) {
-    cpng_colours *colours = s->colours;
+static void take_colours(session *s, cpng_colours *colours) {
     memset(colours, 0, sizeof *colours);
     for (int index = 0; index < 256; index++) colours->palette[index] = 0xFF;
     png_colorp palette = NULL;
@@ -257,13 +245,79 @@ static void note_colours(session *s) {
     }
 }
 
+/// Reads the image data as a whole, where it is there in the usual way. Answers false, with nothing
+/// changed, where it is left to the library: interlacing, damage, whatever is unusual. So there is one
+/// place that words errors.
+static bool read_whole(session *s, output_kind kind) {
+    enum { HEAD = 8 };
+    cpng_image *image = s->image;
+    bool is_interlaced = png_get_interlace_type(s->png, s->info) != PNG_INTERLACE_NONE;
+    // The library may have a last warning, about indices beyond the palette.
+    bool has_warnings_left = s->warnings < s->limits->maximum_warnings;
+    if (s->limits->maximum_whole_bytes == 0 || is_interlaced || !has_warnings_left) return false;
+    image->bit_depth = png_get_bit_depth(s->png, s->info);
+    image->color_type = png_get_color_type(s->png, s->info);
+    unsigned bits = (unsigned)(png_get_channels(s->png, s->info) * image->bit_depth);
+    uint64_t row_bytes = ((uint64_t)image->width * bits + 7) / 8, total;
+    if (__builtin_mul_overflow(row_bytes + 1, (uint64_t)image->height, &total)
+        || !cpng_is_unpacked_at_once(total, 0)) {
+        return false;
+    }
+    // The library takes a chunk that is longer than others may be if the rows are, even in stored
+    // blocks.
+    uint64_t longest = s->limits->maximum_chunk_bytes, stored = total + 5 * (total / 32768) + 11;
+    if (longest < stored) longest = stored;
+    cpng_image_data data;
+    // The head of the first chunk has been read.
+    if (!cpng_find_image_data(s->input, s->input_length, s->offset - HEAD, longest, &data)) {
+        return false;
+    }
+    uint64_t joined = data.chunks > 1 ? data.length : 0;
+    if (total + joined > s->limits->maximum_whole_bytes) return false;
+    check_interruption(s, total);
+    image->row_bytes = (size_t)row_bytes;
+    image->filter_distance = bits > 8 ? (int)(bits / 8) : 1;
+    image->rows = malloc((size_t)total);
+    bool is_whole = image->rows != NULL
+        && cpng_unpack_image_data(&data, image->rows, (size_t)total);
+    for (uint32_t y = 0; is_whole && y < image->height; y++) {
+        is_whole = image->rows[y * (row_bytes + 1)] < PNG_FILTER_VALUE_LAST;
+    }
+    if (!is_whole || kind == OUTPUT_NONE) cpng_image_free(image);
+    if (!is_whole) return false;
+    s->offset = data.end;
+    image->is_whole = true;
+    return true;
+}
+
+/// What is left to do with rows that were read as a whole.
+static void finish_whole(session *s, output_kind kind) {
+    // The library looks for the end of the image data, which it has not seen, unless it was told to
+    // skip such chunks.
+    png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
+    cpng_image *image = s->image;
+    check_interruption(s, (image->row_bytes + 1) * image->height);
+    if (kind == OUTPUT_NONE) return;
+    cpng_status status = cpng_unfilter(image, false);
+    if (status == CPNG_OK && kind == OUTPUT_OPAQUE) {
+        cpng_colours colours;
+        take_colours(s, &colours);
+        status = cpng_become_opaque(image, &colours, s->background);
+    }
+    if (status != CPNG_OK) fail(s, status, "no memory for the pixels");
+}
+
 static cpng_status run_read(session *s, output_kind kind) {
     uint64_t begin = now();
     if (setjmp(s->jump)) return s->status;
     open_source(s);
     s->image->chunks = valid_chunks(s);
-    if (s->colours != NULL) note_colours(s);
-    read_rows(s, kind);
+    if (s->colours != NULL) take_colours(s, s->colours);
+    if (read_whole(s, kind)) {
+        finish_whole(s, kind);
+    } else {
+        read_rows(s, kind);
+    }
     png_read_end(s->png, NULL);
     s->image->nanoseconds = now() - begin;
     return CPNG_OK;

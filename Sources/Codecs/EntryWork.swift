@@ -108,6 +108,8 @@ struct EntryWork: ~Copyable {
     ) throws(CodecError) -> ProcessedImage {
         var duration = Duration.zero
         switch check {
+        // It takes whatever decoding does.
+        case .structure where isWhole: break
         case .structure:
             try source.checkStructure(
                 memoryBytes: min(memoryBytes, header.structureMemoryBytes(within: memoryBytes)),
@@ -115,7 +117,10 @@ struct EntryWork: ~Copyable {
         case .decode:
             try checkDamage()
             isDecoded = true
-            if !isWhole { duration = try source.verify(interruption) }
+            guard !isWhole else { break }
+            let most = header.verificationMemoryBytes(
+                for: Recipe(encoding: .original), within: memoryBytes)
+            duration = try source.verify(memoryBytes: min(memoryBytes, most), interruption)
         }
         return ProcessedImage(
             output: .source, format: header.format, widthInPixels: header.widthInPixels,

@@ -35,6 +35,11 @@ protocol ImageCodec {
     /// The same of ``ImageSource/checkStructure(memoryBytes:_:)``, out of a budget of so many bytes.
     static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int
 
+    /// The same of ``ImageSource/verify(memoryBytes:_:)``.
+    static func verificationMemoryBytes(
+        of header: ImageHeader, for recipe: Recipe, within budget: Int
+    ) -> Int
+
     /// Reads the structure of the whole file, of which this is the header. The bytes are valid as long as the result
     /// is used.
     ///
@@ -49,6 +54,12 @@ extension ImageCodec {
     static var decodesAtScales: Bool { false }
 
     static var sameOfPixels: EncodedFormat { same }
+
+    static func verificationMemoryBytes(
+        of header: ImageHeader, for recipe: Recipe, within budget: Int
+    ) -> Int {
+        memory(of: header, for: recipe).peak.count
+    }
 
     static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
@@ -90,6 +101,9 @@ protocol ImageSource {
     ///
     /// - Returns: the processor time.
     func verify(_ interruption: Interruption) throws(CodecError) -> Duration
+
+    /// The same, with ``ImageCodec/verificationMemoryBytes(of:for:within:)`` reserved for it.
+    func verify(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) -> Duration
 
     /// Decodes into pixels.
     func raster(
@@ -142,6 +156,10 @@ protocol ImageSource {
 }
 
 extension ImageSource {
+    func verify(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) -> Duration {
+        try verify(interruption)
+    }
+
     func checkSilentDamage() throws(CodecError) {}
     func checkColours() throws(CodecError) {}
 

@@ -44,6 +44,13 @@ package struct ImageHeader: Hashable, Sendable {
         format.codec?.structureMemoryBytes(of: self, within: budget) ?? containerMemoryBytes
     }
 
+    /// The same of decoding a source that is stored as it came, of which the rows of a PNG are kept where the
+    /// budget has room for them, since that is quicker.
+    func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
+        format.codec?.verificationMemoryBytes(of: self, for: recipe, within: budget)
+            ?? containerMemoryBytes
+    }
+
     func estimate(for recipe: Recipe) -> MemoryEstimate {
         guard let codec = format.codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)

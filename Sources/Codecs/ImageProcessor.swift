@@ -54,8 +54,8 @@ package enum ImageProcessor {
     ///     made nonsense of valid form. A PNG has checksums, and its image data is inflated: nothing is
     ///     overlooked but symbols that no encoder makes (RFC 1951 section 3.2.6 reserves them), which libdeflate takes
     ///     and zlib does not.
-    ///   - memoryBytes: what was reserved, from ``memoryNeed(of:for:check:within:)``: a check of the structure takes the
-    ///     faster of its ways where that has room for it.
+    ///   - memoryBytes: what was reserved, from ``memoryNeed(of:for:check:within:)``: what looks at a source that is
+    ///     stored as it came takes the faster of its ways where that has room for it.
     ///   - wantsPlaceholder: whether one is made of what is decoded for results; nothing is decoded for it. Of an
     ///     image with transparency it shows what was decoded: laid over a background where all results are.
     ///   - cancellation: ends it within a few tenths of a second, whatever it is doing.
@@ -139,8 +139,13 @@ package enum ImageProcessor {
         var (peak, results) = (ByteEstimate(0), ByteEstimate(0))
         var rasters: [DecodingScale: ByteEstimate] = [:]
         for recipe in recipes {
-            guard check == .decode || recipe.encoding != .original else {
-                peak = max(peak, ByteEstimate(header.structureMemoryBytes(within: budget)))
+            if recipe.encoding == .original {
+                let need =
+                    switch check {
+                    case .decode: header.verificationMemoryBytes(for: recipe, within: budget)
+                    case .structure: header.structureMemoryBytes(within: budget)
+                    }
+                peak = max(peak, ByteEstimate(need))
                 continue
             }
             let estimate = header.estimate(for: recipe)

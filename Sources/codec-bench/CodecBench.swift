@@ -16,6 +16,8 @@ import PrefetchModel
 /// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
 /// of CPU of a round without and with them, name.
 ///
+/// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``.
+///
 /// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
 /// ``CurveBench``.
 @main
@@ -32,6 +34,7 @@ struct CodecBench {
         if arguments.first == "placeholders" {
             return try measurePlaceholders(Array(arguments.dropFirst()))
         }
+        if arguments.first == "reading" { return measureReading(Array(arguments.dropFirst())) }
         if arguments.first == "encode" { return try encode(Array(arguments.dropFirst())) }
         guard arguments.count > 4, let effort = EncodingEffort(rawValue: arguments[1]),
             let quality = Int(arguments[2]), (1...100).contains(quality),
@@ -104,6 +107,17 @@ struct CodecBench {
                 print(header.pixels, least[0], least[1], path, separator: "\t")
             }
         }
+    }
+
+    private static func measureReading(_ arguments: [String]) {
+        guard arguments.count > 1, let rounds = Int(arguments[0]), rounds > 0 else {
+            fail("usage: codec-bench reading ROUNDS FILE...")
+        }
+        let files = arguments.dropFirst().map(contents)
+        guard let bench = ReadingBench(files, rounds: rounds) else {
+            fail("one of the files is no PNG that is decoded")
+        }
+        print(bench.description)
     }
 
     private static func resample(_ arguments: [String]) {

@@ -37,12 +37,13 @@ package struct PNGMutation {
             var chunks = PNGMutation.chunks(of: source), !chunks.isEmpty
         else { return nil }
         for _ in 0...random.below(3) {
-            switch random.below(8) {
+            switch random.below(9) {
             case 0, 1: changeData(of: random.below(chunks.count), in: &chunks)
             case 2, 3: changePixels(in: &chunks)
             case 4: changeHeader(in: &chunks)
             case 5: insertKnown(into: &chunks)
             case 6: chunks.swapAt(random.below(chunks.count), random.below(chunks.count))
+            case 7: changeStream(in: &chunks)
             default:
                 let index = random.below(chunks.count)
                 if random.below(2) == 0 || chunks.count == 1 {
@@ -97,6 +98,39 @@ package struct PNGMutation {
         else { return }
         mutate(&rows, rows.count + 64)
         replaceImageData(from: first, by: rows, in: &chunks)
+    }
+
+    /// Changes what is around the compressed rows: the window that the stream says, its length, its checksum, or
+    /// the chunks that it lies in.
+    private mutating func changeStream(in chunks: inout [Chunk]) {
+        guard let first = chunks.firstIndex(where: PNGMutation.isImageData) else { return }
+        var stream = chunks.filter(PNGMutation.isImageData).flatMap { $0.data }
+        guard stream.count > 6 else { return }
+        switch random.below(5) {
+        case 0:
+            // RFC 1950 section 2.2: the window's exponent, and what makes both a multiple of 31.
+            stream[0] = UInt8(random.below(9) << 4 | 8)
+            stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
+        case 1: stream += (0...random.below(3)).map { _ in UInt8(random.below(256)) }
+        case 2: stream.removeLast(1 + random.below(5))
+        case 3: stream[stream.count - 1 - random.below(4)] ^= 1
+        default: break
+        }
+        var parts: [[UInt8]] = []
+        let most = random.below(3) == 0 ? 3 : stream.count
+        while !stream.isEmpty {
+            let count = min(random.below(most + 1), stream.count)
+            // Empty ones among them.
+            parts.append(Array(stream.prefix(count)))
+            stream.removeFirst(count)
+            if parts.count == 200 {
+                parts.append(stream)
+                break
+            }
+        }
+        chunks.removeAll(where: PNGMutation.isImageData)
+        chunks.insert(
+            contentsOf: parts.map { Chunk(type: Array("IDAT".utf8), data: $0) }, at: first)
     }
 
     private mutating func replaceImageData(

@@ -313,7 +313,7 @@ import Testing
     static func withoutReduction(_ source: [UInt8], effort: EncodingEffort) throws -> Int {
         var limits = cpng_limits(
             maximum_pixels: 1 << 28, maximum_chunk_bytes: 8 << 20, maximum_cached_chunks: 128,
-            maximum_warnings: 100, interruption: nil)
+            maximum_warnings: 100, maximum_whole_bytes: .max, interruption: nil)
         var rows = cpng_image()
         var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
         try #require(cpng_decode(source, source.count, &limits, &rows, &message) == CPNG_OK)

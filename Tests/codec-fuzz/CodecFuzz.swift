@@ -12,6 +12,7 @@ import PrefetchModel
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
+/// - `reading`: PNG bytes, read as a whole and row by row, by ``PNGReading``;
 /// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
 /// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too;
 /// - `containers`: what is followed without decoding, in this build or another, by ``ContainerInvariants``.
@@ -50,6 +51,7 @@ enum CodecFuzz {
 private enum Target: String {
     case jpeg
     case png
+    case reading
     case bmp
     case webp
     case gif
@@ -83,7 +85,7 @@ private enum Target: String {
         let isWanted =
             switch self {
             case .jpeg: format == .jpeg
-            case .png: format == .png
+            case .png, .reading: format == .png
             case .bmp: format == .bmp
             case .webp: format == .webp
             case .gif: format == .gif
@@ -95,6 +97,12 @@ private enum Target: String {
             }
         guard isWanted else { return false }
         if self == .containers { return runContainers(bytes) }
+        if self == .reading { return runReading(bytes, maximumPixels: 1 << 16, maximumWarnings: 3) }
+        if self == .corpus, format == .png {
+            let limits = CodecLimits()
+            _ = runReading(
+                bytes, maximumPixels: limits.maximumPixels, maximumWarnings: limits.maximumWarnings)
+        }
         do throws(CodecInvariants.Violation) {
             guard
                 let invariants = try CodecInvariants(
@@ -110,7 +118,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
-            case .containers: return true
+            case .containers, .reading: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -121,6 +129,18 @@ private enum Target: String {
                     try invariants.check(recipe)
                 }
             }
+        } catch {
+            fatalError("\(error)")
+        }
+        return true
+    }
+
+    private func runReading(
+        _ bytes: UnsafeRawBufferPointer, maximumPixels: Int, maximumWarnings: Int
+    ) -> Bool {
+        do throws(PNGReading.Difference) {
+            try PNGReading.check(
+                bytes, maximumPixels: maximumPixels, maximumWarnings: maximumWarnings)
         } catch {
             fatalError("\(error)")
         }
@@ -142,7 +162,7 @@ private let target: Target = {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
     let text =
-        "codec-fuzz: --target=NAME: it is jpeg, png, bmp, webp, gif, avif, ico, differential, containers or corpus\n"
+        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, containers or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

@@ -1,4 +1,4 @@
-/// The boundary to libpng (1.6.39, the full read interface) and, for writing, to libdeflate.
+/// The boundary to libpng (1.6.39, the full read interface) and to libdeflate.
 ///
 /// libpng reports errors by `longjmp`. Every reading function here sets its own jump target,
 /// creates and destroys the library's state itself and calls nothing outside C, so no jump ever
@@ -35,7 +35,11 @@ typedef struct {
     uint32_t maximum_cached_chunks;
     /// Warnings without loss of data; any other warning is an error at once.
     int maximum_warnings;
-    /// Looked at every 65 536 bytes or so; NULL for none.
+    /// Bytes that may be taken so that image data is unpacked as a whole, for all rows and the chunks
+    /// put together, which takes half the time; 0 for row by row. Where rows are asked for, they are
+    /// there in either case.
+    uint64_t maximum_whole_bytes;
+    /// Looked at every 65 536 bytes or so, but for what is unpacked at once; NULL for none.
     cinterruption *_Nullable interruption;
 } cpng_limits;
 
@@ -67,6 +71,8 @@ typedef struct {
     /// Distance from a pixel to the next in whole bytes, at least 1 (PNG section 9.2).
     int filter_distance;
     unsigned chunks;
+    /// Whether image data was unpacked as a whole, which makes no other difference.
+    bool is_whole;
     uint64_t nanoseconds;
     /// That of the limits with which they were read; NULL for none.
     cinterruption *_Nullable interruption;
@@ -74,8 +80,10 @@ typedef struct {
 
 #define CPNG_MESSAGE_BYTES 256
 
-/// Rows of more bytes are not checked all at once, which nothing could interrupt.
-#define CPNG_MOST_BYTES_AT_ONCE (32 << 20)
+/// Rows of more bytes are not unpacked all at once, which nothing could interrupt, nor is image data
+/// of more.
+#define CPNG_MOST_BYTES_AT_ONCE (40 << 20)
+#define CPNG_MOST_STREAM_AT_ONCE (8 << 20)
 
 /// Decodes all rows and the end chunk, and keeps nothing of them; `image->rows` stays NULL.
 cpng_status cpng_verify(
@@ -119,6 +127,12 @@ cpng_status cpng_make_opaque(
 cpng_status cpng_make_plain(
     const cpng_image *image, const cpng_colours *colours, bool has_colour, bool has_alpha,
     cpng_image *plain);
+
+/// Undoes the filters of rows that begin with their filter types, each of them a known one (PNG section
+/// 9). The spare bytes keep them.
+///
+/// - `is_portable`: whether it goes without this machine's vectors, with the same result.
+cpng_status cpng_unfilter(cpng_image *image, bool is_portable);
 
 /// Of compressed image data; shorter than 4 GiB.
 typedef struct {

@@ -1,7 +1,7 @@
 internal import CPNG
 internal import PrefetchModel
 
-/// PNG (third edition) by libpng, written with libdeflate and a compressor of our own.
+/// PNG (third edition) by libpng and libdeflate, written with a compressor of our own as well.
 enum PNGCodec: ImageCodec {
     static let decoder = "png/\(String(cString: cpng_library_version()))"
     static let same = EncodedFormat.png
@@ -28,6 +28,28 @@ enum PNGCodec: ImageCodec {
     }
 
     static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+        let made = memoryOfMaking(of: header, for: recipe)
+        let basis = EstimateBasis(header, recipe)
+        let isDecoded = EncodedFormat(recipe, of: header, by: self) != nil
+        guard isDecoded, !header.isAnimated || recipe.animation == .first else { return made }
+        // Pixels of one sample grow when they are made opaque, and need a place of their own.
+        let grows = header.channels <= 2 && header.bitDepth <= 8
+        let opaque = grows ? 3 * basis.pixels + basis.height : 0
+        let reading = basis.margin + wholeBytes(of: header, rows: basis.rows) + opaque
+        return MemoryEstimate(
+            peak: max(made.peak, reading), result: made.result, raster: made.raster)
+    }
+
+    /// So many rows and what is put together to be unpacked to them, where that is done as a whole; else zero.
+    private static func wholeBytes(of header: ImageHeader, rows: ByteEstimate) -> ByteEstimate {
+        guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return 0 }
+        return rows + ByteEstimate(min(header.sourceBytes, Int(CPNG_MOST_STREAM_AT_ONCE)))
+    }
+
+    /// Beside what reading takes.
+    private static func memoryOfMaking(
+        of header: ImageHeader, for recipe: Recipe
+    ) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let source = basis.source
         // An animation's frames are each put together to be decoded.
@@ -57,9 +79,16 @@ enum PNGCodec: ImageCodec {
         // The passes of an interlaced image have twice as many rows.
         let stride = header.stride(ByteEstimate(header.widthInPixels))
         let rows = ByteEstimate(header.heightInPixels) * (stride + 4) + 16
-        guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return least.count }
-        let most = least + rows + ByteEstimate(header.sourceBytes)
+        let most = least + wholeBytes(of: header, rows: rows)
         return most.count <= budget ? most.count : least.count
+    }
+
+    static func verificationMemoryBytes(
+        of header: ImageHeader, for recipe: Recipe, within budget: Int
+    ) -> Int {
+        max(
+            memory(of: header, for: recipe).peak.count,
+            structureMemoryBytes(of: header, within: budget))
     }
 
     static func source(
@@ -114,12 +143,17 @@ struct PNGSource: ImageSource {
         try file.checkFrames(limits)
         // What is not made in the usual way is left to the decoder, which takes some of it: image data
         // with more than the rows, or without all of its checksum.
-        let atOnce = max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
-        guard try !file.isImageDataWhole(in: source, memoryBytes: atOnce, interruption) else {
+        let whole = wholeBytes(of: memoryBytes)
+        guard try !file.isImageDataWhole(in: source, memoryBytes: whole, interruption) else {
             return
         }
         try checkSilentDamage()
-        _ = try verified(interruption)
+        _ = try verified(wholeBytes: 0, interruption)
+    }
+
+    /// What is left of a reservation for rows and image data that are there as a whole.
+    private func wholeBytes(of memoryBytes: Int) -> Int {
+        max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
     }
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
@@ -130,23 +164,34 @@ struct PNGSource: ImageSource {
     }
 
     func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-        try verified(interruption).duration
+        try verified(wholeBytes: 0, interruption).duration
+    }
+
+    func verify(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) -> Duration {
+        try verified(wholeBytes: wholeBytes(of: memoryBytes), interruption).duration
     }
 
     /// Decodes all rows, those of an animation's frames too.
     ///
+    /// - Parameters:
+    ///   - wholeBytes: what rows and image data may take that are there as a whole.
+    ///   - interruption: ends it.
     /// - Returns: the processor time, and the decoder's flags for chunks that it found valid.
+    /// - Throws: what is wrong with the file.
     func verified(
-        _ interruption: Interruption
+        wholeBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> (duration: Duration, valid: UInt32) {
-        let rows = try decoded(from: source, interruption, cpng_verify)
-        return (rows.duration + (try verifyFrames(interruption)), rows.chunks)
+        let rows = try decoded(from: source, wholeBytes: wholeBytes, interruption, cpng_verify)
+        let frames = try verifyFrames(wholeBytes: wholeBytes, interruption)
+        return (rows.duration + frames, rows.chunks)
     }
 
     /// Decodes every frame that is not the static image, and keeps nothing of it.
     ///
     /// - Returns: the processor time of all.
-    private func verifyFrames(_ interruption: Interruption) throws(CodecError) -> Duration {
+    private func verifyFrames(
+        wholeBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> Duration {
         guard let animation = file.animation else { return .zero }
         var duration = Duration.zero
         for (index, frame) in animation.frames.enumerated() {
@@ -157,7 +202,7 @@ struct PNGSource: ImageSource {
             }
             do throws(CodecError) {
                 let rows = try still.withUnsafeBytes { (still) throws(CodecError) in
-                    try decoded(from: still, interruption, cpng_verify)
+                    try decoded(from: still, wholeBytes: wholeBytes, interruption, cpng_verify)
                 }
                 duration += rows.duration
             } catch {
@@ -171,7 +216,7 @@ struct PNGSource: ImageSource {
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
-        let others = try verifyFrames(interruption)
+        let others = try verifyFrames(wholeBytes: 0, interruption)
         var samples = cpng_colours()
         let rows: cpng_image
         switch request.form {
@@ -214,8 +259,10 @@ struct PNGSource: ImageSource {
         UnsafeMutablePointer<CChar>
     ) -> cpng_status
 
+    /// `wholeBytes` as ``verified(wholeBytes:_:)`` has it. Where rows are kept, all of it was reserved.
     private func decoded(
-        from source: UnsafeRawBufferPointer, _ interruption: Interruption, _ decoder: Decoder
+        from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
+        _ decoder: Decoder
     ) throws(CodecError) -> cpng_image {
         guard let bytes = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             throw .notAnImage("no bytes")
@@ -225,7 +272,7 @@ struct PNGSource: ImageSource {
             maximum_pixels: UInt64(limits.maximumPixels),
             maximum_chunk_bytes: UInt64(limits.maximumMetadataBytes), maximum_cached_chunks: 128,
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
-            interruption: interruption.pointer)
+            maximum_whole_bytes: UInt64(wholeBytes), interruption: interruption.pointer)
         let (status, text) = withUnsafeTemporaryAllocation(
             of: CChar.self, capacity: Int(CPNG_MESSAGE_BYTES)
         ) { message in

@@ -19,7 +19,9 @@ struct PNGRewriting {
 
     /// The source as it is, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
-        let (duration, valid) = try png.verified(interruption)
+        // For an animation only what its data takes was reserved.
+        let (duration, valid) = try png.verified(
+            wholeBytes: file.animation == nil ? .max : 0, interruption)
         guard file.animation != nil else {
             return image(.source, decodeDuration: duration, encodeDuration: .zero)
         }

@@ -1,0 +1,17 @@
+// Pixels without transparency.
+#ifndef CPNG_OPAQUE_H
+#define CPNG_OPAQUE_H
+
+#include "cpng.h"
+
+/// Makes the image what `cpng_make_opaque` makes of it, in its own memory unless pixels grow. Its rows
+/// are no image any more unless it returns `CPNG_OK`.
+cpng_status cpng_become_opaque(
+    cpng_image *image, const cpng_colours *colours, const uint8_t background[3]);
+
+/// Blends and packs 8-bit pixels of 2 or 4 channels, the last being alpha. The output may be the row
+/// itself.
+void cpng_blend_row(
+    const uint8_t *row, size_t width, int channels, const uint8_t *background, uint8_t *output);
+
+#endif

@@ -1,0 +1,64 @@
+import CPNG
+import Glibc
+
+/// Reads PNGs to their pixels in both ways: row by row by libpng, and their image data as a whole. In each round
+/// every file is read once in each way, by turns.
+struct ReadingBench: CustomStringConvertible {
+    private var pixels = 0
+    /// Of those that were read as a whole; the others are read twice in the same way.
+    private var wholeFiles = 0
+    /// Of CPU, for all files, a round.
+    private var rowSeconds: [Double] = []
+    private var wholeSeconds: [Double] = []
+    private let files: Int
+
+    /// Nil where one of the files is not read.
+    init?(_ files: [[UInt8]], rounds: Int) {
+        self.files = files.count
+        for round in 0...rounds {
+            var seconds = [0.0, 0.0]
+            for file in files {
+                for turn in 0..<2 {
+                    let way = (turn + round) % 2
+                    guard let image = ReadingBench.read(file, asWhole: way == 1) else { return nil }
+                    seconds[way] += Double(image.nanoseconds) / 1e9
+                    guard round == 0, way == 1 else { continue }
+                    pixels += Int(image.width) * Int(image.height)
+                    if image.is_whole { wholeFiles += 1 }
+                }
+            }
+            // The first warms up.
+            guard round > 0 else { continue }
+            rowSeconds.append(seconds[0])
+            wholeSeconds.append(seconds[1])
+        }
+    }
+
+    /// Its rows are freed already.
+    private static func read(_ file: [UInt8], asWhole: Bool) -> cpng_image? {
+        var limits = cpng_limits(
+            maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
+            maximum_warnings: 100, maximum_whole_bytes: asWhole ? .max : 0, interruption: nil)
+        var image = cpng_image()
+        var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+        guard cpng_decode(file, file.count, &limits, &image, &message) == CPNG_OK else {
+            return nil
+        }
+        cpng_image_free(&image)
+        return image
+    }
+
+    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+
+    /// Files, files read as a whole, pixels, the median seconds of a round by rows and as a whole, the median, the
+    /// least and the most of the rounds' ratios, with tabs between them.
+    var description: String {
+        let ratios = zip(rowSeconds, wholeSeconds).map(/)
+        let numbers = [
+            ReadingBench.median(rowSeconds), ReadingBench.median(wholeSeconds),
+            ReadingBench.median(ratios), ratios.min() ?? 0, ratios.max() ?? 0,
+        ]
+        return ([files, wholeFiles, pixels].map(String.init) + numbers.map { "\($0)" })
+            .joined(separator: "\t")
+    }
+}

@@ -1,0 +1,147 @@
+internal import CPNG
+internal import Glibc
+
+/// A PNG read in both ways: its image data as a whole, and row by row by libpng alone. They come to the same,
+/// whatever it is read to.
+package enum PNGReading {
+    /// What is not the same.
+    package struct Difference: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// How a PNG was read.
+    package enum Way: Sendable {
+        /// As a whole, for whatever it was read to.
+        case whole
+        /// By libpng, at least once.
+        case byRows
+        case refused
+    }
+
+    private enum Output: CaseIterable {
+        case nothing
+        case same
+        case opaqueOverWhite
+        case opaqueOverColour
+
+        var background: [UInt8] { self == .opaqueOverWhite ? [255, 255, 255] : [10, 200, 30] }
+    }
+
+    private final class Reading {
+        var image = cpng_image()
+        var colours = cpng_colours()
+        let status: cpng_status
+        let text: String
+
+        init(
+            _ source: UnsafeRawBufferPointer, _ output: Output, wholeBytes: UInt64,
+            maximumPixels: Int, maximumWarnings: Int
+        ) {
+            var limits = cpng_limits(
+                maximum_pixels: UInt64(maximumPixels), maximum_chunk_bytes: 4 << 20,
+                maximum_cached_chunks: 128, maximum_warnings: Int32(maximumWarnings),
+                maximum_whole_bytes: wholeBytes, interruption: nil)
+            guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+                status = CPNG_TRUNCATED
+                text = ""
+                return
+            }
+            var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+            status =
+                switch output {
+                case .nothing: cpng_verify(start, source.count, &limits, &image, &message)
+                case .same:
+                    cpng_decode_with_colours(
+                        start, source.count, &limits, &image, &colours, &message)
+                case .opaqueOverWhite, .opaqueOverColour:
+                    cpng_decode_opaque(
+                        start, source.count, &limits, output.background, &image, &message)
+                }
+            text = message.withUnsafeBytes { text in
+                String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
+            }
+        }
+
+        deinit { cpng_image_free(&image) }
+
+        var outcome: String { "\(status.rawValue) \(text)" }
+
+        /// All but the pixels.
+        private var form: [Int] {
+            [
+                Int(image.width), Int(image.height), Int(image.bit_depth), Int(image.color_type),
+                image.row_bytes, Int(image.filter_distance), Int(image.chunks),
+                image.rows == nil ? 0 : 1,
+            ]
+        }
+
+        func difference(from other: Reading) -> String? {
+            guard outcome == other.outcome else { return "\(outcome) instead of \(other.outcome)" }
+            guard status == CPNG_OK else { return nil }
+            guard form == other.form else { return "\(form) instead of \(other.form)" }
+            let (its, mine) = (
+                withUnsafeBytes(of: &other.colours) { Array($0) },
+                withUnsafeBytes(of: &colours) { Array($0) }
+            )
+            guard mine == its else { return "other colours" }
+            guard let rows = image.rows, let otherRows = other.image.rows else { return nil }
+            for y in 0..<Int(image.height) {
+                // Without the spare byte.
+                let start = y * (image.row_bytes + 1) + 1
+                if memcmp(rows + start, otherRows + start, image.row_bytes) != 0 {
+                    return "other pixels in row \(y)"
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Codes that no encoder makes (RFC 1951 sections 3.2.6 and 3.2.7): zlib refuses them, and libdeflate takes them
+    /// for others. The pixels are those of the checksum all the same.
+    package static func isOfReservedCodes(_ text: String) -> Bool {
+        [
+            "invalid literal/length code", "invalid distance code",
+            "too many length or distance symbols", "invalid code lengths set",
+            "invalid bit length repeat", "invalid literal/lengths set", "invalid distances set",
+        ].contains { text.contains($0) }
+    }
+
+    /// Reads a PNG in both ways to whatever it may be read to, and with too little memory for one of them.
+    ///
+    /// - Parameters:
+    ///   - source: any bytes.
+    ///   - maximumPixels: from which on it is refused.
+    ///   - maximumWarnings: of those that cost no pixel.
+    /// - Returns: how it was read with enough memory.
+    /// - Throws: the first difference.
+    @discardableResult
+    package static func check(
+        _ source: UnsafeRawBufferPointer, maximumPixels: Int = 1 << 20, maximumWarnings: Int = 100
+    ) throws(Difference) -> Way {
+        func read(_ output: Output, _ wholeBytes: UInt64) -> Reading {
+            Reading(
+                source, output, wholeBytes: wholeBytes, maximumPixels: maximumPixels,
+                maximumWarnings: maximumWarnings)
+        }
+        var way = Way.whole
+        for output in Output.allCases {
+            let alone = read(output, 0)
+            guard !alone.image.is_whole else {
+                throw Difference(description: "\(output): as a whole, where it may not be")
+            }
+            for wholeBytes in [.max, 40] as [UInt64] {
+                let reading = read(output, wholeBytes)
+                if reading.status == CPNG_OK, isOfReservedCodes(alone.text) { continue }
+                if let difference = reading.difference(from: alone) {
+                    throw Difference(description: "\(output): \(difference)")
+                }
+                if wholeBytes == .max, reading.status != CPNG_OK {
+                    way = .refused
+                } else if wholeBytes == .max, !reading.image.is_whole {
+                    way = .byRows
+                }
+            }
+        }
+        return way
+    }
+}

@@ -1,0 +1,357 @@
+import CPNG
+import CodecFuzzing
+import Foundation
+import PrefetchModel
+import SeededRandom
+import Testing
+
+@testable import Codecs
+
+/// Image data that is read as a whole gives the pixels, and the verdicts, that libpng alone gives.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReadingTests {
+    /// A PNG of rows that are given with their filter types.
+    struct File {
+        var width = 5
+        var height = 4
+        var colorType = 2
+        var bitDepth = 8
+        var isInterlaced = false
+        /// Complete chunks.
+        var before: [UInt8] = []
+        var behind: [UInt8] = PNGFile.chunk(.IEND, [])
+
+        var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
+        var stride: Int { (width * channels * bitDepth + 7) / 8 + 1 }
+
+        /// Random bytes with a filter type in front of each row; nil for all in turn.
+        func rows(filter: UInt8? = nil, seed: UInt64 = 3) -> [UInt8] {
+            var numbers = SplitMix(seed: seed)
+            var rows = (0..<stride * height).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
+            for y in 0..<height { rows[y * stride] = filter ?? UInt8((y + 1) % 5) }
+            return rows
+        }
+
+        /// The file, with the data of each of its chunks.
+        func bytes(_ parts: [[UInt8]]) -> [UInt8] {
+            let header =
+                AnimationTests.bytes(UInt32(width)) + AnimationTests.bytes(UInt32(height))
+                + [UInt8(bitDepth), UInt8(colorType), 0, 0, isInterlaced ? 1 : 0]
+            let palette =
+                colorType == 3
+                ? PNGFile.chunk(.PLTE, (0..<3 << bitDepth).map { UInt8($0 * 37 & 255) }) : []
+            return Samples.colourPNG[..<8] + PNGFile.chunk(.IHDR, header) + palette + before
+                + parts.flatMap { PNGFile.chunk(.IDAT, $0) } + behind
+        }
+
+        func bytes(of rows: [UInt8]) -> [UInt8] { bytes([AnimationTests.deflated(rows)]) }
+    }
+
+    private func way(_ source: [UInt8]) throws -> PNGReading.Way {
+        try source.withUnsafeBytes { try PNGReading.check($0) }
+    }
+
+    static let kinds = [
+        (0, 1), (0, 2), (0, 4), (0, 8), (0, 16), (2, 8), (2, 16), (3, 1), (3, 2), (3, 4), (3, 8),
+        (4, 8), (4, 16), (6, 8), (6, 16),
+    ]
+
+    /// Transparency of a kind of pixels; none where that has alpha.
+    private static func transparency(_ colorType: Int) -> [UInt8] {
+        switch colorType {
+        case 0: PNGFile.chunk(.tRNS, [0, 1])
+        case 2: PNGFile.chunk(.tRNS, [0, 1, 0, 2, 0, 3])
+        case 3: PNGFile.chunk(.tRNS, [7, 200])
+        default: []
+        }
+    }
+
+    private static func limits(
+        chunkBytes: UInt64 = 1 << 20, wholeBytes: UInt64
+    ) -> cpng_limits {
+        cpng_limits(
+            maximum_pixels: 1 << 20, maximum_chunk_bytes: chunkBytes, maximum_cached_chunks: 9,
+            maximum_warnings: 9, maximum_whole_bytes: wholeBytes, interruption: nil)
+    }
+
+    // MARK: Whole images
+
+    @Test(arguments: kinds)
+    func everyFilterInEveryWidth(colorType: Int, bitDepth: Int) throws {
+        for width in 1...40 {
+            for filter in [nil, 0, 1, 2, 3, 4] as [UInt8?] {
+                for before in [[], Self.transparency(colorType)] {
+                    let file = File(
+                        width: width, height: 7, colorType: colorType, bitDepth: bitDepth,
+                        before: before)
+                    let rows = file.rows(filter: filter, seed: UInt64(width))
+                    #expect(try way(file.bytes(of: rows)) == .whole, "\(width), \(filter ?? 9)")
+                }
+            }
+        }
+    }
+
+    /// What other machines do, and this one with its vectors.
+    @Test(arguments: kinds)
+    func theWayOfEveryMachineIsTheSame(colorType: Int, bitDepth: Int) {
+        for width in 1...40 {
+            let file = File(width: width, height: 12, colorType: colorType, bitDepth: bitDepth)
+            let results = [true, false].map { isPortable in
+                var rows = file.rows(seed: UInt64(width))
+                return rows.withUnsafeMutableBufferPointer { bytes in
+                    var image = cpng_image()
+                    image.rows = bytes.baseAddress
+                    image.width = UInt32(width)
+                    image.height = UInt32(file.height)
+                    image.bit_depth = Int32(bitDepth)
+                    image.color_type = Int32(colorType)
+                    image.row_bytes = file.stride - 1
+                    image.filter_distance = Int32(max(file.channels * bitDepth / 8, 1))
+                    #expect(cpng_unfilter(&image, isPortable) == CPNG_OK)
+                    return Array(bytes)
+                }
+            }
+            #expect(results[0] == results[1], "\(width)")
+            #expect(results[0] != file.rows(seed: UInt64(width)))
+        }
+    }
+
+    @Test(arguments: kinds)
+    func dataMayBeSplitAnywhere(colorType: Int, bitDepth: Int) throws {
+        let file = File(width: 4, height: 3, colorType: colorType, bitDepth: bitDepth)
+        let stream = AnimationTests.deflated(file.rows())
+        for cut in 0...stream.count {
+            let parts = [Array(stream[..<cut]), Array(stream[cut...])]
+            #expect(try way(file.bytes(parts)) == .whole, "\(cut)")
+            #expect(try way(file.bytes([[], parts[0], [], parts[1], []])) == .whole, "\(cut)")
+        }
+        #expect(try way(file.bytes(stream.map { [$0] })) == .whole)
+    }
+
+    /// Whatever stands behind the image data is read by libpng in either way.
+    @Test func theRestIsReadByTheLibrary() throws {
+        let file = File()
+        let text = PNGFile.chunk(PNGTests.tEXt, Array("Comment\0text".utf8))
+        let end = PNGFile.chunk(.IEND, [])
+        func damaged(_ chunk: [UInt8]) -> [UInt8] { chunk.dropLast() + [(chunk.last ?? 0) ^ 1] }
+        let taken: [[UInt8]] = [
+            text + end, damaged(text) + end, PNGFile.chunk(.gAMA, [0, 0, 0, 9]) + end,
+            Self.transparency(2) + end, PNGFile.chunk(.fdAT, [0, 0, 0, 0, 1]) + end,
+            PNGFile.chunk(.PLTE, [1, 2, 3]) + end, PNGFile.chunk(.IEND, [1, 2]),
+            PNGFile.chunk(0x4142_4344, []) + end, end + [1, 2, 3],
+            end + PNGFile.chunk(.IDAT, [1]),
+        ]
+        let refused: [[UInt8]] = [
+            [], Array(end.dropLast()), damaged(end), Array(text.dropLast(3)),
+            PNGFile.chunk(0x4142_4330, []) + end, [0xFF, 0xFF, 0xFF, 0xFF] + end,
+            [0, 0, 0, 9] + Array("tEXt".utf8), Array(end.prefix(7)),
+        ]
+        for (behind, expected) in taken.map({ ($0, PNGReading.Way.whole) })
+            + refused.map({ ($0, .refused) })
+        {
+            var file = file
+            file.behind = behind
+            #expect(try way(file.bytes(of: file.rows())) == expected, "\(behind)")
+        }
+    }
+
+    // MARK: What is left to libpng
+
+    @Test(arguments: kinds)
+    func interlacingIsLeftToTheLibrary(colorType: Int, bitDepth: Int) throws {
+        let file = File(
+            width: 1, height: 1, colorType: colorType, bitDepth: bitDepth, isInterlaced: true)
+        #expect(try way(file.bytes(of: file.rows(filter: 0))) == .byRows)
+    }
+
+    /// A stream that says that it looks back less far than it does, or may.
+    @Test(arguments: 0...8)
+    func windowsAreThoseOfTheLibrary(exponent: Int) throws {
+        let file = File(width: 3000, height: 2, colorType: 0)
+        let row = file.rows(filter: 0).prefix(3001)
+        var stream = AnimationTests.deflated(Array(row + row))
+        stream[0] = UInt8(exponent << 4 | 8)
+        stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
+        let expected: PNGReading.Way =
+            exponent > 7 || 1 << (8 + exponent) <= 3000
+            ? .refused : 1 << (8 + exponent) < 6002 ? .byRows : .whole
+        #expect(try way(file.bytes([stream])) == expected)
+        #expect(try way(file.bytes(stream.map { [$0] })) == expected)
+    }
+
+    @Test func unusualStreamsAreLeftToTheLibrary() throws {
+        let file = File(width: 21, height: 9)
+        let rows = file.rows()
+        let stream = AnimationTests.deflated(rows)
+        var wrongSum = stream
+        wrongSum[stream.count - 2] ^= 8
+        var wrongFilter = rows
+        wrongFilter[file.stride * 4] = 5
+        let taken: [(String, [[UInt8]])] = [
+            ("bytes behind the stream", [stream + [1, 2]]),
+            ("a chunk behind the stream", [stream, [3]]),
+            ("another stream", [stream + stream]),
+            ("a row too many", [AnimationTests.deflated(rows + [0])]),
+        ]
+        let refused: [(String, [[UInt8]])] = [
+            ("nothing", []), ("no bytes", [[]]), ("no checksum", [stream.dropLast(4)]),
+            ("half a checksum", [stream.dropLast(2)]), ("a wrong checksum", [wrongSum]),
+            ("half a stream", [Array(stream.prefix(stream.count / 2))]),
+            ("a row too few", [AnimationTests.deflated(rows.dropLast(file.stride))]),
+            ("a byte too few", [AnimationTests.deflated(rows.dropLast())]),
+            ("an unknown filter", [AnimationTests.deflated(wrongFilter)]),
+            ("noise", [rows]),
+        ]
+        for (name, parts) in taken { #expect(try way(file.bytes(parts)) == .byRows, "\(name)") }
+        for (name, parts) in refused { #expect(try way(file.bytes(parts)) == .refused, "\(name)") }
+        var two = file
+        two.behind = PNGFile.chunk(PNGTests.tEXt, []) + PNGFile.chunk(.IDAT, [1]) + file.behind
+        #expect(try way(two.bytes(of: rows)) == .byRows)
+        two.behind = PNGFile.chunk(.IDAT, [1]).prefix(9) + []
+        #expect(try way(two.bytes(of: rows)) == .refused)
+        var damaged = file.bytes(of: rows)
+        damaged[damaged.count - 14] ^= 1
+        #expect(try way(damaged) == .refused)
+    }
+
+    /// Nothing interrupts libdeflate, which therefore gets so much and no more.
+    @Test func muchIsReadByRows() throws {
+        // Rows of 8 KiB, so that 5120 of them are 40 MiB.
+        for (height, expected) in [(5120, PNGReading.Way.whole), (5121, .byRows)] {
+            let file = File(width: 8191, height: height, colorType: 0)
+            let rows = [UInt8](repeating: 0, count: file.stride * height)
+            let source = file.bytes(of: rows)
+            let found = try source.withUnsafeBytes {
+                try PNGReading.check($0, maximumPixels: 1 << 26)
+            }
+            #expect(found == expected)
+        }
+        // Stored blocks.
+        for (height, expected) in [(2000, PNGReading.Way.whole), (2200, .byRows)] {
+            let file = File(width: 3999, height: height, colorType: 0)
+            let source = file.bytes(of: file.rows(filter: 0))
+            #expect(source.count > 8_000_000)
+            let found = try source.withUnsafeBytes {
+                try PNGReading.check($0, maximumPixels: 1 << 26)
+            }
+            #expect(found == expected)
+        }
+    }
+
+    /// Rows, and chunks that are put together, count.
+    @Test func noMoreMemoryIsTakenThanThereIs() throws {
+        let file = File(width: 100, height: 80)
+        let stream = AnimationTests.deflated(file.rows())
+        for parts in [[stream], [Array(stream[..<50]), Array(stream[50...])]] {
+            let source = file.bytes(parts)
+            let need = file.stride * file.height + (parts.count > 1 ? stream.count : 0)
+            for (bytes, isWhole) in [(need, true), (need - 1, false)] {
+                var limits = Self.limits(wholeBytes: UInt64(bytes))
+                var image = cpng_image()
+                var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+                #expect(cpng_verify(source, source.count, &limits, &image, &message) == CPNG_OK)
+                #expect(image.is_whole == isWhole)
+                #expect(image.rows == nil)
+            }
+        }
+    }
+
+    /// The library refuses longer chunks than there can be data for the rows.
+    @Test func chunksAreNoLongerThanTheLibraryTakes() throws {
+        let file = File()
+        // Empty stored blocks (RFC 1951 section 3.2.4), each of five bytes, before the others.
+        let empty = (0..<500).map { $0 % 5 > 2 ? 0xFF as UInt8 : 0 }
+        let stream = AnimationTests.deflated(file.rows())
+        let long = Array(stream[..<2]) + empty + Array(stream[2...])
+        #expect(try way(file.bytes([long])) == .whole)
+        for parts in [[long], [Array(long[..<9]), Array(long[9...])]] {
+            let source = file.bytes(parts)
+            let texts = [0, .max].map { (wholeBytes: UInt64) in
+                var limits = Self.limits(chunkBytes: 100, wholeBytes: wholeBytes)
+                var image = cpng_image()
+                var message = [CChar](repeating: 0, count: Int(CPNG_MESSAGE_BYTES))
+                #expect(
+                    cpng_verify(source, source.count, &limits, &image, &message) == CPNG_CORRUPT)
+                return message
+            }
+            #expect(texts[0] == texts[1])
+        }
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: Samples.pngs)
+    func everyTruncationIsJudgedAlike(source: [UInt8]) throws {
+        for length in 0..<source.count {
+            #expect(try way(Array(source.prefix(length))) == .refused, "\(length)")
+        }
+    }
+
+    @Test(arguments: Samples.pngs, [0x01, 0x10, 0x20, 0x80] as [UInt8])
+    func everyChangedByteIsJudgedAlike(source: [UInt8], bits: UInt8) throws {
+        var damaged = source
+        for position in source.indices {
+            damaged[position] ^= bits
+            _ = try way(damaged)
+            damaged[position] ^= bits
+        }
+    }
+
+    /// With the right checksum of the chunk, so that the stream itself is what is wrong.
+    @Test(arguments: kinds)
+    func everyChangedStreamIsJudgedAlike(colorType: Int, bitDepth: Int) throws {
+        let file = File(width: 3, height: 4, colorType: colorType, bitDepth: bitDepth)
+        let stream = AnimationTests.deflated(file.rows())
+        var ways: Set<PNGReading.Way> = []
+        for position in stream.indices {
+            for bit in 0..<8 {
+                var damaged = stream
+                damaged[position] ^= 1 << UInt8(bit)
+                ways.insert(try way(file.bytes([damaged])))
+            }
+        }
+        #expect(ways.contains(.refused))
+    }
+
+    @Test(arguments: 0..<20)
+    func changedImagesAreJudgedAlike(seed: Int) throws {
+        var random = SplitMix(seed: UInt64(seed))
+        var ways: [PNGReading.Way: Int] = [:]
+        for source in Samples.pngs {
+            for _ in 0..<50 {
+                var bytes = SplitMix(seed: random.next())
+                var mutation = PNGMutation(seed: random.next()) { data, maximum in
+                    bytes.change(&data, maximumBytes: maximum)
+                }
+                let changed = source.withUnsafeBytes {
+                    mutation.mutated($0, maximumBytes: 1 << 16)
+                }
+                guard let changed else { continue }
+                do {
+                    ways[try way(changed), default: 0] += 1
+                } catch {
+                    let text = Data(changed).base64EncodedString()
+                    Issue.record("seed \(seed): \(error); the image: \(text)")
+                }
+            }
+        }
+        #expect(ways.count == 3, "\(ways)")
+    }
+
+    @Test(.enabled(if: TestData.isAvailable, "the shared data is not there"))
+    func everySharedPNGIsReadAlike() throws {
+        var ways: [PNGReading.Way: Int] = [:]
+        for expectation in try TestData.expectations(in: "") where expectation.magic == "png" {
+            let source = try TestData.bytes(expectation.path)
+            do {
+                let way = try source.withUnsafeBytes {
+                    try PNGReading.check($0, maximumPixels: CodecLimits().maximumPixels)
+                }
+                ways[way, default: 0] += 1
+            } catch {
+                Issue.record("\(expectation.path): \(error)")
+            }
+        }
+        #expect(ways[.whole, default: 0] > 200, "\(ways)")
+        #expect(ways[.byRows, default: 0] > 20, "\(ways)")
+    }
+}
