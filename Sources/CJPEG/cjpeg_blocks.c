@@ -112,6 +112,16 @@ typedef struct {
 /// Places are told by where they are in `small`.
 enum { PLACE = CJPEG_SMALL_MAGNITUDES, LAST = (DCTSIZE2 - 1) * PLACE, DOUBT = 2 * DCTSIZE2 * PLACE };
 
+/// The loops are the same but for this, which is a constant in each.
+typedef enum {
+    /// Most coefficients that are read are written.
+    USUAL,
+    /// Of a small picture, of which a preview takes more than the DC coefficients.
+    KEEPING,
+    /// Many become zero, and which of them no processor can foresee.
+    COARSE,
+} loop_kind;
+
 INLINED void keep(block_state *block, uint32_t magnitude) {
     // Beyond the block is doubt.
     if (block->at > LAST) return;
@@ -121,7 +131,7 @@ INLINED void keep(block_state *block, uint32_t magnitude) {
 
 /// Reads a symbol that ten bits do not say. Returns what becomes of it, and the block has its place; or 0 where nothing
 /// does, and `*is_end` where that is the block's end.
-INLINED uint32_t read_long(block_state *block, bool keeps_all, bool *is_end) {
+INLINED uint32_t read_long(block_state *block, loop_kind kind, bool *is_end) {
     cjpeg_bits *bits = &block->bits;
     unsigned length;
     int symbol = cjpeg_symbol(block->codes, bits->bits, &length);
@@ -143,38 +153,60 @@ INLINED uint32_t read_long(block_state *block, bool keeps_all, bool *is_end) {
     uint32_t magnitude = cjpeg_magnitude(bits->bits, category);
     cjpeg_take(bits, category);
     block->at += (((unsigned)symbol >> 4) + 1) * PLACE;
-    if (keeps_all) keep(block, magnitude);
+    if (kind == KEEPING) keep(block, magnitude);
     if (category <= CJPEG_SMALL_BITS) return block->to->small[block->at + magnitude];
     return symbol_of(requantised(cjpeg_value(magnitude, category), block->to->ratio[block->at / PLACE]));
 }
 
+INLINED void write_coefficient(block_state *block, uint32_t result) {
+    unsigned distance = block->at - block->written;
+    block->written = block->at;
+    while (IS_UNLIKELY(distance > 16 * PLACE)) {
+        *block->next++ = 0xF0u << 16 | block->table;
+        block->counts[0xF0]++;
+        distance -= 16 * PLACE;
+    }
+    // The run, times 2²⁰.
+    result += (distance - PLACE) * ((1u << 20) / PLACE);
+    block->counts[result >> 16]++;
+    *block->next++ = result + block->table;
+}
+
+/// The same without a branch on whether there is something to write: what is written for nothing is written over, and
+/// counted where no symbol is.
+INLINED void write_or_not(block_state *block, uint32_t result) {
+    unsigned distance = block->at - block->written;
+    if (IS_UNLIKELY(distance > 16 * PLACE)) {
+        if (result != 0) write_coefficient(block, result);
+        return;
+    }
+    unsigned is_written = result != 0;
+    result += (distance - PLACE) * ((1u << 20) / PLACE);
+    block->counts[is_written ? result >> 16 : CJPEG_NO_SYMBOL]++;
+    *block->next = result + block->table;
+    block->next += is_written;
+    block->written = is_written ? block->at : block->written;
+}
+
 /// Reads the next symbol of AC coefficients and writes what comes of it. Returns whether there is another one.
-INLINED bool read_ac(block_state *block, bool keeps_all) {
+INLINED bool read_ac(block_state *block, loop_kind kind) {
     uint32_t known = block->codes->known[block->bits.bits >> (64 - CJPEG_LOOK)], result;
     cjpeg_take(&block->bits, known);
     if (IS_LIKELY(known >> 16 != 0)) {
         unsigned index = block->at + (known >> 16);
         result = block->to->small[index];
         block->at = index & ~(PLACE - 1u);
-        if (keeps_all) keep(block, index & (PLACE - 1u));
+        if (kind == KEEPING) keep(block, index & (PLACE - 1u));
     } else {
         bool is_end = known != 0;
         if (IS_LIKELY(is_end)) return false;
-        result = read_long(block, keeps_all, &is_end);
+        result = read_long(block, kind, &is_end);
         if (is_end) return false;
     }
-    if (result != 0) {
-        unsigned distance = block->at - block->written;
-        block->written = block->at;
-        while (IS_UNLIKELY(distance > 16 * PLACE)) {
-            *block->next++ = 0xF0u << 16 | block->table;
-            block->counts[0xF0]++;
-            distance -= 16 * PLACE;
-        }
-        // The run, times 2²⁰.
-        result += (distance - PLACE) * ((1u << 20) / PLACE);
-        block->counts[result >> 16]++;
-        *block->next++ = result + block->table;
+    if (kind == COARSE) {
+        write_or_not(block, result);
+    } else if (result != 0) {
+        write_coefficient(block, result);
     }
     return IS_LIKELY(block->at < LAST);
 }
@@ -189,8 +221,7 @@ static uint32_t *write_padding(const cjpeg_scan *scan, const cjpeg_place *place,
     return to;
 }
 
-/// `keeps_all` is a constant, so that the usual loop has nothing of it.
-INLINED bool read_blocks(cjpeg_scan *scan, size_t count, bool keeps_all) {
+INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
     block_state block = {.bits = scan->bits, .next = scan->to};
     const uint8_t *limit = scan->window.limit;
     cjpeg_place *place = &scan->places[0];
@@ -217,7 +248,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, bool keeps_all) {
         do {
             // Twice 26 bits at most.
             cjpeg_fill(&block.bits);
-        } while (read_ac(&block, keeps_all) && read_ac(&block, keeps_all));
+        } while (read_ac(&block, kind) && read_ac(&block, kind));
         if (IS_UNLIKELY(block.at > LAST)) return false;
         // Without a branch: whether there is a last coefficient nobody can foresee.
         *block.next = block.table;
@@ -234,11 +265,13 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, bool keeps_all) {
     return true;
 }
 
-FOR_EACH_PROCESSOR static bool read_usual(cjpeg_scan *scan, size_t count) { return read_blocks(scan, count, false); }
+FOR_EACH_PROCESSOR static bool read_usual(cjpeg_scan *scan, size_t count) { return read_blocks(scan, count, USUAL); }
 
-/// Of small pictures, of which a preview takes more than the DC coefficients.
-static bool read_keeping(cjpeg_scan *scan, size_t count) { return read_blocks(scan, count, true); }
+FOR_EACH_PROCESSOR static bool read_coarse(cjpeg_scan *scan, size_t count) { return read_blocks(scan, count, COARSE); }
+
+static bool read_keeping(cjpeg_scan *scan, size_t count) { return read_blocks(scan, count, KEEPING); }
 
 bool cjpeg_read_blocks(cjpeg_scan *scan, size_t count) {
-    return scan->symbols->kept_of_block == DCTSIZE2 ? read_keeping(scan, count) : read_usual(scan, count);
+    if (scan->symbols->kept_of_block == DCTSIZE2) return read_keeping(scan, count);
+    return scan->is_coarse ? read_coarse(scan, count) : read_usual(scan, count);
 }

@@ -25,6 +25,9 @@ typedef struct {
 /// From a table to one that is as fine or coarser in every place; both in natural order.
 void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
 
+/// Where coefficients are counted that become nothing: of a run of 0 and 15 bits, which there is not.
+enum { CJPEG_NO_SYMBOL = 0x0F };
+
 /// A component's prediction of DC coefficients, as the source and as the result have them (T.81, F.1.1.5.1).
 typedef struct {
     int read, written;
@@ -66,6 +69,8 @@ typedef struct {
     JCOEF unwanted;
     cjpeg_codes dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
     cjpeg_requantisation to_wanted[NUM_QUANT_TBLS];
+    /// Many coefficients become zero.
+    bool is_coarse;
 } cjpeg_scan;
 
 /// Reads so many blocks, which begin with the first of a unit. Returns false on doubt.

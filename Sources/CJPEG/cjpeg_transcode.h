@@ -29,6 +29,7 @@
 //     registers in place of the members of structures while a block is read        3 %
 //     magnitudes of five bits and less requantised by a table                      5 %
 //     BMI2 and LZCNT where the processor has them                                  3 %
+//     a loop without a branch on zeros where there are many, to 75 and less      18 %
 //     symbols that have their table's number, and so no branch in writing          most of 4 ×
 
 #include "cjpeg_session.h"

@@ -47,6 +47,15 @@ static bool make_tables(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS
     return true;
 }
 
+/// Whether most ones of the first component become zero where most coefficients are, in the first row of ten or so. Then
+/// a loop without that branch is faster: to qualities of 60 and 40 by a sixth, to 85 it is slower by 7 %.
+static bool is_coarse(const cjpeg_scan *scan) {
+    const cjpeg_requantisation *to = &scan->to_wanted[scan->s->decompress.comp_info[0].quant_tbl_no];
+    int zeros = 0;
+    for (int place = 1; place <= 9; place++) zeros += to->ratio[place] <= 0.5f;
+    return zeros > 4;
+}
+
 /// Blocks in a unit of the scan, across and down. A single component is coded block by block, whatever its sampling
 /// factors (T.81, A.2.2).
 static int blocks_across(const j_decompress_ptr cinfo, int index) {
@@ -188,6 +197,7 @@ static bool read_scan(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS])
     cjpeg_session *s = scan->s;
     j_decompress_ptr cinfo = &s->decompress;
     if (!make_tables(scan, wanted) || !make_places(scan)) return false;
+    scan->is_coarse = is_coarse(scan);
     size_t columns = cinfo->comp_info[0].width_in_blocks, rows = cinfo->comp_info[0].height_in_blocks;
     if (cinfo->num_components > 1) {
         size_t across = DCTSIZE * (size_t)cinfo->max_h_samp_factor, down = DCTSIZE * (size_t)cinfo->max_v_samp_factor;
@@ -199,6 +209,7 @@ static bool read_scan(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS])
     scan->window.source_end = scan->window.source + s->source.bytes_in_buffer;
     if (!cjpeg_begin_segment(&scan->window, &scan->bits)) return false;
     if (!read_units(scan, columns, rows)) return false;
+    for (int table = CJPEG_AC; table < CJPEG_TABLES; table++) scan->symbols->counts[table][CJPEG_NO_SYMBOL] = 0;
     // The end of the image, and nothing behind it.
     const uint8_t *marker = scan->window.source;
     if (!cjpeg_is_at_end(&scan->window, &scan->bits) || marker[1] != 0xD9) return false;

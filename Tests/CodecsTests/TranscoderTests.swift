@@ -55,7 +55,7 @@ import Testing
                     width: width, height: height, sampling: sampling.factors,
                     restartInterval: restartInterval, isOptimised: width % 2 == 0, seed: seed)
                 #expect(
-                    try isTranscoded(source, quality: 20 + seed % 60), "\(width)×\(height)")
+                    try isTranscoded(source, quality: 20 + seed % 75), "\(width)×\(height)")
             }
         }
     }
