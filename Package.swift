@@ -239,7 +239,7 @@ let package = Package(
         .target(
             name: "CodecFuzzing",
             dependencies: [
-                "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel", "SeededRandom",
+                "CJPEG", "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel", "SeededRandom",
             ],
             path: "Tests/CodecFuzzing", swiftSettings: strict),
         .target(

@@ -1,4 +1,5 @@
 #include "cjpeg_preview.h"
+#include "cjpeg_transcode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,28 +177,47 @@ static void transform_to_2(const JCOEF *block, const float *steps, uint8_t *out)
 
 static size_t at_most(size_t limit, size_t value) { return value < limit ? value : limit; }
 
+/// Where a component's blocks are: in an array of the library's, or one after the other, so many coefficients of each.
+typedef struct {
+    jvirt_barray_ptr array;
+    const JCOEF *kept;
+    size_t blocks_in_row, kept_of_block;
+    const JQUANT_TBL *steps;
+} block_source;
+
+/// The first block of a row; the others are `*distance` apart each. Rows of an array come in groups.
+static const JCOEF *row_of_blocks(
+    cjpeg_session *s, const block_source *from, const jpeg_component_info *component, JDIMENSION row, size_t *distance) {
+    if (from->array == NULL) {
+        *distance = from->kept_of_block;
+        return from->kept + row * from->blocks_in_row * from->kept_of_block;
+    }
+    *distance = DCTSIZE2;
+    JDIMENSION group = (JDIMENSION)component->v_samp_factor;
+    return s->decompress.mem->access_virt_barray(
+        (j_common_ptr)&s->decompress, from->array, row - row % group, group, FALSE)[row % group][0];
+}
+
 /// A component's samples in a plane, `width` by `height` of them, `n` by `n` of a block.
 static void read_component(
-    cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, unsigned n, uint8_t *out,
+    cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned n, uint8_t *out,
     size_t width, size_t height) {
-    j_decompress_ptr cinfo = &s->decompress;
-    if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+    if (from->steps == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
     float steps[DCTSIZE2];
-    for (int index = 0; index < DCTSIZE2; index++) steps[index] = component->quant_table->quantval[index];
-    JDIMENSION group = (JDIMENSION)component->v_samp_factor;
+    for (int index = 0; index < DCTSIZE2; index++) steps[index] = from->steps->quantval[index];
     uint8_t samples[DCTSIZE2];
     for (JDIMENSION row = 0; row < component->height_in_blocks; row++) {
         size_t y = (size_t)row * n;
         if (y >= height) return;
-        JBLOCKROW line = cinfo->mem->access_virt_barray(
-            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE)[row % group];
+        size_t distance;
+        const JCOEF *line = row_of_blocks(s, from, component, row, &distance);
         for (JDIMENSION column = 0; column < component->width_in_blocks; column++) {
             size_t x = (size_t)column * n;
             if (x >= width) break;
             switch (n) {
-            case 2: transform_to_2(line[column], steps, samples); break;
-            case 4: transform_to_4(line[column], steps, samples); break;
-            default: transform_to_8(line[column], steps, samples);
+            case 2: transform_to_2(line + column * distance, steps, samples); break;
+            case 4: transform_to_4(line + column * distance, steps, samples); break;
+            default: transform_to_8(line + column * distance, steps, samples);
             }
             size_t rows = at_most(n, height - y), columns = at_most(n, width - x);
             for (size_t each = 0; each < rows; each++) {
@@ -216,26 +236,25 @@ static void read_component(
 /// Means of blocks into a plane, of every `step`th of the grid of the component that has most, each in the middle of
 /// its `step` by `step`; what is beyond has the last one.
 static void read_means(
-    cjpeg_session *s, jvirt_barray_ptr coefficients, const jpeg_component_info *component, unsigned step, uint8_t *out,
+    cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned step, uint8_t *out,
     size_t width, size_t height) {
     j_decompress_ptr cinfo = &s->decompress;
-    if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
-    int scale = component->quant_table->quantval[0];
+    if (from->steps == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+    int scale = from->steps->quantval[0];
     unsigned across = (unsigned)(cinfo->max_h_samp_factor / component->h_samp_factor);
     unsigned down = (unsigned)(cinfo->max_v_samp_factor / component->v_samp_factor);
     JDIMENSION columns = component->width_in_blocks, rows = component->height_in_blocks;
-    JDIMENSION group = (JDIMENSION)component->v_samp_factor;
     for (size_t y = 0; y < height; y++) {
         JDIMENSION row = (JDIMENSION)(y * step + step / 2) / down;
         if (row >= rows) row = rows - 1;
-        JBLOCKROW line = cinfo->mem->access_virt_barray(
-            (j_common_ptr)cinfo, coefficients, row - row % group, group, FALSE)[row % group];
+        size_t distance;
+        const JCOEF *line = row_of_blocks(s, from, component, row, &distance);
         size_t place = step / 2;
         for (size_t x = 0; x < width; x++, place += step) {
             size_t column = across == 1 ? place : across == 2 ? place / 2 : place / across;
             if (column >= columns) column = columns - 1;
             // Arithmetic: half of what is below a whole one rounds up, too.
-            int mean = ((line[column][0] * scale + DCTSIZE / 2) >> 3) + 128;
+            int mean = ((line[column * distance] * scale + DCTSIZE / 2) >> 3) + 128;
             *out++ = (uint8_t)(mean < 0 ? 0 : mean > 255 ? 255 : mean);
         }
         cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE);
@@ -289,7 +308,7 @@ static void spread(
 
 // MARK: - The picture
 
-static void note_means(cjpeg_session *s, jvirt_barray_ptr *coefficients, int channels) {
+static void note_means(cjpeg_session *s, const block_source *from, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
     uint32_t columns = reduced(cinfo->image_width, 1), rows = reduced(cinfo->image_height, 1);
     unsigned step = (columns > rows ? columns : rows) / MOST_BLOCKS;
@@ -307,15 +326,15 @@ static void note_means(cjpeg_session *s, jvirt_barray_ptr *coefficients, int cha
         const jpeg_component_info *component = &cinfo->comp_info[index];
         uint8_t *out = pixels + (size_t)index * plane;
         if (index == 0 || !is_halved) {
-            read_means(s, coefficients[index], component, step, out, width, height);
+            read_means(s, &from[index], component, step, out, width, height);
         } else {
-            read_means(s, coefficients[index], component, 2 * step, work, fewer, (height + 1) / 2);
+            read_means(s, &from[index], component, 2 * step, work, fewer, (height + 1) / 2);
             spread(work, fewer, 2, 2, out, width, height);
         }
     }
 }
 
-static void note_samples(cjpeg_session *s, jvirt_barray_ptr *coefficients, unsigned eighths, int channels) {
+static void note_samples(cjpeg_session *s, const block_source *from, unsigned eighths, int channels) {
     j_decompress_ptr cinfo = &s->decompress;
     uint32_t width = reduced(cinfo->image_width, eighths), height = reduced(cinfo->image_height, eighths);
     size_t plane = (size_t)width * height;
@@ -327,18 +346,18 @@ static void note_samples(cjpeg_session *s, jvirt_barray_ptr *coefficients, unsig
         size_t columns = (width + across - 1) / across, rows = (height + down - 1) / down;
         bool is_full = across == 1 && down == 1;
         uint8_t *out = pixels + (size_t)index * plane;
-        read_component(s, coefficients[index], component, eighths, is_full ? out : work, columns, rows);
+        read_component(s, &from[index], component, eighths, is_full ? out : work, columns, rows);
         if (!is_full) spread(work, columns, across, down, out, width, height);
     }
 }
 
-void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
+static void note(cjpeg_session *s, const block_source from[MAX_COMPONENTS]) {
     unsigned eighths = cjpeg_preview_eighths(s);
     int channels = s->decompress.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
     if (eighths == 1) {
-        note_means(s, coefficients, channels);
+        note_means(s, from, channels);
     } else {
-        note_samples(s, coefficients, eighths, channels);
+        note_samples(s, from, eighths, channels);
     }
     cjpeg_preview *preview = s->limits->preview;
     if (s->decompress.jpeg_color_space == JCS_YCbCr) {
@@ -346,4 +365,27 @@ void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
         convert_to_rgb(preview->pixels, preview->pixels + plane, preview->pixels + 2 * plane, plane);
     }
     preview->is_complete = true;
+}
+
+void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients) {
+    j_decompress_ptr cinfo = &s->decompress;
+    block_source from[MAX_COMPONENTS] = {0};
+    for (int index = 0; index < cinfo->num_components; index++) {
+        from[index].array = coefficients[index];
+        from[index].steps = cinfo->comp_info[index].quant_table;
+    }
+    note(s, from);
+}
+
+void cjpeg_note_kept(cjpeg_session *s, const cjpeg_symbols *symbols) {
+    j_decompress_ptr cinfo = &s->decompress;
+    block_source from[MAX_COMPONENTS] = {0};
+    for (int index = 0; index < cinfo->num_components; index++) {
+        from[index] = (block_source){
+            .kept = symbols->kept[index], .blocks_in_row = symbols->blocks_in_row[index],
+            .kept_of_block = symbols->kept_of_block,
+            // The library has not begun to read, and set no table of the component's.
+            .steps = cinfo->quant_tbl_ptrs[cinfo->comp_info[index].quant_tbl_no]};
+    }
+    note(s, from);
 }

@@ -12,6 +12,9 @@ unsigned cjpeg_preview_eighths(const cjpeg_session *s);
 /// Notes it from coefficients, quantised as the source has them, of which every component has been read.
 void cjpeg_note_coefficients(cjpeg_session *s, jvirt_barray_ptr *coefficients);
 
+/// Notes it from what the symbols have kept.
+void cjpeg_note_kept(cjpeg_session *s, const cjpeg_symbols *symbols);
+
 /// Makes room for planes of so many pixels and returns the first.
 uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, int channels);
 

@@ -1,20 +1,14 @@
-#include "cjpeg_session.h"
+#include "cjpeg_requantise.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cjpeg_huffman.h"
 #include "cjpeg_preview.h"
+#include "cjpeg_transcode.h"
 #include "cjpeg_transform.h"
 
 // MARK: - Requantisation
-
-/// The quantisation tables to write, by slot, and whether a slot becomes coarser.
-typedef struct {
-    JQUANT_TBL tables[NUM_QUANT_TBLS];
-    bool is_coarser[NUM_QUANT_TBLS];
-    bool is_any_coarser;
-} target_tables;
 
 /// Libjpeg's two tables at a quality, in natural order as `jpeg_add_quant_table` scales them.
 static void standard_tables(cjpeg_session *s, int quality, UINT16 luma[64], UINT16 chroma[64]) {
@@ -29,12 +23,8 @@ static bool is_chroma(const j_decompress_ptr cinfo, int index) {
         && (index == 1 || index == 2);
 }
 
-/// Chooses in the source's layout. Where the result is transposed, so are the tables that it is
-/// asked for: what is written then has the quality's own, and is not coarsened by another run.
-///
-/// - Returns: false while a table is not known.
-static bool choose_tables(
-    cjpeg_session *s, int quality, bool is_transposed, target_tables *targets) {
+bool cjpeg_choose_tables(
+    cjpeg_session *s, int quality, bool is_transposed, cjpeg_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
     UINT16 luma[64], chroma[64];
     memset(targets, 0, sizeof *targets);
@@ -115,7 +105,7 @@ static bool has_codes(const JCOEF *coefficients, size_t blocks) {
 }
 
 static void requantise(
-    cjpeg_session *s, jvirt_barray_ptr *coefficients, const target_tables *targets) {
+    cjpeg_session *s, jvirt_barray_ptr *coefficients, const cjpeg_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
     for (int index = 0; index < cinfo->num_components; index++) {
         jpeg_component_info *component = &cinfo->comp_info[index];
@@ -146,20 +136,10 @@ static void requantise(
     }
 }
 
-/// Writes the coefficients, which it changes, unless nothing would change. The target has been opened.
-static void write_again(
-    cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
-    jvirt_barray_ptr *turned, cjpeg_result *result) {
+/// Gives the target, which has been opened, the source's parameters and the tables.
+static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const cjpeg_tables *tables) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
-    int orientation = rewriting->orientation;
-    bool turns = orientation != 1 && cjpeg_can_turn(source, orientation);
-    bool transposes = turns && cjpeg_is_transposing(orientation);
-    target_tables tables;
-    // A multi-scan file may define its tables between scans.
-    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
-    if (!is_known || (!tables.is_any_coarser && !turns)) return;
-
     s->encode_begin = cjpeg_now();
     s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
@@ -171,14 +151,30 @@ static void write_again(
         target->write_JFIF_header = FALSE;
         target->write_Adobe_marker = FALSE;
     }
-    requantise(s, coefficients, &tables);
     for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
-        if (tables.is_coarser[slot]) {
+        if (tables->is_coarser[slot]) {
             memcpy(
-                target->quant_tbl_ptrs[slot]->quantval, tables.tables[slot].quantval,
-                sizeof tables.tables[slot].quantval);
+                target->quant_tbl_ptrs[slot]->quantval, tables->tables[slot].quantval,
+                sizeof tables->tables[slot].quantval);
         }
     }
+}
+
+void cjpeg_write_again(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
+    jvirt_barray_ptr *turned, cjpeg_result *result) {
+    j_decompress_ptr source = &s->decompress;
+    j_compress_ptr target = &s->compress;
+    int orientation = rewriting->orientation;
+    bool turns = cjpeg_turns(s, rewriting);
+    bool transposes = turns && cjpeg_is_transposing(orientation);
+    cjpeg_tables tables;
+    // A multi-scan file may define its tables between scans.
+    bool is_known = cjpeg_choose_tables(s, rewriting->quality, transposes, &tables);
+    if (!is_known || (!tables.is_any_coarser && !turns)) return;
+
+    begin_writing(s, rewriting, &tables);
+    requantise(s, coefficients, &tables);
     if (turns) {
         cjpeg_turn(source, target, orientation, coefficients, turned);
         coefficients = turned;
@@ -208,12 +204,35 @@ static void write_again(
     }
 }
 
-/// Opens a target of which the tables can be chosen; the parameters proper are copied later.
-static void open_target(cjpeg_session *s) {
+void cjpeg_open_target(cjpeg_session *s) {
     cjpeg_open_destination(s);
     s->compress.in_color_space = JCS_YCbCr;
     s->compress.input_components = 3;
     jpeg_set_defaults(&s->compress);
+}
+
+bool cjpeg_transcode(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, const cjpeg_tables *tables, uint64_t begin,
+    cjpeg_result *result) {
+    if (rewriting->takes_coefficients) return false;
+    cjpeg_symbols symbols;
+    memset(&symbols, 0, sizeof symbols);
+    for (int index = 0; index < s->decompress.num_components; index++) {
+        // As the library's encoder has them.
+        symbols.table_of[index] = is_chroma(&s->decompress, index) ? 1 : 0;
+    }
+    if (!cjpeg_read_symbols(s, tables->tables, &symbols)) return false;
+    cjpeg_note_source(s, result);
+    if (cjpeg_wants_preview(s)) cjpeg_note_kept(s, &symbols);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    begin_writing(s, rewriting, tables);
+    // That writes the first segments and looks at no coefficient; what is left is written here.
+    jpeg_write_coefficients(&s->compress, NULL);
+    cjpeg_write_segments(s, rewriting->orientation_segment, rewriting->orientation_segment_length);
+    cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
+    cjpeg_write_symbols(s, &symbols, result);
+    result->was_transcoded = true;
+    return true;
 }
 
 static cjpeg_status run_requantise(
@@ -222,16 +241,19 @@ static cjpeg_status run_requantise(
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     j_decompress_ptr source = &s->decompress;
-    open_target(s);
-    target_tables tables;
+    cjpeg_open_target(s);
+    cjpeg_tables tables;
     int orientation = rewriting->orientation;
-    bool turns = orientation != 1 && cjpeg_can_turn(source, orientation);
+    bool turns = cjpeg_turns(s, rewriting);
     bool transposes = turns && cjpeg_is_transposing(orientation);
-    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    bool is_known = cjpeg_choose_tables(s, rewriting->quality, transposes, &tables);
     if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
         result->decode_nanoseconds = cjpeg_now() - begin;
+        return CJPEG_OK;
+    }
+    if (is_known && tables.is_any_coarser && !turns && cjpeg_transcode(s, rewriting, &tables, begin, result)) {
         return CJPEG_OK;
     }
     jvirt_barray_ptr turned[MAX_COMPONENTS];
@@ -242,7 +264,7 @@ static cjpeg_status run_requantise(
     // Before they are changed.
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cjpeg_now() - begin;
-    write_again(s, rewriting, coefficients, turned, result);
+    cjpeg_write_again(s, rewriting, coefficients, turned, result);
     return CJPEG_OK;
 }
 
@@ -256,94 +278,5 @@ cjpeg_status cjpeg_requantise(
     // Also when the output was given up.
     if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
     cjpeg_end(&s);
-    return status;
-}
-
-// MARK: - Several at once
-
-/// The source's coefficients, and what they are copied and turned into.
-typedef struct {
-    jvirt_barray_ptr *read;
-    jvirt_barray_ptr copied[MAX_COMPONENTS];
-    jvirt_barray_ptr turned[MAX_COMPONENTS];
-} coefficient_arrays;
-
-static void copy_coefficients(cjpeg_session *s, coefficient_arrays *arrays) {
-    j_decompress_ptr cinfo = &s->decompress;
-    for (int index = 0; index < cinfo->num_components; index++) {
-        const jpeg_component_info *component = &cinfo->comp_info[index];
-        JDIMENSION step = (JDIMENSION)component->v_samp_factor;
-        size_t bytes = (size_t)component->width_in_blocks * sizeof(JBLOCK);
-        for (JDIMENSION row = 0; row < component->height_in_blocks; row += step) {
-            JBLOCKARRAY from = cinfo->mem->access_virt_barray(
-                (j_common_ptr)cinfo, arrays->read[index], row, step, FALSE);
-            JBLOCKARRAY to = cinfo->mem->access_virt_barray(
-                (j_common_ptr)cinfo, arrays->copied[index], row, step, TRUE);
-            cjpeg_check_interruption(s, bytes);
-            for (JDIMENSION line = 0; line < step; line++) memcpy(to[line], from[line], bytes);
-        }
-    }
-}
-
-static cjpeg_status run_read(
-    cjpeg_session *s, int orientation, coefficient_arrays *arrays, cjpeg_result *result) {
-    uint64_t begin = cjpeg_now();
-    if (setjmp(s->jump)) return s->status;
-    cjpeg_open_source(s);
-    j_decompress_ptr source = &s->decompress;
-    cjpeg_request_turned(source, 1, arrays->copied);
-    if (orientation != 1 && cjpeg_can_turn(source, orientation)) {
-        cjpeg_request_turned(source, orientation, arrays->turned);
-    }
-    arrays->read = jpeg_read_coefficients(source);
-    cjpeg_require_all_components(s);
-    cjpeg_note_source(s, result);
-    if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, arrays->read);
-    result->decode_nanoseconds = cjpeg_now() - begin;
-    return CJPEG_OK;
-}
-
-static cjpeg_status run_write(
-    cjpeg_session *s, const cjpeg_rewriting *rewriting, coefficient_arrays *arrays, bool is_last,
-    cjpeg_result *result) {
-    if (setjmp(s->jump)) return s->status;
-    s->maximum_output = rewriting->maximum_output;
-    open_target(s);
-    // They are changed in place.
-    if (!is_last) copy_coefficients(s, arrays);
-    write_again(
-        s, rewriting, is_last ? arrays->read : arrays->copied, arrays->turned, result);
-    return CJPEG_OK;
-}
-
-cjpeg_status cjpeg_requantise_several(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits,
-    const cjpeg_rewriting *rewritings, size_t count, cjpeg_result *results, char *message) {
-    cjpeg_session s;
-    coefficient_arrays arrays;
-    cjpeg_result read;
-    cjpeg_begin(&s, source, length, limits, &read, message);
-    int orientation = 1;
-    for (size_t index = 0; index < count; index++) {
-        memset(&results[index], 0, sizeof results[index]);
-        if (rewritings[index].orientation != 1) orientation = rewritings[index].orientation;
-    }
-    cjpeg_status status = run_read(&s, orientation, &arrays, &read);
-    for (size_t index = 0; index < count && status == CJPEG_OK; index++) {
-        cjpeg_result *result = &results[index];
-        *result = read;
-        if (index > 0) result->decode_nanoseconds = 0;
-        status = run_write(&s, &rewritings[index], &arrays, index + 1 == count, result);
-        if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
-        s.is_encoding = false;
-        jpeg_destroy_compress(&s.compress);
-        free(s.output);
-        s.output = NULL;
-    }
-    cjpeg_end(&s);
-    for (size_t index = 0; index < count && status != CJPEG_OK; index++) {
-        free(results[index].bytes);
-        results[index].bytes = NULL;
-    }
     return status;
 }

@@ -214,6 +214,8 @@ void cjpeg_end(cjpeg_session *s) {
     jpeg_destroy_compress(&s->compress);
     free(s->output);
     free(s->row);
+    free(s->scan);
+    free(s->symbols);
 }
 
 // The functions below run under a jump target.
@@ -347,6 +349,17 @@ void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t leng
             &s->compress, segments[offset + 1], segments + offset + 4, size - 2);
         offset += 2 + size;
     }
+}
+
+void cjpeg_reserve_output(cjpeg_session *s, size_t bytes) {
+    size_t used = s->output_capacity - s->destination.free_in_buffer;
+    if (bytes <= s->destination.free_in_buffer) return;
+    uint8_t *output = realloc(s->output, used + bytes);
+    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    s->output = output;
+    s->output_capacity = used + bytes;
+    s->destination.next_output_byte = output + used;
+    s->destination.free_in_buffer = bytes;
 }
 
 void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result) {

@@ -16,6 +16,9 @@
 /// See `cjpeg_several.c`.
 typedef struct cjpeg_shared cjpeg_shared;
 
+/// See `cjpeg_transcode.h`.
+typedef struct cjpeg_symbols cjpeg_symbols;
+
 /// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
 /// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
 typedef struct {
@@ -46,6 +49,9 @@ typedef struct {
     uint8_t *row;
     /// Of a source that is decoded at several scales.
     cjpeg_shared *shared;
+    /// Of a source that is transcoded: what is needed while it is read, and the memory of its symbols.
+    void *scan;
+    void *symbols;
 } cjpeg_session;
 
 /// Processor time of the calling thread, in nanoseconds.
@@ -93,6 +99,9 @@ void cjpeg_open_destination(cjpeg_session *s);
 
 /// Writes whole marker segments after the library's own.
 void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length);
+
+/// Makes room for so many more bytes, whatever the largest output; `cjpeg_take_output` looks at that.
+void cjpeg_reserve_output(cjpeg_session *s, size_t bytes);
 
 /// Hands the written bytes to the result.
 void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result);

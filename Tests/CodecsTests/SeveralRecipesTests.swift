@@ -90,7 +90,8 @@ import Testing
         #expect(made.isDecoded)
     }
 
-    /// Two qualities take one reading of the coefficients, also where the picture is turned.
+    /// Two qualities take one reading of the coefficients where the picture is turned. Upright, each is transcoded by
+    /// itself, and has its time.
     @Test func coefficientsAreReadOnce() throws {
         let samples = (0..<256 * 192 * 3).map { UInt8(truncatingIfNeeded: $0 / 7 + $0 % 5 * 9) }
         let upright = try Pixels(width: 256, height: 192, samples: samples).jpeg(quality: 95)
@@ -104,7 +105,7 @@ import Testing
             try check(source, recipes, "a gradient")
             let results = try entry(source, recipes).results.map { try $0.get() }
             #expect(results[0].decodeDuration > .zero)
-            #expect(results[1].decodeDuration == .zero)
+            #expect((results[1].decodeDuration == .zero) == (source != upright))
             #expect(Set(results.prefix(3).compactMap { Outcome(.success($0)).bytes }).count == 3)
         }
     }

@@ -7,14 +7,14 @@ import PrefetchModel
 /// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
 /// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
 ///
-/// Each target looks at an input with one recipe, which follows from its bytes, and all but the last with several at
-/// once:
+/// Each target looks at an input with one recipe, which follows from its bytes, and the first ones with several at once:
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
 /// - `reading`: PNG bytes, read as a whole and row by row, by ``PNGReading``;
 /// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
 /// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too;
+/// - `transcoder`: JPEG, written again without coefficients and by libjpeg's, by ``TranscoderInvariants``;
 /// - `containers`: what is followed without decoding, in this build or another, by ``ContainerInvariants``.
 ///
 /// `codec-fuzz --seeds=FOLDER` writes the smallest files that have a container.
@@ -58,6 +58,7 @@ private enum Target: String {
     case avif
     case ico
     case differential
+    case transcoder
     case containers
     case corpus
 
@@ -84,7 +85,7 @@ private enum Target: String {
         let format = sniffed(bytes)
         let isWanted =
             switch self {
-            case .jpeg: format == .jpeg
+            case .jpeg, .transcoder: format == .jpeg
             case .png, .reading: format == .png
             case .bmp: format == .bmp
             case .webp: format == .webp
@@ -97,6 +98,7 @@ private enum Target: String {
             }
         guard isWanted else { return false }
         if self == .containers { return runContainers(bytes) }
+        if self == .transcoder { return runTranscoder(bytes) }
         if self == .reading { return runReading(bytes, maximumPixels: 1 << 16, maximumWarnings: 3) }
         if self == .corpus, format == .png {
             let limits = CodecLimits()
@@ -118,7 +120,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
-            case .containers, .reading: return true
+            case .containers, .reading, .transcoder: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -147,6 +149,19 @@ private enum Target: String {
         return true
     }
 
+    private func runTranscoder(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // Any bits decide what of: those of the length, which changes of a byte leave alone.
+        let quality = [85, 40, 70, 95][bytes.count % 4]
+        do throws(TranscoderInvariants.Violation) {
+            try TranscoderInvariants.check(
+                bytes, quality: quality, maximumPixels: Target.fuzzingLimits.maximumPixels,
+                hasPreview: bytes.count % 3 == 0)
+            return true
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
     private func runContainers(_ bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(ContainerInvariants.Violation) {
             return try ContainerInvariants.check(bytes, limits: Target.fuzzingLimits)
@@ -162,7 +177,7 @@ private let target: Target = {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
     let text =
-        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, containers or corpus\n"
+        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, transcoder, containers or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

@@ -78,6 +78,8 @@ typedef struct {
     bool was_cmyk;
     /// The picture was turned upright; `width` and `height` are those of the result.
     bool was_turned;
+    /// It was written again without coefficients in between.
+    bool was_transcoded;
     uint64_t decode_nanoseconds;
     uint64_t encode_nanoseconds;
 } cjpeg_result;
@@ -105,6 +107,8 @@ typedef struct {
     /// Whether the library writes a JFIF or Adobe segment; without it, those of `segments` alone
     /// say what the components mean.
     bool writes_own_segments;
+    /// By libjpeg's arrays of coefficients, also where these are not needed: what the other way is compared with.
+    bool takes_coefficients;
     size_t maximum_output;
 } cjpeg_rewriting;
 
@@ -116,13 +120,16 @@ typedef struct {
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman, progressive where
 /// a progressive source is turned and nothing else, with the source's sampling factors, colour
 /// space, component identifiers and density.
+///
+/// Baseline files of one scan that need nothing else go from symbol to symbol, without coefficients; all others, and all
+/// that is odd, go by libjpeg, which alone words errors.
 cjpeg_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
-/// The same for each of the rewritings, which have the source's orientation or 1, and of the coefficients, which are
-/// read once. All results are made or none: unless it returns `CJPEG_OK`, one of them could not be, and whoever calls
-/// makes them one by one. The first has the time of decoding.
+/// The same for each of the rewritings, which have the source's orientation or 1. All results are made or none: unless it
+/// returns `CJPEG_OK`, one of them could not be, and whoever calls makes them one by one. Of those whose coefficients are
+/// read at once the first has the time of decoding.
 cjpeg_status cjpeg_requantise_several(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewritings, size_t count, cjpeg_result *results, char *message);

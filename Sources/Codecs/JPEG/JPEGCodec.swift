@@ -31,7 +31,8 @@ enum JPEGCodec: ImageCodec {
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept while smaller ones are looked for.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned ones lie beside those as read, and where there are several results, so does a copy.
+            // Turned ones lie beside those as read, and where there are several results, so does a copy. The symbols
+            // of a file that is transcoded have no more room, nor has what is kept for a placeholder of a large one.
             return MemoryEstimate(
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer,

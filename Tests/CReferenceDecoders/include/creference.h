@@ -59,6 +59,30 @@ bool creference_has_same_coefficients(
     const uint8_t *source, size_t source_length, const uint8_t *output, size_t output_length,
     int orientation, char *message);
 
+/// Whether two JPEGs say the same by other codes: parameters, tables of quantisation, segments of metadata and all
+/// coefficients, those of padding, too, without a warning. `message` says what is not so.
+bool creference_is_recoded(
+    const uint8_t *one, size_t one_length, const uint8_t *other, size_t other_length, char *message);
+
+/// A baseline JPEG to be made.
+typedef struct {
+    uint32_t width;
+    uint32_t height;
+    /// Sampling factors of the first component; the two others have 1 each. 0 for a picture of one component.
+    int horizontal;
+    int vertical;
+    /// In units of the scan; 0 for none.
+    unsigned restart_interval;
+    int quality;
+    /// With the best Huffman tables in place of the standard ones.
+    bool is_optimised;
+    /// Of the pixels.
+    uint64_t seed;
+} creference_baseline;
+
+/// Makes it of pixels between smooth and noisy. Returns NULL without memory; the caller releases it with `free`.
+uint8_t *_Nullable creference_make_baseline(const creference_baseline *baseline, size_t *length);
+
 #pragma clang assume_nonnull end
 
 #endif

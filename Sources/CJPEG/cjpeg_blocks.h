@@ -1,0 +1,79 @@
+#ifndef CJPEG_BLOCKS_H
+#define CJPEG_BLOCKS_H
+
+// The blocks of a scan that is transcoded: how they are read and requantised.
+
+#include "cjpeg_bits.h"
+#include "cjpeg_transcode.h"
+
+/// Blocks in a unit of the scan (ITU-T T.81, B.2.3).
+enum { CJPEG_MOST_BLOCKS = 10 };
+
+/// At most 1 DC coefficient, 63 others and the end of a block, or a run of 16 zeros in the place of sixteen of them.
+enum { CJPEG_BLOCK_SYMBOLS = 80 };
+
+/// Where a run may lead from the last coefficient but one. What is beyond the block becomes zero, and is found behind it.
+enum { CJPEG_MOST_PLACES = DCTSIZE2 + 16 };
+
+/// From a quantisation table to another, in coding order.
+typedef struct {
+    float ratio[CJPEG_MOST_PLACES];
+    /// By place and by `cjpeg_magnitude`, the symbol without its run and table; 0 for a value that becomes zero.
+    uint32_t small[CJPEG_MOST_PLACES * CJPEG_SMALL_MAGNITUDES];
+} cjpeg_requantisation;
+
+/// From a table to one that is as fine or coarser in every place; both in natural order.
+void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
+
+/// Where coefficients are counted that become nothing: of a run of 0 and 15 bits, which there is not.
+enum { CJPEG_NO_SYMBOL = 0x0F };
+
+/// A component's prediction of DC coefficients, as the source and as the result have them (T.81, F.1.1.5.1).
+typedef struct {
+    int read, written;
+} cjpeg_prediction;
+
+/// A block of a unit of the scan. They are a ring, so that the loop over blocks has no end at each unit, which a
+/// processor cannot foresee: 27 cycles each.
+typedef struct cjpeg_place cjpeg_place;
+struct cjpeg_place {
+    cjpeg_place *next;
+    const cjpeg_codes *dc, *ac;
+    const cjpeg_requantisation *to;
+    cjpeg_prediction *last;
+    /// The counts that symbols are added to; those of nobody where the block is padding.
+    uint32_t *dc_counts, *ac_counts;
+    /// The tables, where a symbol has them.
+    uint32_t dc_table, ac_table;
+    /// Where the next block's coefficients go, or its DC coefficient, and how far that is from there to the one after it.
+    JCOEF *kept;
+    size_t kept_step;
+    /// Beyond the picture's right or lower edge, there only to fill the unit: the result has nothing but the block
+    /// before it there, as libjpeg writes it.
+    bool is_padding;
+    int component, x, y;
+};
+
+typedef struct {
+    cjpeg_session *s;
+    cjpeg_symbols *symbols;
+    cjpeg_window window;
+    cjpeg_bits bits;
+    /// Where the next symbol goes, and from where on there is no room for a block's.
+    uint32_t *to, *limit;
+    cjpeg_place places[CJPEG_MOST_BLOCKS];
+    size_t blocks;
+    cjpeg_prediction last[MAX_COMPONENTS];
+    uint32_t padding_counts[256];
+    /// Of all blocks the DC coefficient goes somewhere, which takes no branch.
+    JCOEF unwanted;
+    cjpeg_codes dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
+    cjpeg_requantisation to_wanted[NUM_QUANT_TBLS];
+    /// Many coefficients become zero.
+    bool is_coarse;
+} cjpeg_scan;
+
+/// Reads so many blocks, which begin with the first of a unit. Returns false on doubt.
+bool cjpeg_read_blocks(cjpeg_scan *scan, size_t count);
+
+#endif

@@ -1,0 +1,123 @@
+/// A baseline JPEG of one component that is written symbol by symbol, with tables that no encoder makes (ITU-T T.81,
+/// annexes B, C and F).
+struct HandmadeScan {
+    /// A Huffman table: symbols by their codes' lengths, the shortest first.
+    struct Table {
+        let lengths: [Int]
+        let symbols: [UInt8]
+
+        /// All symbols have codes of that length.
+        init(_ symbols: [UInt8], length: Int = 16) {
+            self.init(symbols, lengths: [Int](repeating: length, count: symbols.count))
+        }
+
+        /// The lengths rise, and there is one for each symbol's code.
+        init(_ symbols: [UInt8], lengths: [Int]) {
+            self.symbols = symbols
+            self.lengths = lengths
+        }
+
+        /// A symbol's code: numbers that rise, with zeros behind them as codes get longer (annex C).
+        func code(of symbol: UInt8) -> (bits: Int, length: Int) {
+            var code = 0
+            var last = lengths.first ?? 0
+            for (each, length) in zip(symbols, lengths) {
+                code <<= length - last
+                last = length
+                if each == symbol { return (code, length) }
+                code += 1
+            }
+            return (0, 0)
+        }
+
+        fileprivate func segment(_ place: UInt8) -> [UInt8] {
+            let counts = (1...16).map { length in UInt8(lengths.count { $0 == length }) }
+            return HandmadeScan.segment(0xC4, [place] + counts + symbols)
+        }
+    }
+
+    private let dc: Table
+    private let ac: Table
+    private var pending = 0
+    private var pendingCount = 0
+    private var restarts = 0
+    /// The entropy-coded data so far.
+    private(set) var data: [UInt8] = []
+
+    init(dc: Table, ac: Table) {
+        self.dc = dc
+        self.ac = ac
+    }
+
+    private mutating func append(_ bits: Int, count: Int) {
+        for shift in stride(from: count - 1, through: 0, by: -1) {
+            pending = pending << 1 | (bits >> shift & 1)
+            pendingCount += 1
+            guard pendingCount == 8 else { continue }
+            data.append(UInt8(pending))
+            if pending == 0xFF { data.append(0) }
+            (pending, pendingCount) = (0, 0)
+        }
+    }
+
+    private mutating func append(_ symbol: UInt8, of table: Table, value: Int) {
+        let (bits, length) = table.code(of: symbol)
+        append(bits, count: length)
+        let category = Int.bitWidth - abs(value).leadingZeroBitCount
+        append(value > 0 ? value : value + (1 << category) - 1, count: category)
+    }
+
+    /// Begins a block with the difference of its mean.
+    mutating func begin(difference: Int = 0) {
+        let category = Int.bitWidth - abs(difference).leadingZeroBitCount
+        append(UInt8(category), of: dc, value: difference)
+    }
+
+    /// A coefficient behind so many zeros, fewer than 16.
+    mutating func put(_ value: Int, run: Int = 0) {
+        let category = Int.bitWidth - abs(value).leadingZeroBitCount
+        append(UInt8(run << 4 | category), of: ac, value: value)
+    }
+
+    /// A symbol without a value.
+    mutating func put(symbol: UInt8) { append(symbol, of: ac, value: 0) }
+
+    /// The end of a block that has fewer than all coefficients.
+    mutating func end() { put(symbol: 0) }
+
+    /// Fills up the last byte, and puts a restart marker.
+    mutating func restart() {
+        fill()
+        data += [0xFF, 0xD0 + UInt8(restarts % 8)]
+        restarts += 1
+    }
+
+    private mutating func fill() {
+        while pendingCount > 0 { append(1, count: 1) }
+    }
+
+    private static func segment(_ marker: UInt8, _ payload: [UInt8]) -> [UInt8] {
+        let length = payload.count + 2
+        return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload
+    }
+
+    /// The whole file, of a row of blocks.
+    ///
+    /// - Parameters:
+    ///   - blocks: as many as have been written.
+    ///   - restartInterval: 0 for none.
+    /// - Returns: its bytes.
+    mutating func file(blocks: Int, restartInterval: Int = 0) -> [UInt8] {
+        fill()
+        let width = 8 * blocks
+        let frame: [UInt8] = [8, 0, 8, UInt8(width >> 8), UInt8(width & 255), 1, 1, 0x11, 0]
+        let interval =
+            restartInterval == 0
+            ? []
+            : HandmadeScan.segment(
+                0xDD, [UInt8(restartInterval >> 8), UInt8(restartInterval & 255)])
+        return [0xFF, 0xD8] + HandmadeScan.segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
+            + HandmadeScan.segment(0xC0, frame) + dc.segment(0) + ac.segment(0x10) + interval
+            + HandmadeScan.segment(0xDA, [1, 1, 0, 0, 63, 0]) + data + [0xFF, 0xD9]
+    }
+}
