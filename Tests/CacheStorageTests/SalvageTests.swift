@@ -178,7 +178,7 @@ struct SalvageTests {
         try fill(takesSnapshot: true)
         do {
             let cache = try openForRun()
-            try cache.dropImages([SalvageTests.samples[4].row.image])
+            try cache.dropImages([SalvageTests.samples[4].row.image], at: now)
             try cache.close()
         }
         try zero(0..<8192, in: database)
