@@ -184,6 +184,7 @@ package struct OpenCache: Sendable {
         // A database that is made anew remembers nothing.
         let usual = directory.modeOfContent
         content = try ContentStore(directory: directory, openFolders: openFolders)
+        try CacheDatabase.undoReplacement(in: directory)
         let isNew = try !CacheDatabase.checkFiles(directory)
         if isNew {
             let hasContent = try !content.isEmpty()
