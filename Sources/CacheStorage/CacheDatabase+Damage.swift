@@ -97,6 +97,21 @@ extension CacheDatabase {
         _ = try PartialStore.countRows(in: self)
     }
 
+    /// What the names of databases begin with that were set aside.
+    static let damagedPrefix = CacheDirectory.databaseName + ".damaged-"
+    private static let logName = CacheDirectory.databaseName + "-wal"
+
+    private static func nameForDamaged(in directory: CacheDirectory, at now: Timestamp) -> String {
+        let base = damagedPrefix + now.description.filter { $0 != "-" && $0 != ":" }
+        var name = base
+        var number = 1
+        while directory.contains(name) || directory.contains(name + "-wal") {
+            number += 1
+            name = "\(base)-\(number)"
+        }
+        return name
+    }
+
     /// Gives the database in a cache another name. Only for the holder of the lock, when nobody of
     /// this process has it open who would write to it, or make another one, afterwards.
     ///
@@ -104,27 +119,82 @@ extension CacheDatabase {
     static func setAside(
         in directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> String {
-        let time = now.description.filter { $0 != "-" && $0 != ":" }
-        let base = "\(CacheDirectory.databaseName).damaged-\(time)"
-        var name = base
-        var number = 1
-        while directory.contains(name) || directory.contains(name + "-wal") {
-            number += 1
-            name = "\(base)-\(number)"
-        }
+        let name = nameForDamaged(in: directory, at: now)
         // With its log it is whole; the index of the log is made anew. First the log: a new database
         // in the old one's place is begun without it.
-        if directory.contains(CacheDirectory.databaseName + "-wal") {
-            try directory.rename(CacheDirectory.databaseName + "-wal", to: name + "-wal")
-        }
+        try setLogAside(as: name, in: directory)
         try directory.rename(CacheDirectory.databaseName, to: name)
         try directory.remove(CacheDirectory.databaseName + "-shm")
         try directory.dropSuspicion()
         return name
     }
+
+    private static func setLogAside(
+        as name: String, in directory: CacheDirectory
+    ) throws(StorageError) {
+        if directory.contains(logName) { try directory.rename(logName, to: name + "-wal") }
+    }
+
+    /// Sets the database aside and has `putInPlace` put another one over it. At no moment there is none, so that
+    /// after a kill in between it is salvaged once more, and ``undoReplacement(in:)`` gives it its log back.
+    ///
+    /// - Returns: the name that the old one has now.
+    static func replace(
+        in directory: CacheDirectory, at now: Timestamp,
+        _ putInPlace: () throws(StorageError) -> Void
+    ) throws(StorageError) -> String {
+        let name = nameForDamaged(in: directory, at: now)
+        guard directory.link(CacheDirectory.databaseName, to: name) else {
+            // The file system has one name for each file.
+            let name = try setAside(in: directory, at: now)
+            try putInPlace()
+            return name
+        }
+        try setLogAside(as: name, in: directory)
+        try putInPlace()
+        try directory.dropSuspicion()
+        return name
+    }
+
+    /// Goes back to before ``replace(in:at:_:)`` where that was killed midway. Only for the holder of the lock, before
+    /// the database is opened.
+    static func undoReplacement(in directory: CacheDirectory) throws(StorageError) {
+        guard directory.hasSeveralNames(CacheDirectory.databaseName) else { return }
+        let identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
+        for name in try directory.names(in: directory.handle, path: directory.path)
+        where name.hasPrefix(damagedPrefix)
+            && FileIdentity(name, in: directory.handle) == identity
+        {
+            // Readers make an empty one.
+            if directory.contains(name + "-wal"), directory.isEmpty(logName) {
+                try directory.rename(name + "-wal", to: logName)
+            }
+            try directory.remove(name)
+        }
+    }
 }
 
 extension CacheDirectory {
+    /// Gives a file a second name.
+    ///
+    /// - Returns: whether it has it now.
+    fileprivate func link(_ name: String, to newName: String) -> Bool {
+        linkat(handle.number, name, handle.number, newName, 0) == 0
+    }
+
+    fileprivate func hasSeveralNames(_ name: String) -> Bool {
+        var status = stat()
+        return fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFREG && status.st_nlink > 1
+    }
+
+    /// Whether a file has no bytes, or is not there.
+    fileprivate func isEmpty(_ name: String) -> Bool {
+        var status = stat()
+        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
+        return status.st_size == 0
+    }
+
     /// Left by a command that met damage, for the next run, which has the right to do something
     /// about it and would perhaps not meet it.
     static let suspicionName = "suspect"

@@ -18,8 +18,9 @@ extension CacheDatabase {
         try build(in: directory, keepsOrphans: true) { connection in
             report = try fill(connection, of: directory, isDamaged: true)
         }
-        let name = try setAside(in: directory, at: now)
-        try putInPlace(in: directory)
+        let name = try replace(in: directory, at: now) { () throws(StorageError) in
+            try putInPlace(in: directory)
+        }
         return (name, report)
     }
 
@@ -101,8 +102,7 @@ extension CacheDatabase {
         for suffix in [""] + companions { try directory.remove(unfinishedName + suffix) }
     }
 
-    /// Puts a database that was built where it belongs, and where there is none: whoever looks for it finds
-    /// nothing or all of it.
+    /// Puts a database that was built where it belongs: whoever looks for it finds all of it, or what was there before.
     private static func putInPlace(in directory: CacheDirectory) throws(StorageError) {
         // SQLite would take what is left of another database's log for this one's.
         for suffix in companions { try directory.remove(CacheDirectory.databaseName + suffix) }

@@ -73,7 +73,7 @@ package struct CacheExamination: Sendable {
 
     /// Databases that were set aside, with their logs.
     package func damagedDatabases() throws(StorageError) -> [String] {
-        let prefix = CacheDirectory.databaseName + ".damaged-"
+        let prefix = CacheDatabase.damagedPrefix
         return try directory.names(in: directory.handle, path: directory.path)
             .filter { $0.hasPrefix(prefix) }.sorted()
     }

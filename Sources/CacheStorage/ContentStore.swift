@@ -18,6 +18,8 @@ package final class ContentStore: Sendable {
     private let temporaryNames = Atomic(0)
     private let firstUntidy = Monitor<StorageError?>(nil)
     private let writesFileAttributes = Atomic(false)
+    /// Whether a power cut may bring files back that were removed.
+    private let hasUnsyncedRemovals = Atomic(false)
 
     /// Keeps at most `openFolders` folders of content open.
     package init(
@@ -187,6 +189,7 @@ package final class ContentStore: Sendable {
                 .system("unlink", directory.path(of: "content/\(name.prefix(2))/\(name)")))
             return false
         }
+        if code == 0 { hasUnsyncedRemovals.store(true, ordering: .relaxed) }
         return code == 0
     }
 
@@ -243,6 +246,7 @@ package final class ContentStore: Sendable {
                     if status.changeTime < keptBefore { continue }
                 }
                 if unlinkat(shard.number, name, 0) == 0 || errno == ENOENT {
+                    hasUnsyncedRemovals.store(true, ordering: .relaxed)
                     removed += 1
                 } else {
                     try bear(.system("unlink", "\(path)/\(name)"))
@@ -282,9 +286,18 @@ package final class ContentStore: Sendable {
 
     /// Writes everything of the cache's file system to the disk.
     func synchronize() throws(StorageError) {
+        // What is removed meanwhile is not among it.
+        let hasRemoved = hasUnsyncedRemovals.exchange(false, ordering: .relaxed)
         guard syncfs(directory.handle.number) == 0 else {
+            if hasRemoved { hasUnsyncedRemovals.store(true, ordering: .relaxed) }
             throw .system("syncfs", directory.path)
         }
+    }
+
+    /// Sees that no power cut brings files back that were removed: to be called before the note goes by which the next
+    /// run would look for them.
+    func synchronizeRemovals() throws(StorageError) {
+        if hasUnsyncedRemovals.load(ordering: .relaxed) { try synchronize() }
     }
 }
 

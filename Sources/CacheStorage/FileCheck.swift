@@ -54,7 +54,7 @@ struct MissingFiles {
                 try content.bear(error)
             }
         }
-        if !missing.isEmpty { try removeRows(of: missing) }
+        if !missing.isEmpty { try removeRows(of: missing, at: now) }
         try note(seen.filter { known[$0.folder] != $0.times })
         return missing.count
     }
@@ -150,15 +150,26 @@ struct MissingFiles {
         }
     }
 
-    /// Removes the rows that name these files, and what is left of the files.
-    func removeRows(of images: [StoredImage]) throws(StorageError) {
-        try database.write("removing rows of missing files") { database in
+    /// Removes the rows that name these files, and what is left of the files; the wall clock is at `now`.
+    ///
+    /// A property says that this is going on: after a kill in between, the next run looks for files without a row.
+    func removeRows(of images: [StoredImage], at now: Timestamp) throws(StorageError) {
+        let ownsNote = try database.write("removing rows of missing files") { database in
             var statements = MetadataStatements(run: 0)
             for image in images { _ = try statements.apply(.lost(image), in: database) }
+            return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
         }
         // The rows first, for good: a power cut must not bring them back without their files.
         try content.synchronize()
         for image in images { try content.remove(image.digest, format: image.format) }
+        guard ownsNote, content.untidy == nil else { return }
+        try content.synchronizeRemovals()
+        do throws(StorageError) {
+            try database.remove(.removalUnfinished)
+        } catch {
+            // It only costs the next run some work.
+            guard error.isDiskFull else { throw error }
+        }
     }
 }
 

@@ -203,6 +203,8 @@ package final class ImageRemoval: ImageRemoving {
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
         guard hasBegun, ownsNote, !leavesFiles, cache.content.untidy == nil else { return }
+        // While a run goes on, its end sees to that.
+        if try !cache.log.lastRunMayHaveLeftStrays() { try cache.content.synchronizeRemovals() }
         try cache.database.remove(.removalUnfinished)
     }
 }

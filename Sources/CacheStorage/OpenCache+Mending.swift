@@ -6,11 +6,13 @@ package import PrefetchModel
 
 extension OpenCache {
     /// Removes the rows that name content files which are missing or not what they say, for good, and then what is left
-    /// of the files.
-    package func dropImages(_ images: [StoredImage]) throws(StorageError) {
+    /// of the files; the wall clock is at `now`.
+    package func dropImages(
+        _ images: [StoredImage], at now: Timestamp
+    ) throws(StorageError) {
         guard !images.isEmpty else { return }
         try checkHold()
-        try MissingFiles(database: database, content: content).removeRows(of: images)
+        try MissingFiles(database: database, content: content).removeRows(of: images, at: now)
     }
 
     /// Removes a content file that no row names.

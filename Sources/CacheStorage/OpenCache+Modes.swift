@@ -32,7 +32,7 @@ extension OpenCache {
         for name in CacheDirectory.layout {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
-        let damaged = CacheDirectory.databaseName + ".damaged-"
+        let damaged = CacheDatabase.damagedPrefix
         for name in try directory.names(in: directory.handle, path: directory.path)
         where name.hasPrefix(damaged) {
             try change(mode, name, in: directory.handle, path: name, &changes)

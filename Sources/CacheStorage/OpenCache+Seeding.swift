@@ -35,7 +35,9 @@ extension OpenCache {
             tidy()
             throw error
         }
-        if ownsNote, content.untidy == nil { try database.remove(.removalUnfinished) }
+        guard ownsNote, content.untidy == nil else { return }
+        try content.synchronizeRemovals()
+        try database.remove(.removalUnfinished)
     }
 
     /// Removes files whose rows could not be written, so that a full disk is not left fuller than it was.

@@ -96,7 +96,7 @@ package struct OpenCache: Sendable {
         func recovered(usesSnapshot: Bool = true) throws(StorageError) -> OpenCache {
             var cache = try OpenCache(
                 recovering: directory, lock, openFolders: openFolders, mode: mode,
-                usesSnapshot: usesSnapshot)
+                usesSnapshot: usesSnapshot, at: now)
             cache.repair.missingImages = try MissingFiles(
                 database: cache.database, content: cache.content
             ).remove(check, at: now)
@@ -144,7 +144,7 @@ package struct OpenCache: Sendable {
     /// Opens a cache and mends what an unclean end has left.
     private init(
         recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?,
-        usesSnapshot: Bool
+        usesSnapshot: Bool, at now: Timestamp
     ) throws(StorageError) {
         try self.init(
             directory: directory, lock: lock, openFolders: openFolders, mode: mode,
@@ -156,10 +156,7 @@ package struct OpenCache: Sendable {
         }
         let isSuspected = directory.isDatabaseSuspected
         let isUnclean = try log.lastRunMayHaveLeftStrays()
-        let isRemoving = try database.read("reading properties") { database in
-            try Schema.Property.removalUnfinished.time(in: database) != nil
-        }
-        var mayHaveStrays = isUnclean || isRemoving
+        var mayHaveStrays = isUnclean
         wasSuspected = isSuspected
         if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
             try database.findDamage(.thorough)
@@ -168,9 +165,14 @@ package struct OpenCache: Sendable {
             try database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
-        repair.tornImages = try log.removeTornRows(bootID: BootID.current())
-        try log.collectStrays(scansContent: mayHaveStrays)
-        if isRemoving, content.untidy == nil { try database.remove(.removalUnfinished) }
+        repair.tornImages = try log.removeTornRows(bootID: BootID.current(), at: now)
+        let isRemoving = try database.read("reading properties") { database in
+            try Schema.Property.removalUnfinished.time(in: database) != nil
+        }
+        try log.collectStrays(scansContent: mayHaveStrays || isRemoving)
+        guard isRemoving, content.untidy == nil else { return }
+        try content.synchronizeRemovals()
+        try database.remove(.removalUnfinished)
     }
 
     private init(
@@ -182,6 +184,7 @@ package struct OpenCache: Sendable {
         // A database that is made anew remembers nothing.
         let usual = directory.modeOfContent
         content = try ContentStore(directory: directory, openFolders: openFolders)
+        try CacheDatabase.undoReplacement(in: directory)
         let isNew = try !CacheDatabase.checkFiles(directory)
         if isNew {
             let hasContent = try !content.isEmpty()

@@ -64,11 +64,14 @@ package struct RunLog: Sendable {
     /// are on the disk need not be true, those since the start of a last run that came to no end:
     /// their files have to be there in their whole size.
     ///
-    /// - Parameter bootID: of the present boot; nil where the system does not say, which counts as
-    ///   another one.
+    /// - Parameters:
+    ///   - bootID: of the present boot; nil where the system does not say, which counts as another
+    ///     one.
+    ///   - now: by the wall clock. Until a run has looked for files without a row, a property says
+    ///     that it has to.
     /// - Returns: the number of images whose rows are gone.
     /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
-    func removeTornRows(bootID: String?) throws(StorageError) -> Int {
+    func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
             let unsynced =
                 try Statement(
@@ -96,6 +99,7 @@ package struct RunLog: Sendable {
             try database.write("removing rows of torn files") { database in
                 var statements = MetadataStatements(run: 0)
                 for image in torn { _ = try statements.apply(.lost(image), in: database) }
+                _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
             }
         }
         // The rows first, for good: they must not come back without their files. And whatever is to
@@ -111,6 +115,10 @@ package struct RunLog: Sendable {
                     WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
                     """
             ).execute(.init(bootID))
+            // Nor did such a run wait until what it removed was off the disk.
+            if doubt.unsynced != nil {
+                _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
+            }
         }
         return torn.count
     }
@@ -180,7 +188,8 @@ package struct RunLog: Sendable {
     /// The member of `counters` for failures that an earlier run had, too.
     static let knownFailuresName = "known_failures"
 
-    /// Notes that a run has ended.
+    /// Notes that a run has ended. A power cut after that brings no file back that was removed, unless the run's files
+    /// are not synchronised either.
     package func end(
         _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
     ) throws(StorageError) {
@@ -193,6 +202,11 @@ package struct RunLog: Sendable {
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
             // What could not be tidied up now may be next time.
             + (content.untidy == nil ? [] : [("strays", 1)])
+        let isSynchronized = try database.read("reading the run log") { database in
+            try Statement(database, sql: "SELECT files_synced FROM run WHERE id = ?")
+                .first(.integer(run)) { try $0.integer(0) != 0 } ?? true
+        }
+        if isSynchronized { try content.synchronizeRemovals() }
         let json = "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
         try database.write("noting the run's end") { database in
             try Statement(

@@ -211,7 +211,7 @@ package struct CacheVerification: Sendable {
     /// What a repair has made of them.
     private func mended(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
         guard let cache else { return problems.map(\.finding) }
-        try cache.dropImages(problems.compactMap(\.wrongImage))
+        try cache.dropImages(problems.compactMap(\.wrongImage), at: extent.now)
         var findings: [Finding] = []
         for problem in problems {
             var finding = problem.finding

@@ -139,6 +139,26 @@ struct RecoveryTests {
         #expect(try openForRun().repair.damage == nil)
     }
 
+    /// As after a kill between the removal of a row and that of its file.
+    @Test func filesOfDroppedImagesThatStayAreLookedForByTheNextRun() throws {
+        let samples = try leaveRun(bootID: BootID.current(), syncsFiles: true, ends: true)
+        let file = file(of: samples[0].row)
+        do {
+            let cache = try openForRun()
+            // Such a thing is not removed.
+            try FileManager.default.removeItem(atPath: file)
+            try FileManager.default.createDirectory(
+                atPath: file, withIntermediateDirectories: false)
+            try cache.dropImages([samples[0].row.image], at: time(30))
+            try cache.close()
+        }
+        try FileManager.default.removeItem(atPath: file)
+        try Data([1]).write(to: URL(filePath: file))
+        let cache = try openForRun()
+        #expect(try keys(in: cache) == ["http://a/2"])
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
     @Test func orphanedFilesFromBeforeTheDamageStayAndLaterOnesGo() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage("text")

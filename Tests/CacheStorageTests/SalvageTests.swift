@@ -178,12 +178,46 @@ struct SalvageTests {
         try fill(takesSnapshot: true)
         do {
             let cache = try openForRun()
-            try cache.dropImages([SalvageTests.samples[4].row.image])
+            try cache.dropImages([SalvageTests.samples[4].row.image], at: now)
             try cache.close()
         }
         try zero(0..<8192, in: database)
         let cache = try openForRun()
         #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/5"]))
+    }
+
+    /// After a kill at any moment in which it changes places with what was salvaged.
+    @Test(arguments: [false, true])
+    func aDatabaseThatIsBeingSetAsideComesBackWithItsLog(isLogAside: Bool) throws {
+        try fill()
+        // Readers keep the rows of a later run in the log.
+        let log = database + "-wal"
+        do {
+            let cache = try openForRun()
+            try cache.hosts.save([
+                HostState(
+                    host: "http://a", concurrency: 2, failuresInARow: 0, coolingUntil: nil,
+                    updatedAt: now)
+            ])
+            try Data(contentsOf: URL(filePath: log)).write(to: URL(filePath: folder.path + "/log"))
+            try Data(contentsOf: URL(filePath: database)).write(
+                to: URL(filePath: folder.path + "/database"))
+            try cache.close()
+        }
+        let files = FileManager.default
+        try files.removeItem(atPath: database)
+        try files.moveItem(atPath: folder.path + "/database", toPath: database)
+        let aside = database + ".damaged-20260101T000000Z"
+        try files.linkItem(atPath: database, toPath: aside)
+        try files.moveItem(
+            atPath: folder.path + "/log", toPath: (isLogAside ? aside : database) + "-wal")
+        for path in [database, aside, log, aside + "-wal"] where files.fileExists(atPath: path) {
+            try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+        }
+        let cache = try openForRun()
+        #expect(try cache.hosts.all(at: now).map(\.host) == ["http://a"])
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+        #expect(!files.fileExists(atPath: aside) && !files.fileExists(atPath: aside + "-wal"))
     }
 
     @Test func aSnapshotIsTakenOnceADay() throws {

@@ -41,6 +41,16 @@ struct AttackTests {
         #expect(counts.count == 2 && counts[0] >= 20 && counts[1] == 0, "\(result)")
     }
 
+    /// The power goes while other commands work, and right after their end.
+    @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
+    func noPowerCutSpoilsWhatOtherCommandsDo() async throws {
+        let result = try await attack("power-cut", "--command", "all", "--cuts", "25")
+        if result.status == 77 { return }
+        #expect(result.status == 0, "\(result)")
+        let counts = try counts(of: result)
+        #expect(counts.count == 2 && counts[0] >= 25 && counts[1] == 0, "\(result)")
+    }
+
     @Test func aDamagedDatabaseNeitherCrashesNorPasses() async throws {
         let seed = String(UInt32.random(in: 0...999_999))
         let result = try await attack("damage", "--sample", "40", "--seed", seed)

@@ -179,33 +179,6 @@ struct ProcessLimitTests {
 
     // MARK: The end
 
-    /// Every command, again and again, in each of the script's surroundings: none dies while it ends.
-    @Test(.enabled(if: !Sanitizer.isActive, "the script preloads other checks"))
-    func everyCommandEndsWithItsStatus() async throws {
-        try await torture(["exits", "--runs", "40", "--others", "4"])
-    }
-
-    /// A sample; the script runs all of them by hand.
-    @Test(
-        .enabled(if: !Sanitizer.isActive, "the script preloads a library"),
-        .enabled(if: allowsTracing, "tracing is not allowed"))
-    func aSystemCallThatFailsCostsNothingButItsRun() async throws {
-        try await torture(["syscalls", "--sample", "20"])
-    }
-
-    private func torture(_ arguments: [String]) async throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Scripts/torture")
-        try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-            var command = workspace.command(["-B", script.path] + arguments)
-            command.executable = "/usr/bin/python3"
-            command.environment["PREFETCH_BINARY"] = Workspace.binary
-            let result = try await command.run()
-            #expect(result.status == 0, "\(result)")
-        }
-    }
-
     /// The kernel does not let the first process of a container die of a signal.
     @Test(.enabled(if: Namespace.allowsMounts, "namespaces are not allowed"))
     func theFirstProcessOfAContainerEndsAfterASignal() async throws {

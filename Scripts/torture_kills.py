@@ -1,0 +1,297 @@
+"""`Scripts/torture kills` and `mixed`: SIGKILL at moments drawn by chance."""
+
+import collections
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from torture_scenarios import PAGE, Templates, scenarios
+from torture_shared import (
+    TIME_LIMIT, WORKERS, Findings, Server, Workplace, everybody, fail, judge, print_statuses)
+
+# Pictures that the server has: as many as the largest cache takes, and some for `put`.
+PICTURES = 330
+# One in so many attempts is not killed: it says how long they take at the moment.
+MEASURED = 40
+# Its own status is not known then.
+AT_THE_LAST_MOMENT = "ended"
+
+
+class Durations:
+    """How long commands take at present, with the machine as busy as it is."""
+
+    def __init__(self):
+        self.taken = collections.defaultdict(lambda: collections.deque(maxlen=5))
+        self.since_last = collections.Counter()
+        # By command, what share of that time moments are drawn from: so much that most of them meet a living process,
+        # however busy the machine is.
+        self.share = collections.defaultdict(lambda: 1.0)
+
+    def is_due(self, key):
+        self.since_last[key] += 1
+        return len(self.taken[key]) < 2 or self.since_last[key] > MEASURED
+
+    def note(self, key, seconds):
+        self.taken[key].append(seconds)
+        self.since_last[key] = 0
+
+    def moment(self, key, startup, chance):
+        """From where the command's own work begins to its end."""
+        typical = statistics.median(self.taken[key])
+        end = typical * self.share[key[0]]
+        return chance.uniform(min(startup * 0.7, end * 0.5), end)
+
+    def note_kill(self, key, was_alive):
+        # Comes to rest where about three of four are alive.
+        share = self.share[key[0]] * (1.02 if was_alive else 0.94)
+        self.share[key[0]] = min(1.2, max(0.1, share))
+
+
+def kills(options):
+    """Every command that changes a cache, killed at a moment by chance; the next run, and the judge."""
+    findings = Findings()
+    findings.done = collections.defaultdict(collections.Counter)
+    left = iter(range(options.kills))
+    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
+        folder = Path(folder)
+        with Server(folder / "images", PICTURES, ("png",)) as server:
+            chosen = scenarios(server)
+            unknown = set(options.command_name or ()) - set(chosen)
+            if unknown:
+                fail(f"{', '.join(sorted(unknown))}: no such command; they are {', '.join(chosen)}")
+            names = [name for name, scenario in chosen.items() for _ in range(scenario.weight)
+                     if not options.command_name or name in options.command_name]
+
+            def work(worker):
+                # Of each worker its own: they are changed.
+                mine = scenarios(server)
+                templates = Templates(folder / f"templates-{worker}", server)
+                durations = Durations()
+                startup = median_of(3, lambda: Workplace(folder).run(["--version"]))
+                while True:
+                    with findings.lock:
+                        number = next(left, None)
+                    if number is None:
+                        return
+                    chance = random.Random(f"{options.seed} {number}")
+                    scenario = mine[names[number % len(names)]]
+                    sizes = scenario.sizes[:1] if options.small else scenario.sizes
+                    template = templates.of(chance.choice(sizes), chance.random() < 0.3)
+                    key = scenario.name, template
+                    place = folder / f"worker-{worker}"
+                    while durations.is_due(key):
+                        seconds, _ = suffer(scenario, template, place, chance, None, findings, number, options)
+                        durations.note(key, seconds)
+                    _, was_alive = suffer(
+                        scenario, template, place, chance, durations.moment(key, startup, chance), findings,
+                        number, options)
+                    durations.note_kill(key, was_alive)
+
+            everybody(work, options.workers or WORKERS)
+    print_table(findings)
+    return findings
+
+
+def folder_of(options):
+    """In memory unless told otherwise: what a kill leaves is in memory anyway, and other programs' writing does not hold
+    it up."""
+    if options.folder:
+        return options.folder
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def median_of(times, call):
+    taken = []
+    for _ in range(times):
+        begin = time.monotonic()
+        call()
+        taken.append(time.monotonic() - begin)
+    return statistics.median(taken)
+
+
+def suffer(scenario, template, place, chance, moment, findings, number, options):
+    """One attempt, killed after so many seconds unless that is None: how long it took, whether it was killed."""
+    workplace, attempt = scenario.prepare(template, place, chance)
+    name = f"{scenario.name}, {number}"
+    before = lock_of(workplace)
+    begin = time.monotonic()
+    if moment is None:
+        status = finish(workplace, attempt.arguments)
+    elif attempt.landmark:
+        status = kill_at_landmark(workplace, attempt, 0.1 * moment)
+    else:
+        status = kill_after(moment, workplace, attempt.arguments)
+    seconds = time.monotonic() - begin
+    is_killed = status == -signal.SIGKILL
+    if status not in attempt.statuses | {AT_THE_LAST_MOMENT} and not (is_killed and moment is not None):
+        error = (place / "victim.err").read_text(errors="replace")
+        findings.problem(f"{name}: status {status}: {error.strip()[-400:]}")
+    is_second_killed = False
+    if moment is not None:
+        is_at_work = is_killed and lock_of(workplace) != before and (
+            attempt.landmark is None or attempt.landmark.exists())
+        # Whoever mends may be killed, too.
+        if is_killed and chance.random() < 0.25:
+            second = kill_after(chance.uniform(0.3, 1) * moment, workplace, ["none.txt", *template.options], "second")
+            is_second_killed = second == -signal.SIGKILL
+        with findings.lock:
+            findings.done[scenario.name].update({
+                "kills": 1, "alive": is_killed, "at work": is_at_work, "second": is_second_killed})
+    wrong = scenario.verify_next(workplace, template, attempt)
+    if wrong:
+        findings.problem(f"{name} ({' '.join(attempt.arguments)[:200]}; {template.size} images"
+                         f"{' and variants' * template.has_variant}; after {moment} s): {'; '.join(wrong)}")
+        if options.keep:
+            kept = Path(options.keep) / f"{scenario.name.replace(' ', '')}-{number}"
+            shutil.copytree(place, kept, dirs_exist_ok=True)
+    return seconds, is_killed
+
+
+def kill_after(seconds, workplace, arguments, name="victim"):
+    """By a program of its own: this one has other things to do at such a moment."""
+    status = workplace.start(
+        arguments, name, ["/usr/bin/timeout", "--foreground", "--signal=KILL", f"{seconds:.6f}"]).wait()
+    # 124: it came to its end by itself while it was about to be killed.
+    return {128 + signal.SIGKILL: -signal.SIGKILL, 124: AT_THE_LAST_MOMENT}.get(status, status)
+
+
+def finish(workplace, arguments):
+    """The status; None after too long."""
+    status = kill_after(TIME_LIMIT, workplace, arguments)
+    return None if status == -signal.SIGKILL else status
+
+
+def kill_at_landmark(workplace, attempt, seconds):
+    """So many seconds after something is seen that is there for a short time."""
+    process = workplace.start(attempt.arguments)
+    while not attempt.landmark.exists() and process.poll() is None:
+        time.sleep(0.0001)
+    time.sleep(seconds)
+    process.kill()
+    return process.wait()
+
+
+def lock_of(workplace):
+    """Who says in the lock file that the cache is his, or was."""
+    try:
+        return (workplace.cache / "lock").read_bytes()
+    except OSError:
+        return None
+
+
+# Commands of the mixture: how often, arguments, and the statuses that they may end with. 75 is the lock of another one
+# that is not waited for, or not for long enough.
+WAYS_TO_WAIT = ([], ["--lock", "wait=200ms"], ["--lock", "wait"])
+
+
+def mixture(template, server, chance):
+    """Arguments of a command by chance, and its statuses."""
+    waiting = chance.choice(WAYS_TO_WAIT)
+    # Who waits without end gets it.
+    held = set() if waiting == ["--lock", "wait"] else {75}
+    far = chance.choice(template.far)
+    near = chance.choice(template.near)
+    spare = server.folder / server.paths[-1 - chance.randrange(20)]
+    size = str(len(template.near) * 3 // 2 * PAGE)
+    return chance.choice([
+        (["all.txt", "-q", "--report", "-", *waiting], {0} | held),
+        (["near.txt", "-q", "--report", "-", *waiting], {0} | held),
+        (["near.txt", "-q", "--report", "-", "--max-size", size, *waiting], {0, 1} | held),
+        (["prune", "--unlisted", "near.txt", *waiting], {0} | held),
+        (["prune", "--host", "localhost", "--history", "1d", *waiting], {0} | held),
+        (["remove", far, *waiting], {0, 1} | held),
+        (["remove", "--host", "localhost", *waiting], {0, 1} | held),
+        (["put", far, str(spare), "--json", *waiting], {0} | held),
+        (["verify", "--json"], {0, 1}),
+        (["verify", "--repair", "--json", *waiting], {0, 1} | held),
+        (["get", near], {0}),
+        (["get", far], {0, 1}),
+        (["list", "--json"], {0}),
+        (["stats", "--json"], {0}),
+    ])
+
+
+def mixed(options):
+    """Eight commands at a time over one cache, a third of them killed; then the next run, and the judge."""
+    findings = Findings()
+    findings.done = collections.defaultdict(collections.Counter)
+    killed = collections.Counter()
+    with tempfile.TemporaryDirectory(prefix="prefetch-torture.", dir=folder_of(options)) as folder:
+        folder = Path(folder)
+        with Server(folder / "images", PICTURES, ("png",)) as server:
+            template = Templates(folder / "templates", server).of(60, False)
+            shared = template.copy(template.whole, folder / "shared")
+            deadline = time.monotonic() + options.seconds
+
+            def work(worker):
+                chance = random.Random(f"{options.seed} {worker}")
+                place = folder / f"worker-{worker}"
+                template.copy(template.empty, place)
+                workplace = Workplace(place)
+                workplace.cache = shared.cache
+                while time.monotonic() < deadline:
+                    arguments, statuses = mixture(template, server, chance)
+                    name = " ".join(word for word in arguments if "/" not in word)
+                    if chance.random() < 1 / 3:
+                        status = kill_after(chance.uniform(0, 0.3), workplace, arguments)
+                        with findings.lock:
+                            killed["all"] += status == -signal.SIGKILL
+                        statuses = statuses | {-signal.SIGKILL, AT_THE_LAST_MOMENT}
+                    else:
+                        status = finish(workplace, arguments)
+                    findings.count(name, status)
+                    said = (place / "victim.err").read_text(errors="replace").strip()[-400:]
+                    if status not in statuses:
+                        findings.problem(f"{name}: status {status}: {said}")
+                    if status in (0, 1):
+                        for wrong in said_wrongly(workplace, arguments):
+                            findings.problem(f"{name}: {wrong}")
+
+            everybody(work, 8)
+            run = scenarios(server)["run"]
+            wrong, outcomes = run.next_run(shared, template)
+            # Nobody removes these.
+            lost = [url for url in template.near if outcomes.get(url, {}).get("outcome") != "fresh"]
+            wrong += [f"lost: {lost[:5]}"] * bool(lost)
+            finding = judge(shared, len(template.urls))
+            wrong += [f"the judge: {finding}"] * bool(finding)
+            status, error = shared.run(["verify"])
+            if status != 0:
+                wrong.append(f"verify: status {status}: {error.strip()[-400:]}")
+            for text in wrong:
+                findings.problem(text)
+            if findings.problems and options.keep:
+                shutil.copytree(shared.folder, Path(options.keep) / "mixed", dirs_exist_ok=True)
+    print_statuses(findings)
+    print(f"torture: {killed['all']} of them were killed at work")
+    return findings
+
+
+def said_wrongly(workplace, arguments):
+    """What a command has printed that cannot be."""
+    output = (workplace.folder / "victim.out").read_text(errors="replace")
+    if arguments[0] == "verify":
+        # What somebody was killed at may be without rows, until the next run.
+        found = [json.loads(line) for line in output.splitlines()]
+        return [str(finding) for finding in found
+                if finding["type"] == "finding" and finding["kind"] != "orphan"]
+    if arguments[0] == "get" and "localhost" not in arguments[1] and not Path(output.strip()).is_file():
+        return [f"there is no {output.strip()}"]
+    return []
+
+
+def print_table(findings):
+    print(f"  {'command':<18} {'kills':>6} {'alive':>6} {'held the lock':>14} {'and a second':>13}")
+    total = collections.Counter()
+    for name, done in findings.done.items():
+        total.update(done)
+    for name, done in [*sorted(findings.done.items()), ("all", total)]:
+        print(f"  {name:<18} {done['kills']:>6} {done['alive']:>6} {done['at work']:>14} {done['second']:>13}")
+        if name != "all":
+            findings.statuses[name]["kills"] = done["kills"]

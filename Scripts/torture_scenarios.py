@@ -1,0 +1,534 @@
+"""Commands that Scripts/torture disturbs, the caches that they begin with, and what must hold afterwards."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import time
+
+from torture_shared import Workplace, fail, judge
+
+PAGE = 4096
+VARIANT = ["--variant", "small=8x8"]
+QUIET = ["-q", "--retry", "1", "--retry-delay", "10ms", "--host-timeout", "1s"]
+
+
+class Attempt:
+    """A command that is about to be disturbed."""
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        # The statuses that it may end with when nothing disturbs it.
+        self.statuses = {0}
+        # URLs that have to be fresh in the next run; `main` alone of those whose variant may go.
+        self.kept = set()
+        self.spares_main_only = False
+        # How many have to be.
+        self.least = 0
+        # The report in which it says what it has stored, and whether it may remove that again.
+        self.report = None
+        self.may_remove_reported = False
+        # URLs that may be there beside those of the list.
+        self.more = 0
+        # What is seen shortly before the moments that matter most; nil for all of its time.
+        self.landmark = None
+        self.extra = {}
+
+
+def write_list(path, urls):
+    path.write_text("".join(url + "\n" for url in urls))
+
+
+def entries(report):
+    """The lines of a report, as far as they are whole."""
+    found = []
+    if report.exists():
+        for line in report.read_bytes().split(b"\n")[:-1]:
+            entry = json.loads(line)
+            if entry["type"] == "result":
+                found.append(entry)
+    return found
+
+
+class Template:
+    """A cache of so many images, half of them at each of two hosts, some of which have the same bytes."""
+
+    def __init__(self, folder, server, size, has_variant):
+        self.size = size
+        self.has_variant = has_variant
+        half = size // 2
+        other = f"http://localhost:{server.port}"
+        self.near = server.urls[:half]
+        self.far = [f"{other}/{path}" for path in server.paths[half * 3 // 4:half * 3 // 4 + size - half]]
+        self.urls = self.near + self.far
+        self.spare = server.urls[-1]
+        self.rows_each = 2 if has_variant else 1
+        self.options = QUIET + (VARIANT if has_variant else [])
+        # One without rows, one with a part of them, one with all.
+        self.empty, self.part, self.whole = folder / "empty", folder / "part", folder / "whole"
+        chance = random.Random(size)
+        for place, urls in ((self.part, chance.sample(self.urls, size // 2)), (self.whole, self.urls)):
+            workplace = Workplace(place, urls)
+            self.add_lists(place)
+            status, error = workplace.run(["manifest.txt", *self.options])
+            if status != 0:
+                fail(f"the first run ended with {status}: {error}")
+        self.in_part = set((self.part / "manifest.txt").read_text().split())
+        Workplace(self.empty, [])
+        self.add_lists(self.empty)
+
+    def add_lists(self, place):
+        write_list(place / "all.txt", self.urls)
+        write_list(place / "near.txt", self.near)
+        write_list(place / "none.txt", [])
+
+    def copy(self, source, place):
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(source, place)
+        return Workplace(place)
+
+
+class Scenario:
+    """A command, what it begins with, and how one sees that nothing was lost."""
+
+    name = ""
+    weight = 1
+    # How many ways there are to call it, about.
+    ways = 1
+    # Sizes of caches and how often; the first is for the tests.
+    sizes = (20, 20, 20, 60, 300)
+
+    def prepare(self, template, place, chance):
+        """The workplace and the attempt."""
+        raise NotImplementedError
+
+    def next_run(self, workplace, template, name="all.txt"):
+        """A run in peace: what is wrong with it, and the outcomes by URL."""
+        report = workplace.folder / "after.jsonl"
+        report.unlink(missing_ok=True)
+        status, error = workplace.run([name, *template.options, "--report", report.name])
+        wrong = [] if status == 0 else [f"the next run: status {status}: {error.strip()[-400:]}"]
+        return wrong, {entry["url"]: entry for entry in entries(report)}
+
+    def lost(self, workplace, attempt, outcomes):
+        """What was said to be stored, or had to stay, and was not there for the next run."""
+        kept = set(attempt.kept)
+        if attempt.report and not attempt.may_remove_reported:
+            kept |= {entry["url"] for entry in entries(attempt.report)
+                     if entry["outcome"] in ("downloaded", "revalidated", "derived", "fresh")}
+        def is_fresh(entry):
+            if attempt.spares_main_only and entry.get("variants"):
+                return entry["variants"][0]["outcome"] == "fresh"
+            # Of two images with the same bytes the second is made from the first's.
+            return entry["outcome"] == "fresh"
+        fresh = {url for url, entry in outcomes.items() if is_fresh(entry)}
+        wrong = [f"{url}: lost: {outcomes.get(url, {}).get('outcome')}" for url in sorted(kept - fresh)[:3]]
+        if len(fresh) < attempt.least:
+            wrong.append(f"{len(fresh)} images are left, not {attempt.least}")
+        return wrong
+
+    def verify_next(self, workplace, template, attempt):
+        """The next run and the judge: what is wrong."""
+        wrong, outcomes = self.next_run(workplace, template)
+        wrong += self.lost(workplace, attempt, outcomes)
+        finding = judge(workplace, {(template.size + more) * template.rows_each
+                                    for more in range(attempt.more + 1)})
+        return wrong + [f"the judge: {finding}"] * bool(finding)
+
+
+class FirstRun(Scenario):
+    """A run over an empty cache, with most of what a run may do."""
+
+    name = "first run"
+    weight = 0
+    arguments = ["manifest.txt", "--report", "report.jsonl", "--queue-capacity", "8",
+                 "--cookie-jar", "cookies.txt", "--retry", "1", "--retry-delay", "10ms",
+                 "--host-timeout", "1s", "--stall-timeout", "5s"]
+
+    def __init__(self, server, count):
+        self.urls = server.urls[:count]
+
+    def prepare(self, template, place, chance):
+        shutil.rmtree(place, ignore_errors=True)
+        return Workplace(place, self.urls), Attempt(self.arguments)
+
+    def verify_next(self, workplace, template, attempt):
+        status, text = workplace.run(self.arguments)
+        wrong = [] if status == 0 else [f"the next run: status {status}: {text.strip()[-500:]}"]
+        finding = judge(workplace, len(self.urls))
+        return wrong + [f"the judge: {finding}"] * bool(finding)
+
+
+class Run(Scenario):
+    name = "run"
+    weight = 3
+    ways = 6
+
+    def prepare(self, template, place, chance):
+        is_new = chance.random() < 0.5
+        workplace = template.copy(template.empty if is_new else template.part, place)
+        report = place / "report.jsonl"
+        sync = chance.choice(["normal", "full", "off"])
+        attempt = Attempt(["all.txt", *template.options, "--report", report.name, "--sync", sync])
+        attempt.report = report
+        attempt.kept = set() if is_new else template.in_part
+        return workplace, attempt
+
+
+class RunMaxSize(Scenario):
+    """Its list names one host's images; the other's make room for twice as many as there were."""
+
+    name = "run --max-size"
+    weight = 2
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.part, place)
+        named = template.near + template.far[:template.size // 8]
+        write_list(place / "named.txt", named)
+        # So much that it fits in, and that something has to go: shared files make it fewer than images.
+        blocks = len(named) * template.rows_each + chance.randrange(3)
+        report = place / "report.jsonl"
+        attempt = Attempt(["named.txt", *template.options, "--report", report.name,
+                           "--max-size", str(blocks * PAGE)])
+        attempt.report = report
+        attempt.kept = template.in_part & set(named)
+        return workplace, attempt
+
+
+class RunPrune(Scenario):
+    """What the run stores is pruned at its end."""
+
+    name = "run --prune"
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.part, place)
+        most = chance.choice([template.size // 3, template.size * 2 // 3]) * template.rows_each
+        report = place / "report.jsonl"
+        attempt = Attempt(["all.txt", *template.options, "--report", report.name,
+                           "--prune", f"max-files={most},history=1d"])
+        attempt.report = report
+        attempt.may_remove_reported = True
+        # It may be killed before it has stored more than there was.
+        attempt.least = min(template.size // 2, most * 9 // 10 // template.rows_each)
+        return workplace, attempt
+
+
+class Prune(Scenario):
+    name = "prune"
+    weight = 3
+    ways = 12
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        rule = chance.randrange(6 if template.has_variant else 5)
+        half = template.size // 2
+        if rule < 2:
+            attempt = Attempt(["prune", "--max-files", str(half * template.rows_each), "--low-water", "100%"])
+            attempt.least = half
+        elif rule == 2:
+            attempt = Attempt(["prune", "--max-size", str(half * PAGE), "--low-water", "50%", "--history", "1d"])
+            attempt.least = half // 2 // template.rows_each
+        elif rule == 3:
+            attempt = Attempt(["prune", "--unlisted", "near.txt", "--json"])
+            attempt.kept = set(template.near)
+        elif rule == 4:
+            attempt = Attempt(["prune", "--host", "localhost", "--gone"])
+            attempt.kept = set(template.near)
+        else:
+            attempt = Attempt(["prune", "--variant", "small"])
+            attempt.kept = set(template.urls)
+            attempt.spares_main_only = True
+        return workplace, attempt
+
+
+class Remove(Scenario):
+    name = "remove"
+    weight = 2
+    ways = 6
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        way = chance.randrange(4 if template.has_variant else 3)
+        if way == 0:
+            gone = chance.sample(template.urls, template.size // 2)
+            attempt = Attempt(["remove", *gone])
+            attempt.kept = set(template.urls) - set(gone)
+        elif way == 1:
+            attempt = Attempt(["remove", "--host", f"{template.far[0].rpartition('/')[0]}"])
+            attempt.kept = set(template.near)
+        elif way == 2:
+            attempt = Attempt(["remove", "--all"])
+        else:
+            attempt = Attempt(["remove", "--all", "--variant", "small"])
+            attempt.kept = set(template.urls)
+            attempt.spares_main_only = True
+        return workplace, attempt
+
+
+class Put(Scenario):
+    """Another picture in the place of one that is there, or one that was not there."""
+
+    name = "put"
+    weight = 2
+    ways = 6
+    sizes = (20, 20, 60)
+
+    def __init__(self, server):
+        self.server = server
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.part, place)
+        file = self.server.folder / self.server.paths[-1 - chance.randrange(20)]
+        kind = chance.randrange(3)
+        if kind == 0:
+            url = chance.choice(sorted(template.in_part))
+        elif kind == 1:
+            url = chance.choice(sorted(set(template.urls) - template.in_part))
+        else:
+            url = "http://example.com/put.png"
+        attempt = Attempt(["put", url, str(file), "--json", "--attr", "from=put",
+                           *(VARIANT if template.has_variant else [])])
+        attempt.kept = set(template.in_part)
+        attempt.extra["url"] = url
+        attempt.more = kind == 2
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        url = attempt.extra["url"]
+        said = (workplace.folder / "victim.out").read_text()
+        if said.endswith("\n") and url in template.urls:
+            attempt.kept.add(url)
+        wrong = super().verify_next(workplace, template, attempt)
+        if said.endswith("\n"):
+            status, error = workplace.run(["get", url])
+            if status != 0:
+                wrong.append(f"what was put is not there: status {status}: {error.strip()[-300:]}")
+        return wrong
+
+
+class Repair(Scenario):
+    """Files that are damaged, gone, or of nobody."""
+
+    name = "verify --repair"
+    weight = 2
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        cache = workplace.cache
+        files = sorted(path for path in (cache / "content").rglob("*") if path.is_file())
+        victims = chance.sample(files, 6)
+        for path in victims[:3]:
+            data = bytearray(path.read_bytes())
+            data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+            path.write_bytes(data)
+        os.truncate(victims[3], 5)
+        victims[4].unlink()
+        victims[5].unlink()
+        orphans = set()
+        for _ in range(chance.choice((2, 20))):
+            name = chance.randbytes(32).hex()
+            folder = cache / "content" / name[:2]
+            folder.mkdir(mode=0o700, exist_ok=True)
+            (folder / f"{name}.png").write_bytes(b"orphan")
+            (folder / f"{name}.png").chmod(0o600)
+            orphans.add(name)
+        connection = sqlite3.connect(f"file:{cache}/prefetch.sqlite?mode=ro&immutable=1", uri=True)
+        damaged = {path.stem for path in victims}
+        hit = {url for url, digest in connection.execute(
+            "SELECT url, sha256 FROM resource JOIN variant ON id = resource_id")
+            if bytes(digest).hex() in damaged}
+        connection.close()
+        attempt = Attempt(["verify", "--repair"])
+        attempt.statuses = {1}
+        attempt.kept = set(template.urls) - hit
+        attempt.extra.update(orphans=orphans, damaged=damaged)
+        write_list(place / "sound.txt", sorted(attempt.kept))
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        # The next run does not name what was damaged: what the command has begun to remove of it has to be gone.
+        wrong, outcomes = self.next_run(workplace, template, "sound.txt")
+        wrong += self.lost(workplace, attempt, outcomes)
+        orphans, damaged = attempt.extra["orphans"], attempt.extra["damaged"]
+        def is_allowed(problem):
+            if "no row names it" in problem:
+                return any(name in problem for name in orphans)
+            return any(name in problem for name in damaged)
+        finding = judge(workplace, None, is_allowed)
+        wrong += [f"the judge, after the next run: {finding}"] * bool(finding)
+        status, error = workplace.run(["verify", "--repair"])
+        if status not in (0, 1):
+            wrong.append(f"the next verify --repair: status {status}: {error.strip()[-300:]}")
+        wrong += super().verify_next(workplace, template, attempt)
+        status, error = workplace.run(["verify"])
+        if status != 0:
+            wrong.append(f"the last verify: status {status}: {error.strip()[-300:]}")
+        return wrong
+
+
+class Chmod(Scenario):
+    name = "chmod"
+    ways = 6
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        before, mode = chance.sample(["0600", "0640", "0644"], 2)
+        workplace.run(["chmod", before, "-q"])
+        attempt = Attempt(["chmod", mode])
+        attempt.kept = set(template.urls)
+        attempt.extra["mode"] = int(mode, 8)
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        wrong, outcomes = self.next_run(workplace, template)
+        wrong += self.lost(workplace, attempt, outcomes)
+        mode = attempt.extra["mode"]
+        status, error = workplace.run(["chmod", f"{mode:04o}", "-q"])
+        if status != 0:
+            wrong.append(f"the next chmod: status {status}: {error.strip()[-300:]}")
+        for path in workplace.cache.rglob("*"):
+            found = path.stat().st_mode & 0o777
+            if found != (mode if path.is_file() else mode | 0o100 | (mode & 0o444) >> 2):
+                wrong.append(f"{path.relative_to(workplace.cache)}: has the mode {found:o}, not {mode:o}")
+        finding = judge(workplace, template.size * template.rows_each)
+        return wrong + [f"the judge: {finding}"] * bool(finding)
+
+
+class Snapshot(Scenario):
+    """A run that stores something, and the last snapshot is two days old."""
+
+    name = "snapshot"
+    sizes = (20, 300)
+
+    def prepare(self, template, place, chance):
+        workplace = template.copy(template.whole, place)
+        cache = workplace.cache
+        old = time.time() - 2 * 86400
+        os.utime(cache / "snapshot.sqlite", (old, old))
+        # So that it takes a while.
+        connection = sqlite3.connect(cache / "prefetch.sqlite")
+        connection.execute("INSERT INTO attribute SELECT id, 'bulk', zeroblob(60000) FROM resource LIMIT 60")
+        connection.commit()
+        connection.close()
+        write_list(place / "more.txt", [*template.urls, template.spare])
+        attempt = Attempt(["more.txt", *template.options])
+        attempt.kept = set(template.urls)
+        attempt.more = 1
+        attempt.landmark = cache / "tmp/snapshot.sqlite"
+        return workplace, attempt
+
+    def verify_next(self, workplace, template, attempt):
+        wrong = super().verify_next(workplace, template, attempt)
+        connection = sqlite3.connect(
+            f"file:{workplace.cache}/snapshot.sqlite?mode=ro&immutable=1", uri=True)
+        try:
+            finding = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            rows = connection.execute("SELECT count(*) FROM variant").fetchone()[0]
+            if finding != "ok" or rows // template.rows_each not in (template.size, template.size + 1):
+                wrong.append(f"the snapshot: {finding}, {rows} rows")
+        except sqlite3.Error as error:
+            wrong.append(f"the snapshot: {error}")
+        connection.close()
+        return wrong
+
+
+class Salvage(Scenario):
+    """A database with a damaged page, some with rows that are only in its log, some with a snapshot."""
+
+    name = "salvage"
+    weight = 2
+    ways = 12
+    sizes = (60, 300)
+
+    def __init__(self):
+        self.pools = {}
+
+    def prepare(self, template, place, chance):
+        pool = self.pools.setdefault(template, [])
+        # What an undisturbed run salvages is compared with; a few damages have to do for all.
+        if len(pool) < 12:
+            pool.append(self.damaged(template, place, chance, len(pool)))
+        source, kept = chance.choice(pool)
+        workplace = template.copy(source, place)
+        attempt = Attempt(["none.txt", "-q"])
+        attempt.extra["keys"] = kept
+        return workplace, attempt
+
+    def damaged(self, template, place, chance, number):
+        """A folder with a damaged cache, and what an undisturbed run salvages of it."""
+        workplace = template.copy(template.whole, place)
+        database = workplace.cache / "prefetch.sqlite"
+        if number % 3:
+            (workplace.cache / "snapshot.sqlite").unlink()
+        if number % 2:
+            # Rows that are in the log alone.
+            connection = sqlite3.connect(database)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute("UPDATE resource SET etag = '\"logged\"'")
+            connection.execute("UPDATE host SET concurrency = 2")
+            connection.commit()
+            for suffix in ("", "-wal"):
+                shutil.copy(f"{database}{suffix}", f"{workplace.folder}/kept{suffix}")
+            connection.close()
+            for suffix in ("", "-wal"):
+                os.replace(f"{workplace.folder}/kept{suffix}", f"{database}{suffix}")
+                os.chmod(f"{database}{suffix}", 0o600)
+        data = bytearray(database.read_bytes())
+        pages = chance.sample(range(1, len(data) // PAGE), 2)
+        for page in pages:
+            data[page * PAGE:(page + 1) * PAGE] = bytes(PAGE)
+        database.write_bytes(data)
+        (workplace.cache / "suspect").touch(mode=0o600)
+        source = template.whole.parent / f"damaged-{number}"
+        shutil.rmtree(source, ignore_errors=True)
+        shutil.copytree(workplace.folder, source)
+        status, error = workplace.run(["none.txt", "-q"])
+        if status != 0:
+            fail(f"the run that salvages ended with {status}: {error}")
+        return source, keys_of(workplace)
+
+    def verify_next(self, workplace, template, attempt):
+        status, error = workplace.run(["none.txt", "-q"])
+        wrong = [] if status == 0 else [f"the next run: status {status}: {error.strip()[-400:]}"]
+        missing = attempt.extra["keys"] - keys_of(workplace)
+        if missing:
+            wrong.append(f"{len(missing)} of {len(attempt.extra['keys'])} images were not salvaged")
+        status, error = workplace.run(["verify", "--repair"])
+        if status not in (0, 1):
+            wrong.append(f"verify --repair: status {status}: {error.strip()[-300:]}")
+        return wrong + super().verify_next(workplace, template, attempt)
+
+
+def keys_of(workplace):
+    """What is stored, with what its origin said of it."""
+    connection = sqlite3.connect(f"file:{workplace.cache}/prefetch.sqlite?mode=ro", uri=True)
+    keys = set(connection.execute(
+        "SELECT key, etag, recipe, sha256 FROM resource JOIN variant ON id = resource_id"))
+    connection.close()
+    return keys
+
+
+def scenarios(server, count=20):
+    """By name; the first run has `count` images."""
+    found = [FirstRun(server, count), Run(), RunMaxSize(), RunPrune(), Prune(), Remove(), Put(server), Repair(), Chmod(),
+             Snapshot(), Salvage()]
+    return {scenario.name: scenario for scenario in found}
+
+
+class Templates:
+    """The caches that commands begin with, made when they are asked for, for one worker."""
+
+    def __init__(self, folder, server):
+        self.folder = folder
+        self.server = server
+        self.made = {}
+
+    def of(self, size, has_variant):
+        key = size, has_variant
+        if key not in self.made:
+            folder = self.folder / f"template-{size}-{int(has_variant)}"
+            folder.mkdir(parents=True)
+            self.made[key] = Template(folder, self.server, size, has_variant)
+        return self.made[key]

@@ -1,0 +1,172 @@
+"""What Scripts/torture and its modules share: a server, a place to run in, and what was found."""
+
+import collections
+import concurrent.futures
+import functools
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+BINARY = Path(os.environ.get("PREFETCH_BINARY", ROOT / ".build/debug/prefetch"))
+STOPPER = BINARY.parent / "libStopAtStart.so"
+# A run takes less than a second.
+TIME_LIMIT = 60
+WORKERS = max(2, len(os.sched_getaffinity(0)))
+
+
+def fail(message):
+    sys.exit(f"torture: {message}")
+
+
+class Server:
+    """A folder of small pictures over HTTP on loopback, as long as the block runs."""
+
+    def __init__(self, folder, count, suffixes=("png", "jpg")):
+        folder.mkdir()
+        self.paths = []
+        for index in range(count):
+            picture = Image.new("RGB", (24, 16), (index % 256, index // 256, index * 7 % 256))
+            suffix = suffixes[index % len(suffixes)]
+            picture.save(folder / f"{index}.{suffix}")
+            self.paths.append(f"{index}.{suffix}")
+        self.folder = folder
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [ROOT / "Scripts/serve-directory", self.folder], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = self.process.stdout.readline().strip()
+        self.urls = [f"http://127.0.0.1:{self.port}/{path}" for path in self.paths]
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Workplace:
+    """A folder of its own with a manifest and a cache, for one run at a time."""
+
+    def __init__(self, folder, lines=None):
+        """Takes the folder as it is when no lines are given."""
+        self.folder = folder
+        self.cache = folder / "cache"
+        if lines is not None:
+            folder.mkdir(parents=True)
+            (folder / "tmp").mkdir()
+            (folder / "manifest.txt").write_text("".join(line + "\n" for line in lines))
+
+    def environment(self, more=None):
+        kept = {name: os.environ[name] for name in os.environ
+                if name in ("LLVM_PROFILE_FILE", "ASAN_OPTIONS", "TSAN_OPTIONS")}
+        return {"HOME": str(self.folder), "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "LANG": "C.UTF-8", "PREFETCH_CACHE_DIR": str(self.cache),
+                "TMPDIR": str(self.folder / "tmp"), "SWIFT_BACKTRACE": "enable=no",
+                **kept, **(more or {})}
+
+    def run(self, arguments, before=(), environment=None, stdin=subprocess.DEVNULL):
+        """The status (negative for a signal, None for too long) and standard error."""
+        process = subprocess.Popen(
+            [*before, str(BINARY), *arguments], cwd=self.folder, stdin=stdin,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(environment),
+            start_new_session=True)
+        try:
+            output, error = process.communicate(timeout=TIME_LIMIT)
+        except subprocess.TimeoutExpired:
+            # What holds the pipes may be the command below strace: all of the session goes.
+            os.killpg(process.pid, signal.SIGKILL)
+            output, error = process.communicate()
+            return None, error.decode(errors="replace")
+        return process.returncode, error.decode(errors="replace")
+
+    def start(self, arguments, name="victim", before=()):
+        """A process whose streams go to the files `name`.out and `name`.err."""
+        with (open(self.folder / f"{name}.out", "wb") as output,
+              open(self.folder / f"{name}.err", "wb") as error):
+            return subprocess.Popen(
+                [*before, str(BINARY), *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=error, env=self.environment())
+
+
+class Findings:
+    """Counts statuses and prints what must not be."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.statuses = collections.defaultdict(collections.Counter)
+        self.problems = 0
+
+    def count(self, name, status):
+        with self.lock:
+            self.statuses[name]["too long" if status is None else status] += 1
+
+    def problem(self, text):
+        with self.lock:
+            self.problems += 1
+            print(f"torture: {text}", flush=True)
+
+
+def everybody(work, workers=WORKERS):
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(work, number) for number in range(workers)]:
+            future.result()
+
+
+def print_statuses(findings):
+    for name in sorted(findings.statuses):
+        counts = findings.statuses[name]
+        print(f"  {name:<24}", "  ".join(
+            f"{status}: {counts[status]}" for status in sorted(counts, key=str)))
+
+
+class Judge:
+    """The tests' judge of caches, in this process: another one for each look would take longer than the look."""
+
+    lock = threading.Lock()
+    module = None
+
+    @classmethod
+    def lines(cls, cache):
+        """What it prints: problems, and `rows=N files=N`."""
+        with cls.lock:
+            if cls.module is None:
+                path = ROOT / "Tests/TestSupport/judge.py"
+                specification = importlib.util.spec_from_file_location("judge", path)
+                cls.module = importlib.util.module_from_spec(specification)
+                specification.loader.exec_module(cls.module)
+                cls.decode = cls.module.decoded
+                cls.module.decoded = cls.decoded
+            lines = []
+            cls.module.print = lambda text="", **_: lines.append(str(text))
+            cls.module.main([str(cache)])
+            return lines
+
+    @classmethod
+    def decoded(cls, data, name):
+        # What does not decode has to be said each time.
+        return cls.remembered(data) or cls.decode(data, name)
+
+    @classmethod
+    @functools.lru_cache(4096)
+    def remembered(cls, data):
+        before = len(cls.module.problems)
+        picture = cls.decode(data, "")
+        del cls.module.problems[before:]
+        return picture
+
+
+def judge(workplace, expected, is_allowed=lambda problem: False):
+    """What is wrong with the cache, or that it has not so many rows (one of several numbers); empty when nothing is."""
+    *problems, last = Judge.lines(workplace.cache)
+    problems = [problem for problem in problems if not is_allowed(problem)]
+    numbers = expected if isinstance(expected, (set, range)) else {expected}
+    if expected is not None and int(last.split()[0].removeprefix("rows=")) not in numbers:
+        problems.append(f"{last}, but there should be {expected}")
+    return "; ".join(problems)[-600:]

@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Samples of what `Scripts/torture` does by the thousand, by hand.
+@Suite(
+    .timeLimit(.minutes(20)), .serialized,
+    .enabled(if: !Sanitizer.isActive, "the script preloads libraries and kills by the clock"))
+struct TortureTests {
+    private static let seed = String(UInt32.random(in: 0...999_999))
+
+    private func torture(_ arguments: [String]) async throws {
+        let script = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Scripts/torture")
+        try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
+            var command = workspace.command(["-B", script.path] + arguments)
+            command.executable = "/usr/bin/python3"
+            command.environment["PREFETCH_BINARY"] = Workspace.binary
+            command.timeLimit = .seconds(600)
+            let result = try await command.run()
+            #expect(result.status == 0, "\(arguments): \(result)")
+        }
+    }
+
+    /// Every command, again and again, in each of the script's surroundings: none dies while it ends.
+    @Test func everyCommandEndsWithItsStatus() async throws {
+        try await torture(["exits", "--runs", "40", "--others", "4"])
+    }
+
+    @Test(
+        .enabled(if: ProcessLimitTests.allowsTracing, "tracing is not allowed"),
+        arguments: ["first run", "prune", "remove"])
+    func aSystemCallThatFailsCostsNothingButItsCommand(command: String) async throws {
+        try await torture([
+            "syscalls", "--of", command, "--sample", "20", "--seed", TortureTests.seed,
+        ])
+    }
+
+    @Test(
+        .enabled(if: ProcessLimitTests.allowsTracing, "tracing is not allowed"),
+        arguments: [
+            "run", "run --max-size", "run --prune", "prune", "remove", "put", "verify --repair",
+            "chmod", "snapshot", "salvage",
+        ])
+    func aKillAtASystemCallCostsNothing(command: String) async throws {
+        try await torture([
+            "syscalls", "--kill", "--of", command, "--sample", "8", "--seed", TortureTests.seed,
+        ])
+    }
+
+    /// Between the rows and the files, and while two databases change places: all of these moments.
+    @Test(
+        .enabled(if: ProcessLimitTests.allowsTracing, "tracing is not allowed"),
+        arguments: ["verify --repair", "salvage"])
+    func noKillBetweenTwoFilesCostsAnything(command: String) async throws {
+        try await torture([
+            "syscalls", "--kill", "--of", command, "--call", "unlinkat", "--call", "renameat",
+            "--call", "linkat",
+        ])
+    }
+
+    @Test func killsCostNothing() async throws {
+        try await torture(["kills", "--kills", "200", "--small", "--seed", TortureTests.seed])
+    }
+
+    @Test func commandsOverOneCacheGetOnWithEachOther() async throws {
+        try await torture(["mixed", "--seconds", "10", "--seed", TortureTests.seed])
+    }
+}
