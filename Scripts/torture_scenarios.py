@@ -98,6 +98,8 @@ class Scenario:
     ways = 1
     # Sizes of caches and how often; the first is for the tests.
     sizes = (20, 20, 20, 60, 300)
+    # Whether files without a row stay, since the rows of before may not all be known.
+    keeps_orphans = False
 
     def prepare(self, template, place, chance):
         """The workplace and the attempt."""
@@ -128,9 +130,18 @@ class Scenario:
             wrong.append(f"{len(fresh)} images are left, not {attempt.least}")
         return wrong
 
+    def orphans(self, workplace):
+        status, text = workplace.run(["none.txt", *QUIET])
+        wrong = [] if status == 0 else [f"a run: status {status}: {text.strip()[-500:]}"]
+        finding = judge(workplace, None)
+        return wrong + [f"the judge, before anything is stored: {finding}"] * bool(finding)
+
     def verify_next(self, workplace, template, attempt):
         """The next run and the judge: what is wrong."""
-        wrong, outcomes = self.next_run(workplace, template)
+        # One that stores nothing comes first: what is stored again has a row again.
+        wrong = [] if self.keeps_orphans else self.orphans(workplace)
+        failed, outcomes = self.next_run(workplace, template)
+        wrong += failed
         wrong += self.lost(workplace, attempt, outcomes)
         finding = judge(workplace, {(template.size + more) * template.rows_each
                                     for more in range(attempt.more + 1)})
@@ -439,6 +450,7 @@ class Salvage(Scenario):
     name = "salvage"
     weight = 2
     ways = 12
+    keeps_orphans = True
     sizes = (60, 300)
 
     def __init__(self):

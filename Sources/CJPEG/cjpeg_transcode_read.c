@@ -210,11 +210,12 @@ static bool read_scan(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS])
     if (!cjpeg_begin_segment(&scan->window, &scan->bits)) return false;
     if (!read_units(scan, columns, rows)) return false;
     for (int table = CJPEG_AC; table < CJPEG_TABLES; table++) scan->symbols->counts[table][CJPEG_NO_SYMBOL] = 0;
-    // The end of the image, and nothing behind it.
+    // The end of the image. What is behind it, often another picture or a film, is nobody's, as for libjpeg.
     const uint8_t *marker = scan->window.source;
     if (!cjpeg_is_at_end(&scan->window, &scan->bits) || marker[1] != 0xD9) return false;
     scan->symbols->count = (size_t)(scan->to - scan->symbols->first);
-    return scan->window.source_end - marker == 2;
+    scan->window.source = marker + 2;
+    return true;
 }
 
 bool cjpeg_read_symbols(
@@ -229,8 +230,8 @@ bool cjpeg_read_symbols(
     memset(scan->last, 0, sizeof scan->last);
     bool is_read = read_scan(scan, wanted);
     if (is_read) {
-        s->source.next_input_byte = scan->window.source_end;
-        s->source.bytes_in_buffer = 0;
+        s->source.next_input_byte = scan->window.source;
+        s->source.bytes_in_buffer = (size_t)(scan->window.source_end - scan->window.source);
     } else {
         // Before libjpeg takes as much.
         free(s->symbols);

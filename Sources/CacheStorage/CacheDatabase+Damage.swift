@@ -151,8 +151,9 @@ extension CacheDatabase {
             return name
         }
         try setLogAside(as: name, in: directory)
-        try putInPlace()
+        // Before the new one is there, which is not to be taken for damaged.
         try directory.dropSuspicion()
+        try putInPlace()
         return name
     }
 
@@ -165,8 +166,10 @@ extension CacheDatabase {
         where name.hasPrefix(damagedPrefix)
             && FileIdentity(name, in: directory.handle) == identity
         {
-            // Readers make an empty one.
+            directory.suspectDatabase(isCertain: true)
+            // Readers make an empty one, with an index that knows nothing of this one's rows.
             if directory.contains(name + "-wal"), directory.isEmpty(logName) {
+                try directory.remove(CacheDirectory.databaseName + "-shm")
                 try directory.rename(name + "-wal", to: logName)
             }
             try directory.remove(name)

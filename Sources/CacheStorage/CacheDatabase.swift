@@ -277,11 +277,12 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Keeps up to 64 MiB of pages in memory from now on, for what changes rows all over the database: SQLite's own 2 MiB
-    /// have the same pages read and written again and again.
+    /// Keeps more pages in memory from now on, for what changes rows all over the database: SQLite's own 2 MiB
+    /// have the same pages read and written again and again. Up to 64 MiB of a large one, 4 MiB of others.
     func holdMorePages() throws(StorageError) {
+        let kibibytes = size >= ByteCount.mebibytes(128) ? 65_536 : 4096
         do {
-            try connection.access { try $0.execute("PRAGMA cache_size = -65536") }
+            try connection.access { try $0.execute("PRAGMA cache_size = -\(kibibytes)") }
         } catch {
             throw CacheDatabase.translate(error, operation: "opening", path: path)
         }

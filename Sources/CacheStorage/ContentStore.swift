@@ -231,6 +231,8 @@ package final class ContentStore: Sendable {
     func removeStrays(
         keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
     ) throws(StorageError) -> Int {
+        // What a killed process has removed is not to be seen any more, and need not be on the disk.
+        hasUnsyncedRemovals.store(true, ordering: .relaxed)
         var removed = 0
         try forEachFolder { (shard, path) throws(StorageError) in
             for name in try directory.names(in: shard, path: path) {
@@ -246,7 +248,6 @@ package final class ContentStore: Sendable {
                     if status.changeTime < keptBefore { continue }
                 }
                 if unlinkat(shard.number, name, 0) == 0 || errno == ENOENT {
-                    hasUnsyncedRemovals.store(true, ordering: .relaxed)
                     removed += 1
                 } else {
                     try bear(.system("unlink", "\(path)/\(name)"))

@@ -51,8 +51,16 @@ extension MetadataStatements {
             .execute(.text(numbers))
 
         var totals = TotalsChange()
-        let hosts = Dictionary(
-            batch.map { ($0.id, $0.host) }, uniquingKeysWith: { first, _ in first })
+        var hosts: [Int64: String] = [:]
+        let resources = try Statement(
+            database,
+            sql: "DELETE FROM resource WHERE id IN \(listed) RETURNING id, host, source_bytes")
+        try resources.bind(.text(numbers), at: 1)
+        while try resources.step() {
+            hosts[try resources.integer(0)] = try resources.text(1)
+            totals.count(resources: -1, sourceBytes: Int(try resources.integer(2)))
+        }
+
         var files: [UnnamedFiles.File] = []
         let variants = try Statement(
             database,
@@ -77,17 +85,8 @@ extension MetadataStatements {
         unnamed.count(in: &totals)
         removed.files = unnamed.images
 
-        var gone: Set<Int64> = []
-        let resources = try Statement(
-            database,
-            sql: "DELETE FROM resource WHERE id IN \(listed) RETURNING id, source_bytes")
-        try resources.bind(.text(numbers), at: 1)
-        while try resources.step() {
-            gone.insert(try resources.integer(0))
-            totals.count(resources: -1, sourceBytes: Int(try resources.integer(1)))
-        }
         try totals.write(in: database)
-        return gone
+        return Set(hosts.keys)
     }
 
     /// Removes the variants that are meant, and images that have lost their last one.

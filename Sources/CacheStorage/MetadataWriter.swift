@@ -23,7 +23,7 @@ package final class MetadataWriter: Sendable {
     package struct Configuration: Sendable {
         /// A group is committed when it has this many rows. Rows of one group share the pages of
         /// the log that they change.
-        package var groupRows = 16_384
+        package var groupRows = 4096
         /// A group is committed when its images have this many bytes.
         package var groupBytes = ByteCount.mebibytes(64)
         /// A group is committed when its rows take about so much memory.
@@ -246,7 +246,9 @@ package final class MetadataWriter: Sendable {
                 if let deadline, deadline <= now { return .ready(([], false, false)) }
                 return .wait(until: deadline)
             }
-            let flush = flushTime ?? now + delay
+            // Whoever waits for room waits for those before, and nothing else is begun meanwhile.
+            let isShort = room?.isShort == true
+            let flush = flushTime ?? now + (isShort ? configuration.groupDelay : delay)
             flushTime = flush
             return flush <= now ? .ready(take(&state)) : .wait(until: flush)
         }

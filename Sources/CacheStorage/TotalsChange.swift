@@ -47,7 +47,9 @@ struct TotalsChange {
     mutating func count(files count: Int, bytes: Int) {
         files += count
         fileBytes = fileBytes.clampedSum(with: bytes.clampedProduct(with: count))
-        blocks += count * DiskUsage.blocks(of: ByteCount(bytes))
+        // As the triggers do, of whatever a damaged row says.
+        let (sum, overflows) = bytes.addingReportingOverflow(DiskUsage.blockSize - 1)
+        blocks = blocks.clampedSum(with: (overflows ? bytes : sum) / DiskUsage.blockSize * count)
     }
 
     /// Writes it; once.

@@ -89,8 +89,8 @@ extension Diagnosis {
     /// A group of rows is committed when it has so many bytes of files (`MetadataWriter.Configuration`), so a run needs about
     /// that to get anywhere.
     private static let leastRoom = MetadataWriter.Configuration().groupBytes
-    /// The same in files: the rows of a group.
-    private static let leastFiles = MetadataWriter.Configuration().groupRows
+    /// The same in files of 16 KiB.
+    private static let leastFiles = 4096
 
     package static func space(_ room: CacheDirectory.Room?, _ growth: Growth) -> Diagnosis {
         guard let room else { return .unknown(.space, "the system does not say") }

@@ -67,6 +67,38 @@ struct GroupTests {
         }
     }
 
+    /// What damage or another program has written is taken off the totals as the triggers have added it.
+    @Test(arguments: [-5, -5000, 1 << 50])
+    func rowsThatSayAnythingLeaveTheTotalsRight(bytes: Int) throws {
+        let cache = try #require(
+            try OpenCache.open(path: folders[0].path + "/cache", waiting: .aMoment))
+        try store(
+            [
+                Sample.row(key: "http://a/1", bytes: [1]),
+                Sample.row(key: "http://a/2", bytes: [2]),
+            ], in: cache)
+        try cache.database.write("writing a row") { database in
+            try Statement(
+                database,
+                sql: """
+                    INSERT INTO variant (resource_id, recipe, sha256, format, width, height, bytes,
+                        created_at, last_access_at)
+                    SELECT id, 'other', ?, 'unheard-of', 1, 1, ?, 1, 1
+                    FROM resource WHERE key = 'http://a/1'
+                    """
+            ).execute(.digest(Sample.digest([7])), .init(bytes))
+        }
+        let candidate = try #require(
+            try RemovalCandidate.find(key: "http://a/1", in: cache.database))
+        let removed = try cache.database.write("removing") { database in
+            var statements = MetadataStatements(run: 1)
+            statements.beginTransaction()
+            return try statements.remove([candidate], in: database)
+        }
+        #expect(removed.variants == 2)
+        #expect(try cache.database.read("summing up", TotalsCheck.difference) == nil)
+    }
+
     // MARK: Changes
 
     private func operation(known: [String], _ random: inout SplitMix) throws -> Operation {

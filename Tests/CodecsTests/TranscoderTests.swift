@@ -267,10 +267,10 @@ import Testing
         #expect(transcoded > 500)
     }
 
-    @Test func whatFollowsTheImageIsLeftToLibjpeg() throws {
+    @Test func whatFollowsTheImageIsNobodys() throws {
         try expectTranscoded(Self.small)
         for rest: [UInt8] in [[0], [0xFF], [0xFF, 0xD9], Self.small] {
-            #expect(try !isTranscoded(Self.small + rest))
+            try expectTranscoded(Self.small + rest)
         }
     }
 
