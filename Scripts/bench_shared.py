@@ -336,3 +336,21 @@ def ratio(results, name, other, field):
     mine, theirs = good(results, name), good(results, other)
     return median([getattr(mine[number], field) / getattr(theirs[number], field)
                    for number in mine if number in theirs and getattr(theirs[number], field)])
+
+
+def verdict(title, value, form, holds, target):
+    """A line that says what was measured beside what is wanted."""
+    return f"- {title}: {form.format(value)} ({'reached' if holds else '**missed**'}: {target})"
+
+
+def publish(text, output):
+    """Adds a table to the file, behind those of the other scripts, and prints it."""
+    with open(output, "a") as file:
+        if file.tell():
+            file.write("\n")
+        file.write(text)
+    print(text, end="")
+
+
+def status_of(results):
+    return 1 if any(result.problem for row in results.values() for result in row) else 0

@@ -36,6 +36,12 @@ class Attempt:
         self.extra = {}
 
 
+def problems_of(workplace, arguments, what, statuses=(0,)):
+    """A command in peace: what is wrong with its end."""
+    status, error = workplace.run(arguments)
+    return [] if status in statuses else [f"{what}: status {status}: {error.strip()[-400:]}"]
+
+
 def write_list(path, urls):
     path.write_text("".join(url + "\n" for url in urls))
 
@@ -109,8 +115,8 @@ class Scenario:
         """A run in peace: what is wrong with it, and the outcomes by URL."""
         report = workplace.folder / "after.jsonl"
         report.unlink(missing_ok=True)
-        status, error = workplace.run([name, *template.options, "--report", report.name])
-        wrong = [] if status == 0 else [f"the next run: status {status}: {error.strip()[-400:]}"]
+        wrong = problems_of(
+            workplace, [name, *template.options, "--report", report.name], "the next run")
         return wrong, {entry["url"]: entry for entry in entries(report)}
 
     def lost(self, workplace, attempt, outcomes):
@@ -131,8 +137,7 @@ class Scenario:
         return wrong
 
     def orphans(self, workplace):
-        status, text = workplace.run(["none.txt", *QUIET])
-        wrong = [] if status == 0 else [f"a run: status {status}: {text.strip()[-500:]}"]
+        wrong = problems_of(workplace, ["none.txt", *QUIET], "a run")
         finding = judge(workplace, None)
         return wrong + [f"the judge, before anything is stored: {finding}"] * bool(finding)
 
@@ -165,8 +170,7 @@ class FirstRun(Scenario):
         return Workplace(place, self.urls), Attempt(self.arguments)
 
     def verify_next(self, workplace, template, attempt):
-        status, text = workplace.run(self.arguments)
-        wrong = [] if status == 0 else [f"the next run: status {status}: {text.strip()[-500:]}"]
+        wrong = problems_of(workplace, self.arguments, "the next run")
         finding = judge(workplace, len(self.urls))
         return wrong + [f"the judge: {finding}"] * bool(finding)
 
@@ -312,9 +316,7 @@ class Put(Scenario):
             attempt.kept.add(url)
         wrong = super().verify_next(workplace, template, attempt)
         if said.endswith("\n"):
-            status, error = workplace.run(["get", url])
-            if status != 0:
-                wrong.append(f"what was put is not there: status {status}: {error.strip()[-300:]}")
+            wrong += problems_of(workplace, ["get", url], "what was put is not there")
         return wrong
 
 
@@ -368,14 +370,9 @@ class Repair(Scenario):
             return any(name in problem for name in damaged)
         finding = judge(workplace, None, is_allowed)
         wrong += [f"the judge, after the next run: {finding}"] * bool(finding)
-        status, error = workplace.run(["verify", "--repair"])
-        if status not in (0, 1):
-            wrong.append(f"the next verify --repair: status {status}: {error.strip()[-300:]}")
+        wrong += problems_of(workplace, ["verify", "--repair"], "the next verify --repair", (0, 1))
         wrong += super().verify_next(workplace, template, attempt)
-        status, error = workplace.run(["verify"])
-        if status != 0:
-            wrong.append(f"the last verify: status {status}: {error.strip()[-300:]}")
-        return wrong
+        return wrong + problems_of(workplace, ["verify"], "the last verify")
 
 
 class Chmod(Scenario):
@@ -395,9 +392,7 @@ class Chmod(Scenario):
         wrong, outcomes = self.next_run(workplace, template)
         wrong += self.lost(workplace, attempt, outcomes)
         mode = attempt.extra["mode"]
-        status, error = workplace.run(["chmod", f"{mode:04o}", "-q"])
-        if status != 0:
-            wrong.append(f"the next chmod: status {status}: {error.strip()[-300:]}")
+        wrong += problems_of(workplace, ["chmod", f"{mode:04o}", "-q"], "the next chmod")
         for path in workplace.cache.rglob("*"):
             found = path.stat().st_mode & 0o777
             if found != (mode if path.is_file() else mode | 0o100 | (mode & 0o444) >> 2):
@@ -502,14 +497,11 @@ class Salvage(Scenario):
         return source, keys_of(workplace)
 
     def verify_next(self, workplace, template, attempt):
-        status, error = workplace.run(["none.txt", "-q"])
-        wrong = [] if status == 0 else [f"the next run: status {status}: {error.strip()[-400:]}"]
+        wrong = problems_of(workplace, ["none.txt", "-q"], "the next run")
         missing = attempt.extra["keys"] - keys_of(workplace)
         if missing:
             wrong.append(f"{len(missing)} of {len(attempt.extra['keys'])} images were not salvaged")
-        status, error = workplace.run(["verify", "--repair"])
-        if status not in (0, 1):
-            wrong.append(f"verify --repair: status {status}: {error.strip()[-300:]}")
+        wrong += problems_of(workplace, ["verify", "--repair"], "verify --repair", (0, 1))
         return wrong + super().verify_next(workplace, template, attempt)
 
 

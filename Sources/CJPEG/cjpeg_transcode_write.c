@@ -13,7 +13,7 @@ typedef struct {
 } writer;
 
 /// More than all segments take: four quantisation tables, the frame, four Huffman tables and the scan's header.
-enum { MOST_SEGMENT_BYTES = 4 * 134 + 18 + 4 * 278 + 14 };
+enum { MOST_SEGMENT_BYTES = 4 * 134 + 19 + 4 * 278 + 14 };
 
 static void put_byte(writer *to, unsigned value) { *to->next++ = (uint8_t)value; }
 

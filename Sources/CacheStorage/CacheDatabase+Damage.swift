@@ -99,7 +99,7 @@ extension CacheDatabase {
 
     /// What the names of databases begin with that were set aside.
     static let damagedPrefix = CacheDirectory.databaseName + ".damaged-"
-    private static let logName = CacheDirectory.databaseName + "-wal"
+    static let logName = CacheDirectory.databaseName + "-wal"
 
     private static func nameForDamaged(in directory: CacheDirectory, at now: Timestamp) -> String {
         let base = damagedPrefix + now.description.filter { $0 != "-" && $0 != ":" }
@@ -168,7 +168,9 @@ extension CacheDatabase {
         {
             directory.suspectDatabase(isCertain: true)
             // Readers make an empty one, with an index that knows nothing of this one's rows.
-            if directory.contains(name + "-wal"), directory.isEmpty(logName) {
+            if directory.contains(name + "-wal"),
+                size(of: directory.path(of: logName)).bytes == 0
+            {
                 try directory.remove(CacheDirectory.databaseName + "-shm")
                 try directory.rename(name + "-wal", to: logName)
             }
@@ -189,13 +191,6 @@ extension CacheDirectory {
         var status = stat()
         return fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
             && status.st_mode & S_IFMT == S_IFREG && status.st_nlink > 1
-    }
-
-    /// Whether a file has no bytes, or is not there.
-    fileprivate func isEmpty(_ name: String) -> Bool {
-        var status = stat()
-        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
-        return status.st_size == 0
     }
 
     /// Left by a command that met damage, for the next run, which has the right to do something

@@ -290,9 +290,8 @@ package final class CacheDatabase: Sendable {
 
     /// Has what is committed reach the disk.
     package func synchronizeLog() throws(StorageError) {
-        let name = CacheDirectory.databaseName + "-wal"
-        guard directory.contains(name) else { return }
-        try directory.synchronize(name)
+        guard directory.contains(CacheDatabase.logName) else { return }
+        try directory.synchronize(CacheDatabase.logName)
     }
 
     /// Moves the write-ahead log into the database, and with `truncates` cuts it to nothing when
@@ -336,7 +335,8 @@ package final class CacheDatabase: Sendable {
     /// The size of the write-ahead log, 0 without one.
     var logSize: ByteCount { CacheDatabase.size(of: path + "-wal") }
 
-    private static func size(of path: String) -> ByteCount {
+    /// 0 where there is no such file.
+    static func size(of path: String) -> ByteCount {
         var status = stat()
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }

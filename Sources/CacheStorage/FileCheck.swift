@@ -162,10 +162,9 @@ struct MissingFiles {
         // The rows first, for good: a power cut must not bring them back without their files.
         try content.synchronize()
         for image in images { try content.remove(image.digest, format: image.format) }
-        guard ownsNote, content.untidy == nil else { return }
-        try content.synchronizeRemovals()
+        guard ownsNote else { return }
         do throws(StorageError) {
-            try database.remove(.removalUnfinished)
+            try database.endRemoval(in: content)
         } catch {
             // It only costs the next run some work.
             guard error.isDiskFull else { throw error }

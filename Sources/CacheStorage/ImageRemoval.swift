@@ -92,9 +92,8 @@ package final class ImageRemoval: ImageRemoving {
     private let now: Timestamp
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
-    /// Whether files may be left of rows that are gone, and whether they have been given up.
-    private var filesAreDue = false
-    private var leavesFiles = false
+    /// Batches whose rows are gone and whose files may be left.
+    private var unfinishedBatches = 0
     /// Whether the note that this is going on is its own.
     private var ownsNote = false
     package private(set) var totals = RemovalTotals()
@@ -150,8 +149,6 @@ package final class ImageRemoval: ImageRemoving {
         do throws(StorageError) {
             return try removeAtOnce(batch, only: variant)
         } catch  where error.isDiskFull && batch.count > 1 {
-            if filesAreDue { leavesFiles = true }
-            filesAreDue = false
             // All of it has to fit into the log first; the files of a part make room for the rest.
             let half = batch.count / 2
             let first = try remove(Array(batch[..<half]), only: variant)
@@ -177,14 +174,14 @@ package final class ImageRemoval: ImageRemoving {
             }
         }
         hasBegun = true
-        filesAreDue = true
+        unfinishedBatches += 1
         totals.variants += removed.variants
         totals.images += removed.wholeImages
         if variant == nil {
             for candidate in batch { try cache.partials.discard(key: candidate.key) }
         }
         try removeFiles(removed.files)
-        filesAreDue = false
+        unfinishedBatches -= 1
         return removed.hasGone
     }
 
@@ -202,7 +199,9 @@ package final class ImageRemoval: ImageRemoving {
 
     package func finish() throws(StorageError) {
         // Files that could not be removed may be next time.
-        guard hasBegun, ownsNote, !leavesFiles, cache.content.untidy == nil else { return }
+        guard hasBegun, ownsNote, unfinishedBatches == 0, cache.content.untidy == nil else {
+            return
+        }
         // While a run goes on, its end sees to that.
         if try !cache.log.lastRunMayHaveLeftStrays() { try cache.content.synchronizeRemovals() }
         try cache.database.remove(.removalUnfinished)

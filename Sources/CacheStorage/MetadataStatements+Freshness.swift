@@ -46,7 +46,7 @@ extension MetadataStatements {
         let row = FreshnessRow(
             fingerprint: fingerprint(key: key, recipe: use.recipe), resource: resource,
             freshness: freshness, mark: use.freshnessMark)
-        if delayedFreshness?.append(row) == nil { try put(row, in: database) }
+        if newRows?.freshness.append(row) == nil { try put(row, in: database) }
     }
 
     func put(_ row: FreshnessRow, in database: Connection) throws {

@@ -139,13 +139,11 @@ struct UnnamedFiles {
 
     /// Asks in the order of the index.
     init(among files: [File], in database: Connection) throws {
-        let search = try Statement(
-            database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
         var last: (digest: ContentDigest, isNamed: Bool)?
         self.files = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter {
             file in
             if let last, last.digest == file.digest { return !last.isNamed }
-            let isNamed = try search.first(.digest(file.digest)) { _ in true } ?? false
+            let isNamed = try MetadataStatements.isNamed(file.digest, in: database)
             last = (file.digest, isNamed)
             return !isNamed
         }

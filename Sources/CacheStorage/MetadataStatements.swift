@@ -16,8 +16,13 @@ struct MetadataStatements: ~Copyable {
     /// transaction.
     private var hasFailures: Bool?
 
-    /// Rows of resources that are being inserted, until all are; nil when rows are written at once.
-    var delayedFreshness: [FreshnessRow]?
+    /// What is written once all new images are; nil where triggers act and each row is written at once.
+    struct NewRows {
+        var totals = TotalsChange()
+        var freshness: [FreshnessRow] = []
+    }
+
+    var newRows: NewRows?
 
     init(run: Int64) {
         self.run = run
@@ -32,40 +37,52 @@ struct MetadataStatements: ~Copyable {
 
     /// Carries out the changes of a group and returns the images of variants that they replaced or
     /// made obsolete.
-    ///
-    /// What is new comes first, without triggers, which would write each total once a row; but not
-    /// before what else is there of its key, nor before what may be of its files.
     mutating func apply(
-        _ changes: some Sequence<MetadataChange>, in database: Connection
+        _ changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [StoredImage] {
+        var replaced: [StoredImage] = []
+        for change in try insertNewImages(among: changes, in: database) {
+            replaced += try apply(change, in: database)
+        }
+        return replaced
+    }
+
+    /// Carries out what is new, without triggers, which would write each total once a row; but nothing
+    /// before what else is there of its key, or before what may be of its files.
+    ///
+    /// - Returns: the other changes, in their order.
+    private mutating func insertNewImages(
+        among changes: some Collection<MetadataChange>, in database: Connection
+    ) throws -> [MetadataChange] {
+        // To switch triggers off and on prepares every statement anew.
+        let hasImages = changes.contains { if case .image = $0 { true } else { false } }
+        guard hasImages else { return Array(changes) }
         var others: [MetadataChange] = []
         var keysOfOthers: Set<String> = []
         var removesFiles = false
+        newRows = NewRows()
+        defer { newRows = nil }
         try database.withoutTriggers {
-            var totals: TotalsChange? = TotalsChange()
-            delayedFreshness = []
-            defer { delayedFreshness = nil }
             for change in changes {
                 if case .image(let row) = change, !removesFiles, !keysOfOthers.contains(row.key),
                     try previousResource(key: row.key, in: database) == nil
                 {
-                    try insert(row, in: database, noting: &totals)
+                    try insert(row, in: database)
                     continue
                 }
                 others.append(change)
                 if let key = change.key { keysOfOthers.insert(key) }
                 if case .lost = change { removesFiles = true }
             }
-            try totals?.write(in: database)
+            guard let newRows else { return }
+            try newRows.totals.write(in: database)
             // In the order of the table, each of whose pages is gone to once.
-            let rows = (delayedFreshness ?? []).sorted {
-                $0.fingerprint.upper < $1.fingerprint.upper
+            for row in newRows.freshness.sorted(by: { $0.fingerprint.upper < $1.fingerprint.upper })
+            {
+                try put(row, in: database)
             }
-            for row in rows { try put(row, in: database) }
         }
-        var replaced: [StoredImage] = []
-        for change in others { replaced += try apply(change, in: database) }
-        return replaced
+        return others
     }
 
     /// Carries out one change and returns the images of variants that it replaced or made
@@ -78,8 +95,7 @@ struct MetadataStatements: ~Copyable {
             if let previous = try previousResource(key: row.key, in: database) {
                 return try update(previous, to: row, in: database)
             }
-            var totals: TotalsChange?
-            try insert(row, in: database, noting: &totals)
+            try insert(row, in: database)
             return []
         case .resource(let change):
             return try apply(change, in: database)
@@ -122,22 +138,20 @@ struct MetadataStatements: ~Copyable {
 
     // MARK: A body
 
-    /// Stores a resource that is not there yet. Triggers note its totals unless `totals` does.
-    private mutating func insert(
-        _ row: ImageRow, in database: Connection, noting totals: inout TotalsChange?
-    ) throws {
+    /// Stores a resource that is not there yet.
+    private mutating func insert(_ row: ImageRow, in database: Connection) throws {
         try write(row, sql: MetadataStatements.resourceInsertion, in: database)
         let resource = database.lastInsertedRowID
         stored.insert(resource)
-        totals?.count(resources: 1, sourceBytes: row.source.size.bytes)
+        newRows?.totals.count(resources: 1, sourceBytes: row.source.size.bytes)
         for variant in row.variants.withoutRepeatedRecipes {
             let name = try nameRow(of: variant.variant, in: database)
-            if totals != nil {
+            if newRows != nil {
                 let image = variant.image
                 if try !MetadataStatements.isNamed(image.digest, in: database) {
-                    totals?.count(files: 1, bytes: image.size.bytes)
+                    newRows?.totals.count(files: 1, bytes: image.size.bytes)
                 }
-                totals?.count(
+                newRows?.totals.count(
                     variants: 1, host: row.validation.location.host, format: image.format.rawValue,
                     name: name, isSuperseded: 0, bytes: image.size.bytes)
             }

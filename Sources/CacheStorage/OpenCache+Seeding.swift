@@ -35,9 +35,7 @@ extension OpenCache {
             tidy()
             throw error
         }
-        guard ownsNote, content.untidy == nil else { return }
-        try content.synchronizeRemovals()
-        try database.remove(.removalUnfinished)
+        if ownsNote { try database.endRemoval(in: content) }
     }
 
     /// Removes files whose rows could not be written, so that a full disk is not left fuller than it was.

@@ -170,9 +170,7 @@ package struct OpenCache: Sendable {
             try Schema.Property.removalUnfinished.time(in: database) != nil
         }
         try log.collectStrays(scansContent: mayHaveStrays || isRemoving)
-        guard isRemoving, content.untidy == nil else { return }
-        try content.synchronizeRemovals()
-        try database.remove(.removalUnfinished)
+        if isRemoving { try database.endRemoval(in: content) }
     }
 
     private init(

@@ -81,4 +81,12 @@ extension CacheDatabase {
             try property.remove(in: database)
         }
     }
+
+    /// Drops the note of an unfinished removal, once no power cut can bring back what was removed. It stays while
+    /// files could not be removed, which the next run looks for.
+    func endRemoval(in content: ContentStore) throws(StorageError) {
+        guard content.untidy == nil else { return }
+        try content.synchronizeRemovals()
+        try remove(.removalUnfinished)
+    }
 }

@@ -13,23 +13,26 @@ struct TotalsChange {
     }
 
     private struct Sum {
-        var variants = 0
+        var count = 0
         var bytes = 0
+
+        /// Damaged rows may say anything: what overflows comes back with what goes the other way.
+        mutating func add(_ count: Int, bytes more: Int) {
+            self.count += count
+            bytes &+= count &* more
+        }
     }
 
     private var kinds: [Kind: Sum] = [:]
-    private var resources = 0
-    private var sourceBytes = 0
-    private var files = 0
-    private var fileBytes = 0
+    private var resources = Sum()
+    private var files = Sum()
     private var blocks = 0
 
     /// - Parameters:
     ///   - count: 1 for a resource that came, -1 for one that went.
-    ///   - bytes: of its source; damaged rows may say anything, so sums stay within what an integer holds.
+    ///   - bytes: of its source.
     mutating func count(resources count: Int, sourceBytes bytes: Int) {
-        resources += count
-        sourceBytes = sourceBytes.clampedSum(with: bytes.clampedProduct(with: count))
+        resources.add(count, bytes: bytes)
     }
 
     /// The same for a variant. `format` is the column's text, which may be any.
@@ -38,18 +41,15 @@ struct TotalsChange {
         bytes: Int
     ) {
         let kind = Kind(host: host, format: format, name: name, superseded: isSuperseded)
-        kinds[kind, default: Sum()].variants += count
-        kinds[kind, default: Sum()].bytes =
-            kinds[kind, default: Sum()].bytes.clampedSum(with: bytes.clampedProduct(with: count))
+        kinds[kind, default: Sum()].add(count, bytes: bytes)
     }
 
     /// The same for a file that no row named before, or that none names any more.
     mutating func count(files count: Int, bytes: Int) {
-        files += count
-        fileBytes = fileBytes.clampedSum(with: bytes.clampedProduct(with: count))
-        // As the triggers do, of whatever a damaged row says.
-        let (sum, overflows) = bytes.addingReportingOverflow(DiskUsage.blockSize - 1)
-        blocks = blocks.clampedSum(with: (overflows ? bytes : sum) / DiskUsage.blockSize * count)
+        files.add(count, bytes: bytes)
+        // As the triggers do.
+        let whole = (bytes &+ (DiskUsage.blockSize - 1)) / DiskUsage.blockSize
+        blocks &+= count &* whole
     }
 
     /// Writes it; once.
@@ -71,9 +71,9 @@ struct TotalsChange {
             let values: [Statement.Value] = [
                 .text(kind.host), .text(kind.format), .integer(kind.name),
                 .integer(kind.superseded),
-                .init(sum.variants), .init(sum.bytes),
+                .init(sum.count), .init(sum.bytes),
             ]
-            if sum.variants < 0 {
+            if sum.count < 0 {
                 try removal.execute(values)
             } else {
                 try addition.execute(values)
@@ -86,18 +86,7 @@ struct TotalsChange {
                     files = files + ?3, file_bytes = file_bytes + ?4, blocks = blocks + ?5
                 """
         ).execute(
-            .init(resources), .init(sourceBytes), .init(files), .init(fileBytes), .init(blocks))
-    }
-}
-
-extension Int {
-    fileprivate func clampedSum(with other: Int) -> Int {
-        let (sum, overflows) = addingReportingOverflow(other)
-        return overflows ? (other < 0 ? .min : .max) : sum
-    }
-
-    fileprivate func clampedProduct(with other: Int) -> Int {
-        let (product, overflows) = multipliedReportingOverflow(by: other)
-        return overflows ? ((self < 0) == (other < 0) ? .max : .min) : product
+            .init(resources.count), .init(resources.bytes), .init(files.count), .init(files.bytes),
+            .init(blocks))
     }
 }
