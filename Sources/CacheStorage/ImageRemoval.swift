@@ -22,7 +22,7 @@ package struct RemovalTotals: Hashable, Sendable {
 
 /// Takes images out of a cache, or finds out what that would come to. For one thread.
 package protocol ImageRemoving: AnyObject {
-    /// Complete after ``finish()``.
+    /// Files that are being removed are among them after ``finish()``.
     var totals: RemovalTotals { get }
 
     /// Where images are looked for.
@@ -85,11 +85,13 @@ extension ImageRemoving {
 /// Removes images on a user's word: what is removed is as if it had never been fetched.
 ///
 /// Rows go first, batch by batch and for good, then the files that no row names any more. A property
-/// says that this is going on: after a kill in between, the next run looks for files without a row.
+/// says that this is going on: after a kill in between, the next run looks for files without a row. The files of
+/// one batch go while the rows of the next one do.
 package final class ImageRemoval: ImageRemoving {
     private let cache: OpenCache
     private let variant: VariantSelector?
     private let now: Timestamp
+    private let files: FileRemoval
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
     /// Batches whose rows are gone and whose files may be left.
@@ -107,6 +109,7 @@ package final class ImageRemoval: ImageRemoving {
         self.cache = cache
         self.variant = variant
         self.now = now
+        files = FileRemoval(of: cache.content)
     }
 
     package func removeFailure(key: String) throws(StorageError) -> Bool {
@@ -149,7 +152,9 @@ package final class ImageRemoval: ImageRemoving {
         do throws(StorageError) {
             return try removeAtOnce(batch, only: variant)
         } catch  where error.isDiskFull && batch.count > 1 {
-            // All of it has to fit into the log first; the files of a part make room for the rest.
+            // All of it has to fit into the log first; the files of a part, and those of the batch before,
+            // make room for the rest.
+            try finishFiles()
             let half = batch.count / 2
             let first = try remove(Array(batch[..<half]), only: variant)
             return try first + remove(Array(batch[half...]), only: variant)
@@ -180,24 +185,26 @@ package final class ImageRemoval: ImageRemoving {
         if variant == nil {
             for candidate in batch { try cache.partials.discard(key: candidate.key) }
         }
-        try removeFiles(removed.files)
-        unfinishedBatches -= 1
+        // A power cut must not bring rows back without their files. A reader of another program may keep
+        // a part of the log out of the database; then the log itself has to be on the disk.
+        if !removed.files.isEmpty, try !cache.database.checkpoint(truncates: false) {
+            try cache.content.synchronize()
+        }
+        try finishFiles()
+        files.begin(removed.files)
         return removed.hasGone
     }
 
-    /// Removes files that no row names any more.
-    private func removeFiles(_ images: [StoredImage]) throws(StorageError) {
-        guard !images.isEmpty else { return }
-        // A power cut must not bring rows back without their files. A reader of another program may keep
-        // a part of the log out of the database; then the log itself has to be on the disk.
-        if try !cache.database.checkpoint(truncates: false) { try cache.content.synchronize() }
-        for image in images where try cache.content.remove(image.digest, format: image.format) {
-            totals.files += 1
-            totals.bytes += image.size.bytes
-        }
+    /// Waits for the files of the last batch.
+    private func finishFiles() throws(StorageError) {
+        guard let removed = try files.finish() else { return }
+        totals.files += removed.files
+        totals.bytes += removed.bytes
+        unfinishedBatches -= 1
     }
 
     package func finish() throws(StorageError) {
+        try finishFiles()
         // Files that could not be removed may be next time.
         guard hasBegun, ownsNote, unfinishedBatches == 0, cache.content.untidy == nil else {
             return

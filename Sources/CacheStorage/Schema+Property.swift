@@ -10,6 +10,14 @@ extension Schema {
         case removalUnfinished = "removal_unfinished"
         case verifiedFolders = "verified_folders"
         case fileMode = "file_mode"
+        case pruneMaximumSize = "prune_max_size"
+        case pruneMaximumFiles = "prune_max_files"
+        case pruneLowWater = "prune_low_water"
+        case pruneUnlistedFor = "prune_unlisted_for"
+        case pruneExpiredFor = "prune_expired_for"
+        case pruneGone = "prune_gone"
+        case pruneVariantsUnusedFor = "prune_variants_unused_for"
+        case pruneHistory = "prune_history"
 
         func set(to time: Timestamp, in database: Connection) throws {
             try set(to: time.milliseconds, in: database)

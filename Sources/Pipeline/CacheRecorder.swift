@@ -167,9 +167,9 @@ final class CacheRecorder: RunRecording {
     private func prune(
         at time: Timestamp, until isStopped: () -> Bool
     ) throws(StorageError) -> PrunedCounts? {
-        guard let rules = configuration.storing.pruning, try cache.isTimeToPrune(at: time) else {
-            return nil
-        }
+        guard let rules = configuration.storing.pruning else { return nil }
+        try cache.keep(rules)
+        guard try cache.isTimeToPrune(at: time) else { return nil }
         let removal = ImageRemoval(cache, variant: nil, at: time)
         let ending = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in

@@ -59,4 +59,13 @@ extension ByteCount {
         else { return nil }
         self.init(bytes)
     }
+
+    /// The text form in the largest binary unit that divides the size.
+    package var quantityDescription: String {
+        for (suffix, unit) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
+        where bytes >= unit && bytes % unit == 0 {
+            return "\(bytes / unit)\(suffix)"
+        }
+        return "\(bytes)"
+    }
 }

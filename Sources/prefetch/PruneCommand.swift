@@ -76,8 +76,11 @@ struct PruneCommand: ParsableCommand {
                 throw CommandFailure(error)
             }
         } else {
-            result = try options.change { cache in
-                try prune(pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
+            result = try options.change { [rules] cache in
+                // Before anything goes: a time limit changes nothing about them.
+                try cache.keep(rules)
+                return try prune(
+                    pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
             }
         }
         try say(result.totals, result.usage, result.ending)

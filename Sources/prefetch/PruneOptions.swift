@@ -152,4 +152,23 @@ extension PruneRules {
         }
         guard !isEmpty else { throw ValidationError("--prune \(text): says nothing that may go") }
     }
+
+    /// The rules as `run --prune` takes them, but for those that it does not.
+    var specification: String {
+        var items: [String] = []
+        func add(_ name: String, _ value: String?) {
+            if let value { items.append("\(name)=\(value)") }
+        }
+        add("unlisted-for", unlistedFor?.quantityDescription)
+        add("expired-for", expiredFor?.quantityDescription)
+        if isGone { items.append("gone") }
+        add("variants-unused-for", variantsUnusedFor?.quantityDescription)
+        add("history", history?.quantityDescription)
+        add("max-size", maximumSize?.quantityDescription)
+        add("max-files", maximumFiles.map { "\($0)" })
+        if maximumSize != nil || maximumFiles != nil {
+            add("low-water", ShareArgument(lowWater).defaultValueDescription)
+        }
+        return items.joined(separator: ",")
+    }
 }

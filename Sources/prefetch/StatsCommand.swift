@@ -27,11 +27,22 @@ struct StatsCommand: ParsableCommand {
         let catalog = try cache.catalog()
         var output = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
         try writing {
-            let statistics = try catalog.statistics(at: WallClock.now())
+            let now = WallClock.now()
+            let statistics = try catalog.statistics(at: now)
+            let pruning = try catalog.nextPruning(at: now)
             if json {
-                try output.write(JSONObject(statistics, path: path))
+                var object = JSONObject(statistics, path: path)
+                if let pruning {
+                    object.add("next_prune", JSONObject(pruning.totals, by: pruning.rules))
+                } else {
+                    object.addNull("next_prune")
+                }
+                try output.write(object)
             } else {
                 for line in lines(statistics, path: path) { try output.write(line: line) }
+                if let (rules, totals) = pruning {
+                    try output.write(line: "next prune  \(totals.text), by \(rules.specification)")
+                }
             }
             try output.finish()
         }
@@ -133,6 +144,15 @@ extension JSONObject {
         } else {
             addNull("last_run")
         }
+    }
+
+    fileprivate init(_ totals: RemovalTotals, by rules: PruneRules) {
+        self.init()
+        add("rules", rules.specification)
+        add("images", totals.images)
+        add("variants", totals.variants)
+        add("files", totals.files)
+        add("bytes", totals.bytes)
     }
 
     /// Variants and bytes, by what they are counted by.

@@ -123,6 +123,52 @@ struct PruneCommandTests {
         }
     }
 
+    /// By the rules of the last run or `prune` that are no matter of one host, variant or list.
+    @Test func statsSaysWhatTheNextPruningRemoves() async throws {
+        try await withImages { _, workspace, urls in
+            func next() async throws -> [String: Any]? {
+                let stats = try await workspace.run("stats", "--json").jsonLines().first
+                return try #require(stats)["next_prune"] as? [String: Any]
+            }
+            func text() async throws -> String? {
+                try await workspace.run("stats").output.split(separator: "\n")
+                    .first { $0.hasPrefix("next prune") }.map(String.init)
+            }
+            #expect(try await next() == nil)
+            #expect(try await text() == nil)
+            try await age(workspace, days: 40)
+            let run = try await workspace.prefetch(
+                Array(urls[..<6]), "--refresh", "none", "--prune", "max-files=10,gone,history=90d")
+            #expect(run.result.status == 0, "\(run.result)")
+            let nothing = try #require(try await next())
+            #expect(nothing["images"] as? Int == 0)
+            #expect(nothing["rules"] as? String == "gone,history=90d,max-files=10,low-water=90%")
+            // Not a day has gone by: nothing is pruned, but the rules are the next ones.
+            let rules = "unlisted-for=30d,max-files=4,low-water=75%"
+            let again = try await workspace.prefetch(
+                Array(urls[..<6]), "--refresh", "none", "--prune", rules)
+            #expect(again.result.status == 0, "\(again.result)")
+            let seven = try #require(try await next())
+            #expect(seven["rules"] as? String == rules)
+            #expect(seven["images"] as? Int == 7 && seven["files"] as? Int == 7)
+            #expect(
+                try await text()?.hasPrefix("next prune  7 images (7 variants), 7 files (") == true)
+            #expect(try await text()?.hasSuffix("), by \(rules)") == true)
+            // One that is for once.
+            let host = try await workspace.run("prune", "--host", "example.com")
+            #expect(host.status == 0, "\(host)")
+            #expect(try await next()?["rules"] as? String == rules)
+            let dry = try await workspace.run("prune", "--max-files", "9", "--dry-run")
+            #expect(dry.status == 0, "\(dry)")
+            #expect(try await next()?["rules"] as? String == rules)
+            let pruned = try await workspace.run("prune", "--max-size", "24KiB")
+            #expect(pruned.error.hasPrefix("prefetch: removed 5 images"), "\(pruned)")
+            let last = try #require(try await next())
+            #expect(last["rules"] as? String == "max-size=24KiB,low-water=90%")
+            #expect(last["images"] as? Int == 0)
+        }
+    }
+
     /// Once a day, without waiting for anybody, and not at all where nobody may write.
     @Test func whatIsAskedForStays() async throws {
         try await withImages { _, workspace, urls in

@@ -39,6 +39,17 @@ struct EntryExtrasTests {
 
     @Test(
         arguments: [
+            (0, "0"), (1, "1"), (1023, "1023"), (1024, "1KiB"), (1025, "1025"), (1 << 20, "1MiB"),
+            (1_500_000, "1500000"), (20 << 30, "20GiB"), (3 << 40, "3072GiB"), (.max, "\(Int.max)"),
+        ] as [(Int, String)])
+    func describesSizes(bytes: Int, text: String) {
+        #expect(ByteCount(bytes).quantityDescription == text)
+        // Those that a Double holds come back.
+        if bytes < 1 << 53 { #expect(ByteCount(quantity: text) == ByteCount(bytes)) }
+    }
+
+    @Test(
+        arguments: [
             ("", .nameLength), ("n", nil), (String(repeating: "n", count: 255), nil),
             (String(repeating: "n", count: 256), .nameLength),
             (String(repeating: "é", count: 127), nil),

@@ -20,10 +20,14 @@ final class RowWitnesses {
     }
 
     private let database: Connection
+    private let digests: DigestIndex
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
 
-    init(_ database: Connection) { self.database = database }
+    init(_ database: Connection, _ digests: DigestIndex) {
+        self.database = database
+        self.digests = digests
+    }
 
     func resource(_ id: Int64, hasKey key: Statement.Value) throws -> Word {
         try word {
@@ -40,7 +44,7 @@ final class RowWitnesses {
     func variant(
         of resource: Int64, recipe: String, hasDigest digest: Statement.Value
     ) throws -> Word {
-        try word {
+        let word = try word {
             let rows = try Statement(
                 database,
                 sql: """
@@ -54,6 +58,11 @@ final class RowWitnesses {
                 hasOthers = true
             }
             return hasOthers ? .another : .no
+        }
+        switch word {
+        case .yes, .another: return word
+        case .no, .unknown:
+            return try digests.confirms(digest, of: resource, recipe: recipe) ? .yes : word
         }
     }
 

@@ -71,7 +71,11 @@ struct Salvage {
     private mutating func readDamaged() throws {
         let copy = try DamagedCopy(of: directory)
         let whole = try copy.openWhole()
-        witnesses = whole.map(RowWitnesses.init)
+        let digests = try DigestIndex(in: target)
+        if let whole {
+            try digests.readPagesIfHidden(of: whole, in: copy)
+            witnesses = RowWitnesses(whole, digests)
+        }
         var claimed: Set<Int> = []
         for insertion in insertions {
             var gap: Gap? = Gap()
@@ -83,7 +87,7 @@ struct Salvage {
         witnesses = nil
         for id in doubtful { try removeResource(id) }
         if let whole, contradictions > Salvage.toleratedContradictions {
-            let isProved = try removeUnprovedVariants(whole)
+            let isProved = try digests.removeUnprovedVariants(whole)
             let variants = try Statement(target, sql: "SELECT count(*) FROM variant")
                 .first { try $0.count(0) }
             report.isMixed =
@@ -93,45 +97,6 @@ struct Salvage {
         if contradictions > 0 || !doubtful.isEmpty {
             incomplete.formUnion(["resource", "variant", "attribute"])
         }
-    }
-
-    /// Removes the variants but for those to which the index gives one digest, and the same: where it gives
-    /// several, one of them is another database's.
-    ///
-    /// - Returns: whether all of the index could be read, so that this says something.
-    private func removeUnprovedVariants(_ source: Connection) throws -> Bool {
-        let sql = """
-            SELECT resource_id, recipe, sha256 FROM variant INDEXED BY variant_sha256
-            ORDER BY sha256
-            """
-        guard try source.canPrepare(sql) else { return false }
-        try target.execute(
-            """
-            CREATE TEMP TABLE named (resource_id, recipe, sha256,
-                PRIMARY KEY (resource_id, recipe, sha256)) WITHOUT ROWID
-            """)
-        let rows = try Statement(source, sql: sql)
-        let insertion = try Statement(target, sql: "INSERT OR IGNORE INTO named VALUES (?, ?, ?)")
-        while let hasRow = try rows.stepIfReadable() {
-            guard hasRow else {
-                try target.execute(
-                    """
-                    DELETE FROM variant WHERE sha256 IS NOT (
-                        SELECT iif(count(*) = 1, max(sha256), NULL) FROM named
-                        WHERE named.resource_id = variant.resource_id
-                            AND named.recipe = variant.recipe)
-                    """)
-                return true
-            }
-            // One without them is no row of the index.
-            if rows.isNull(0) || rows.isNull(1) || rows.isNull(2) { continue }
-            for column in Int32(0)..<3 {
-                try insertion.bind(column: column, of: rows, at: column + 1)
-            }
-            while try insertion.step() {}
-            insertion.reset()
-        }
-        return false
     }
 
     /// The keys between which nothing could be read; nil for the end of the table.

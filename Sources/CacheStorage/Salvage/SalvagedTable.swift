@@ -123,7 +123,7 @@ struct SalvagedTable: Sendable {
     }
 
     /// Whether a text looks like ``PrefetchModel/Recipe/canonicalText``.
-    private static func isRecipe(_ text: String) -> Bool {
+    static func isRecipe(_ text: String) -> Bool {
         let encoding = text.prefix { $0 != ";" }
         return Recipe.Encoding(rawValue: String(encoding)) != nil
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
@@ -139,7 +139,7 @@ extension TableLayout {
 }
 
 extension Statement {
-    fileprivate func isDigest(_ column: Int32) throws -> Bool {
+    func isDigest(_ column: Int32) throws -> Bool {
         try blob(column, orDamage: "no BLOB") { $0.count } == ContentDigest.byteCount
     }
 }

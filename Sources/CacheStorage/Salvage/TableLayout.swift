@@ -50,6 +50,18 @@ struct TableLayout: Sendable {
             uniqueKeysWithValues: columns.enumerated().map { ($1.column.name, Int32($0)) })
     }
 
+    /// The layout of an index, whose entries lie as the rows of a table without numbers do.
+    init(of index: String, columns: [(name: String, kind: Statement.Kind)], keys: [String]) {
+        table = index
+        self.columns = columns.map {
+            Column(name: $0.name, kind: $0.kind, isRequired: true, fallback: "NULL")
+        }
+        self.keys = keys
+        hasRowID = false
+        indexes = Dictionary(
+            uniqueKeysWithValues: columns.enumerated().map { ($1.name, Int32($0)) })
+    }
+
     /// Where a column stands; those of a table are named in ``SalvagedTable`` alone.
     subscript(name: String) -> Int32 {
         guard let index = indexes[name] else { preconditionFailure("no column \(table).\(name)") }

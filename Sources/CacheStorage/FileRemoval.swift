@@ -1,0 +1,67 @@
+import PrefetchModel
+import Synchronization
+import Threading
+
+/// Removes content files on a thread of its own, while the rows of the next ones are removed: the one is the
+/// kernel's work, the other SQLite's. For one thread.
+final class FileRemoval {
+    struct Removed {
+        var files = 0
+        var bytes = 0
+    }
+
+    private final class Outcome: Sendable {
+        let value = Mutex<Result<Removed, StorageError>>(.success(Removed()))
+    }
+
+    private let content: ContentStore
+    private var pending: (thread: OwnedThread?, outcome: Outcome)?
+
+    /// To remove so many takes about as long as to start a thread.
+    private static let fewFiles = 32
+
+    init(of content: ContentStore) { self.content = content }
+
+    deinit { pending?.thread?.join() }
+
+    /// Begins to remove files that no row names any more. To be called when nothing is pending.
+    func begin(_ images: [StoredImage]) {
+        precondition(pending == nil, "the files of the last batch are still being removed")
+        let outcome = Outcome()
+        let work: @Sendable () -> Void = { [content] in
+            let result = Result { () throws(StorageError) in
+                try FileRemoval.remove(images, from: content)
+            }
+            outcome.value.withLock { $0 = result }
+        }
+        var thread: OwnedThread?
+        if images.count > FileRemoval.fewFiles {
+            // Where the system has no room for another, this one does it.
+            thread = try? OwnedThread(name: "file removal", work)
+        }
+        if thread == nil { work() }
+        pending = (thread, outcome)
+    }
+
+    /// Waits for the files that were begun with last.
+    ///
+    /// - Returns: which of them were there; nil when nothing was pending.
+    /// - Throws: when the disk refused one; those after it are still there.
+    func finish() throws(StorageError) -> Removed? {
+        guard let (thread, outcome) = pending else { return nil }
+        thread?.join()
+        pending = nil
+        return try outcome.value.withLock(\.self).get()
+    }
+
+    private static func remove(
+        _ images: [StoredImage], from content: ContentStore
+    ) throws(StorageError) -> Removed {
+        var removed = Removed()
+        for image in images where try content.remove(image.digest, format: image.format) {
+            removed.files += 1
+            removed.bytes += image.size.bytes
+        }
+        return removed
+    }
+}
