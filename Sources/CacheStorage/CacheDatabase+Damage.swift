@@ -11,6 +11,8 @@ extension CacheDatabase {
         case quick
         /// Indexes against their tables, too, and every row as the commands read it; five times that.
         case thorough
+        /// The schema, too, against a new database's; some milliseconds more.
+        case complete
     }
 
     /// Databases of up to this size are looked at before each run: it takes a few milliseconds.
@@ -29,8 +31,9 @@ extension CacheDatabase {
             throw StorageError(
                 operation: "checking", subject: path, code: .database(11), message: finding)
         }
-        guard check == .thorough else { return }
+        guard check != .quick else { return }
         do throws(StorageError) {
+            if check == .complete { try findAlteredSchema() }
             try findDanglingRows()
             try readEverything()
         } catch {
@@ -39,6 +42,72 @@ extension CacheDatabase {
             throw StorageError(
                 operation: "checking", subject: path, code: .database(11), message: error.message)
         }
+    }
+
+    /// Tables, indexes and triggers of ours that are not there, or not as we make them: a bit that has changed in the
+    /// name of a column makes statements fail, one in a trigger makes totals wrong. What others have added stays.
+    private func findAlteredSchema() throws(StorageError) {
+        let altered = try read("checking") { try CacheDatabase.alteredPart(of: $0) }
+        if let altered { throw CacheDatabase.alteration(of: altered, path) }
+    }
+
+    /// The same for a database that cannot be used, perhaps for this reason, without its log, which may not be its own.
+    ///
+    /// - Returns: what is wrong with its schema, as an error that says ``StorageError/isDamage``; nil where nothing is, or
+    ///   it cannot be read.
+    static func schemaDamage(in directory: CacheDirectory) -> StorageError? {
+        let path = directory.path(of: CacheDirectory.databaseName)
+        guard let connection = try? Connection(path: path, access: .immutable),
+            let altered = try? alteredPart(of: connection)
+        else { return nil }
+        return alteration(of: altered, path)
+    }
+
+    private static func alteration(of part: String, _ path: String) -> StorageError {
+        StorageError(
+            operation: "checking", subject: path, code: .database(11),
+            message: "the \(part) is not as prefetch made it")
+    }
+
+    /// The first thing of ours in a schema that is missing or altered: `table resource`.
+    private static func alteredPart(of database: Connection) throws -> String? {
+        let new = try Connection(path: ":memory:", access: .readWrite)
+        try Schema.migrator.migrate(new)
+        let wanted = try schema(of: new)
+        let present = try schema(of: database)
+        for (name, definition) in wanted.sorted(by: { $0.key < $1.key })
+        where present[name] != definition {
+            // A table that has columns of others, too, has another text.
+            guard name.hasPrefix("table "), present[name] != nil,
+                case let table = String(name.dropFirst(6)),
+                case let (columns, ours) = (
+                    try columns(of: table, in: database), try columns(of: table, in: new)
+                ),
+                columns.count > ours.count, ours.isSubset(of: columns)
+            else { return name }
+        }
+        return nil
+    }
+
+    /// The statements that made what is in a database, by kind and name, without white space: versions of SQLite differ
+    /// in what `ALTER TABLE` makes of it.
+    private static func schema(of database: Connection) throws -> [String: String] {
+        let rows = try Statement(
+            database, sql: "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+        ).all { ("\(try $0.text(0)) \(try $0.text(1))", try $0.text(2)) }
+        return Dictionary(
+            rows.map { ($0, String($1.filter { !$0.isWhitespace })) }, uniquingKeysWith: { $1 })
+    }
+
+    private static func columns(of table: String, in database: Connection) throws -> Set<String> {
+        Set(
+            try Statement(
+                database,
+                sql: #"""
+                    SELECT format('%Q %Q %d %Q %d', name, type, "notnull", dflt_value, pk)
+                    FROM pragma_table_xinfo(?)
+                    """#
+            ).all(.text(table)) { try $0.text(0) })
     }
 
     /// Rows that name a resource which is not there.
@@ -92,6 +161,7 @@ extension CacheDatabase {
             defer { failures.reset() }
             while try failures.step() { _ = try FailureRecord(failures) }
         }
+        _ = try RunLog.hasUncleanEnd(in: self)
         // The times matter to nobody here.
         _ = try HostLog(database: self).all(at: Timestamp(milliseconds: 0))
         _ = try PartialStore.countRows(in: self)
@@ -99,6 +169,7 @@ extension CacheDatabase {
 
     /// What the names of databases begin with that were set aside.
     static let damagedPrefix = CacheDirectory.databaseName + ".damaged-"
+    /// Of the write-ahead log.
     static let logName = CacheDirectory.databaseName + "-wal"
 
     private static func nameForDamaged(in directory: CacheDirectory, at now: Timestamp) -> String {
@@ -168,9 +239,7 @@ extension CacheDatabase {
         {
             directory.suspectDatabase(isCertain: true)
             // Readers make an empty one, with an index that knows nothing of this one's rows.
-            if directory.contains(name + "-wal"),
-                size(of: directory.path(of: logName)).bytes == 0
-            {
+            if directory.contains(name + "-wal"), directory.isEmpty(logName) {
                 try directory.remove(CacheDirectory.databaseName + "-shm")
                 try directory.rename(name + "-wal", to: logName)
             }
@@ -191,6 +260,13 @@ extension CacheDirectory {
         var status = stat()
         return fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
             && status.st_mode & S_IFMT == S_IFREG && status.st_nlink > 1
+    }
+
+    /// Whether a file has no bytes, or is not there.
+    fileprivate func isEmpty(_ name: String) -> Bool {
+        var status = stat()
+        guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
+        return status.st_size == 0
     }
 
     /// Left by a command that met damage, for the next run, which has the right to do something

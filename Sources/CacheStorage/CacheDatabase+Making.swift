@@ -84,7 +84,8 @@ extension CacheDatabase {
             }
             try connection.execute(
                 "PRAGMA journal_mode = \(directory.fileSystem.isNetwork ? "DELETE" : "WAL")")
-            // The last connection takes the log along.
+            // The last connection takes the log along, but does not say when the disk has no room for that.
+            _ = try connection.checkpoint(.truncate)
             try connection.close()
             try directory.synchronize(unfinishedName)
         } catch {

@@ -336,7 +336,7 @@ package final class CacheDatabase: Sendable {
     var logSize: ByteCount { CacheDatabase.size(of: path + "-wal") }
 
     /// 0 where there is no such file.
-    static func size(of path: String) -> ByteCount {
+    private static func size(of path: String) -> ByteCount {
         var status = stat()
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
     }

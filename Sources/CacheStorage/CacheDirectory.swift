@@ -231,12 +231,13 @@ package final class CacheDirectory: Sendable {
         // Not even by root: what it made would be root's.
         guard access == .readOnly || status.st_uid == geteuid() else {
             throw .refused(
-                path, "belongs to another user (\(status.st_uid))",
+                path, "belongs to another user (uid \(status.st_uid))",
                 hint: "run as that user, or name another directory with --cache-dir")
         }
         guard status.st_mode & 0o002 == 0 else {
             throw .refused(
-                path, "can be written by everybody", hint: "chmod o-w '\(path)'")
+                path, "is writable by everybody",
+                hint: "chmod o-w '\(path)', and see what `prefetch doctor` says")
         }
     }
 

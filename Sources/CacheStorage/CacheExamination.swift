@@ -47,6 +47,13 @@ package struct CacheExamination: Sendable {
         }
     }
 
+    /// What of the layout others than the owner may write, which no mode allows; names below the folder.
+    package var namesThatOthersWrite: [String] {
+        CacheDirectory.layout.filter { name in
+            status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
+        }
+    }
+
     /// Which of the folders lie on other file systems than the cache's own.
     package var namesElsewhere: [String] {
         guard let own = status(of: ".") else { return [] }

@@ -131,6 +131,12 @@ package struct CachePruning {
         return Target(files: low(files), blocks: low(blocks))
     }
 
+    /// What has to go so that the cache comes down to the low water of a bound that is exceeded; nothing when none is.
+    func excess(of usage: DiskUsage) -> DiskUsage {
+        let excess = target(for: usage)?.excess(of: usage)
+        return DiskUsage(files: excess?.files ?? 0, blocks: excess?.blocks ?? 0)
+    }
+
     /// Removes images, one after the other, until no more than `target` is left.
     private func shrink(
         _ images: [PruneScan.Weight], to target: Target, only selector: VariantSelector?,

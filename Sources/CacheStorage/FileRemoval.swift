@@ -1,5 +1,4 @@
 import PrefetchModel
-import Synchronization
 import Threading
 
 /// Removes content files on a thread of its own, while the rows of the next ones are removed: the one is the
@@ -10,14 +9,10 @@ final class FileRemoval {
         var bytes = 0
     }
 
-    private final class Outcome: Sendable {
-        let value = Mutex<Result<Removed, StorageError>>(.success(Removed()))
-    }
-
     private let content: ContentStore
-    private var pending: (thread: OwnedThread?, outcome: Outcome)?
+    private var pending: (thread: OwnedThread?, outcome: Monitor<Result<Removed, StorageError>>)?
 
-    /// To remove so many takes about as long as to start a thread.
+    /// So few are not worth a thread.
     private static let fewFiles = 32
 
     init(of content: ContentStore) { self.content = content }
@@ -27,12 +22,12 @@ final class FileRemoval {
     /// Begins to remove files that no row names any more. To be called when nothing is pending.
     func begin(_ images: [StoredImage]) {
         precondition(pending == nil, "the files of the last batch are still being removed")
-        let outcome = Outcome()
+        let outcome = Monitor<Result<Removed, StorageError>>(.success(Removed()))
         let work: @Sendable () -> Void = { [content] in
             let result = Result { () throws(StorageError) in
                 try FileRemoval.remove(images, from: content)
             }
-            outcome.value.withLock { $0 = result }
+            outcome.withLock { $0 = result }
         }
         var thread: OwnedThread?
         if images.count > FileRemoval.fewFiles {
@@ -51,7 +46,7 @@ final class FileRemoval {
         guard let (thread, outcome) = pending else { return nil }
         thread?.join()
         pending = nil
-        return try outcome.value.withLock(\.self).get()
+        return try outcome.withLock { $0 }.get()
     }
 
     private static func remove(
@@ -60,7 +55,7 @@ final class FileRemoval {
         var removed = Removed()
         for image in images where try content.remove(image.digest, format: image.format) {
             removed.files += 1
-            removed.bytes += image.size.bytes
+            removed.bytes &+= image.size.bytes
         }
         return removed
     }

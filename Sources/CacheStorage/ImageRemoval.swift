@@ -149,34 +149,16 @@ package final class ImageRemoval: ImageRemoving {
         _ batch: [RemovalCandidate], only variant: VariantSelector?
     ) throws(StorageError) -> [Bool] {
         guard !batch.isEmpty else { return [] }
+        let removed: RemovedRows
         do throws(StorageError) {
-            return try removeAtOnce(batch, only: variant)
-        } catch  where error.isDiskFull && batch.count > 1 {
-            // All of it has to fit into the log first; the files of a part, and those of the batch before,
-            // make room for the rest.
-            try finishFiles()
+            removed = try removeRows(batch, only: variant)
+        } catch  where error.isDiskFull {
+            // All of it has to fit into the log. The files of the batch before make room, and so do those of a part.
+            if try finishFiles() > 0 { return try remove(batch, only: variant) }
+            guard batch.count > 1 else { throw error }
             let half = batch.count / 2
             let first = try remove(Array(batch[..<half]), only: variant)
             return try first + remove(Array(batch[half...]), only: variant)
-        }
-    }
-
-    private func removeAtOnce(
-        _ batch: [RemovalCandidate], only variant: VariantSelector?
-    ) throws(StorageError) -> [Bool] {
-        // Somebody may have put another cache in this one's place.
-        try cache.checkHold()
-        if !hasBegun { try cache.database.holdMorePages() }
-        let removed = try cache.database.write("removing images") { database in
-            statements.beginTransaction()
-            if !hasBegun {
-                ownsNote = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
-            }
-            return if let variant {
-                try statements.remove(batch, variant, in: database)
-            } else {
-                try statements.remove(batch, in: database)
-            }
         }
         hasBegun = true
         unfinishedBatches += 1
@@ -195,12 +177,36 @@ package final class ImageRemoval: ImageRemoving {
         return removed.hasGone
     }
 
+    private func removeRows(
+        _ batch: [RemovalCandidate], only variant: VariantSelector?
+    ) throws(StorageError) -> RemovedRows {
+        // Somebody may have put another cache in this one's place.
+        try cache.checkHold()
+        if !hasBegun { try cache.database.holdMorePages() }
+        return try cache.database.write("removing images") { database in
+            statements.beginTransaction()
+            if !hasBegun {
+                ownsNote = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
+            }
+            return if let variant {
+                try statements.remove(batch, variant, in: database)
+            } else {
+                try statements.remove(batch, in: database)
+            }
+        }
+    }
+
     /// Waits for the files of the last batch.
-    private func finishFiles() throws(StorageError) {
-        guard let removed = try files.finish() else { return }
+    ///
+    /// - Returns: how many of them were removed.
+    @discardableResult
+    private func finishFiles() throws(StorageError) -> Int {
+        guard let removed = try files.finish() else { return 0 }
         totals.files += removed.files
-        totals.bytes += removed.bytes
+        // Damaged rows may say anything.
+        totals.bytes &+= removed.bytes
         unfinishedBatches -= 1
+        return removed.files
     }
 
     package func finish() throws(StorageError) {

@@ -74,11 +74,10 @@ struct MetadataStatements: ~Copyable {
                 if let key = change.key { keysOfOthers.insert(key) }
                 if case .lost = change { removesFiles = true }
             }
-            guard let newRows else { return }
-            try newRows.totals.write(in: database)
+            guard let rows = newRows else { preconditionFailure("new rows are counted") }
+            try rows.totals.write(in: database)
             // In the order of the table, each of whose pages is gone to once.
-            for row in newRows.freshness.sorted(by: { $0.fingerprint.upper < $1.fingerprint.upper })
-            {
+            for row in rows.freshness.sorted(by: { $0.fingerprint.upper < $1.fingerprint.upper }) {
                 try put(row, in: database)
             }
         }

@@ -107,8 +107,17 @@ package struct OpenCache: Sendable {
         let damage: StorageError
         do throws(StorageError) {
             return try recovered()
-        } catch  where error.isDamage {
-            damage = error
+        } catch {
+            // Statements that speak of what is not there fail before anything is checked.
+            if !error.isDamage, error.raisesSuspicion,
+                let found = CacheDatabase.schemaDamage(in: directory)
+            {
+                damage = found
+            } else if error.isDamage {
+                damage = error
+            } else {
+                throw error
+            }
         }
         do throws(StorageError) {
             let (name, report) = try CacheDatabase.salvage(directory, at: now)
@@ -155,13 +164,14 @@ package struct OpenCache: Sendable {
                 message: "an earlier run met damage in it")
         }
         let isSuspected = directory.isDatabaseSuspected
-        let isUnclean = try log.lastRunMayHaveLeftStrays()
-        var mayHaveStrays = isUnclean
         wasSuspected = isSuspected
+        var mayHaveStrays = false
         if isSuspected || database.size <= CacheDatabase.sizeAlwaysChecked {
-            try database.findDamage(.thorough)
-            if try database.removeUnfoundedFreshness() { mayHaveStrays = true }
-        } else if isUnclean {
+            try database.findDamage(isSuspected ? .complete : .thorough)
+            mayHaveStrays = try database.removeUnfoundedFreshness()
+            if try log.lastRunMayHaveLeftStrays() { mayHaveStrays = true }
+        } else if try log.lastRunMayHaveLeftStrays() {
+            mayHaveStrays = true
             try database.findDamage(.quick)
         }
         if isSuspected { try directory.dropSuspicion() }
@@ -275,7 +285,7 @@ package struct OpenCache: Sendable {
         try checkHold()
         var isCertain = wasSuspected
         do throws(StorageError) {
-            try database.findDamage(.thorough)
+            try database.findDamage(.complete)
         } catch {
             guard error.isDamage else { throw error }
             isCertain = true

@@ -68,8 +68,7 @@ extension PruneRules {
 }
 
 extension OpenCache {
-    /// Notes by which rules the cache is pruned, for ``CacheCatalog/nextPruning(at:)``, if they are any to be
-    /// expected again.
+    /// Notes by which rules the cache is pruned, for ``CacheCatalog/nextPruning(at:)``, if they can be expected to be given again.
     package func keep(_ rules: PruneRules) throws(StorageError) {
         guard rules.areLasting,
             try database.read("reading properties", { try !rules.areKept(in: $0) })
@@ -78,17 +77,29 @@ extension OpenCache {
     }
 }
 
+/// What pruning by the rules given last would remove.
+package struct NextPruning: Sendable {
+    package let rules: PruneRules
+    /// By the rules that pick images.
+    package let picked: RemovalTotals
+    /// What bounds have go besides, the oldest first: files and what they take on the disk.
+    package let excess: DiskUsage
+}
+
 extension CacheCatalog {
-    /// What pruning by the rules given last would remove now; nil when none were given yet.
+    /// What pruning would remove now; nil when no rules were given yet.
     ///
-    /// Bounds that are kept take no time; other rules look at each image.
-    package func nextPruning(
-        at now: Timestamp
-    ) throws(StorageError) -> (rules: PruneRules, totals: RemovalTotals)? {
+    /// Bounds are compared with the totals; rules that pick images look at each of them.
+    package func nextPruning(at now: Timestamp) throws(StorageError) -> NextPruning? {
         let rules = try database.read("reading properties") { try PruneRules.kept(in: $0) }
         guard let rules else { return nil }
+        var picking = rules
+        picking.maximumSize = nil
+        picking.maximumFiles = nil
         let estimate = RemovalEstimate(self, variant: nil)
-        _ = try CachePruning(rules, at: now).run(estimate) { _ in }
-        return (rules, estimate.totals)
+        _ = try CachePruning(picking, at: now).run(estimate) { _ in }
+        return NextPruning(
+            rules: rules, picked: estimate.totals,
+            excess: CachePruning(rules, at: now).excess(of: try estimate.usage))
     }
 }

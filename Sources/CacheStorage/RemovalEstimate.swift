@@ -118,7 +118,8 @@ package final class RemovalEstimate: ImageRemoving {
         files[image.digest] = file.all == 1 ? nil : file
         guard file.gone == file.all else { return }
         totals.files += 1
-        totals.bytes += image.size.bytes
+        // Damaged rows may say anything.
+        totals.bytes &+= image.size.bytes
         freed.files += 1
         freed.blocks += DiskUsage.blocks(of: image.size)
     }

@@ -23,6 +23,10 @@ package struct RunLog: Sendable {
     /// Whether content files without a row may be there: a run left no orderly end, or a run of an
     /// older version could not remove them, or the database lost its first rows.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
+        try RunLog.hasUncleanEnd(in: database)
+    }
+
+    static func hasUncleanEnd(in database: CacheDatabase) throws(StorageError) -> Bool {
         try database.read("reading the run log") { database in
             try Statement(
                 database,

@@ -118,7 +118,8 @@ internal import SQLite
 //   files, since the one before was damaged or gone. Files from before then are kept though no row
 //   names them; they are compared with their names before a row names them again.
 //   `listings_begin`, a time: which runs listed what is known since then.
-//   `last_pruned`, a time: when `run --prune` has pruned last.
+//   `last_pruned`, a time: when `run --prune` has pruned last. `prune_max_size` and other names that
+//   begin with `prune_`: the rules that were given last, see `PruneRules`.
 //   `removal_unfinished`, a time: since then images are being removed, whose files may be there though
 //   no row names them any more. `file_mode`, permission bits: what files have; without it 0600, less the umask.
 // listing   what the lists of runs have named; see `ListingLog`
@@ -159,7 +160,8 @@ enum Schema {
     /// `PRAGMA application_id`: "prfc", so that no other program's database is taken for ours.
     static let applicationID: Int32 = 0x7072_6663
 
-    /// Shipped migrations are frozen: a change is a new one.
+    /// Shipped migrations are frozen: a change is a new one. The check of a suspected database compares its schema
+    /// with what these make, comments included.
     ///
     /// The table of versions has the name that GRDB gave it, by which the first caches were made.
     static let migrator = Migrator(

@@ -47,7 +47,7 @@ struct TotalsChange {
     /// The same for a file that no row named before, or that none names any more.
     mutating func count(files count: Int, bytes: Int) {
         files.add(count, bytes: bytes)
-        // As the triggers do.
+        // As the triggers count them.
         let whole = (bytes &+ (DiskUsage.blockSize - 1)) / DiskUsage.blockSize
         blocks &+= count &* whole
     }

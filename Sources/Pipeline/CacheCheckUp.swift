@@ -105,7 +105,8 @@ package struct CacheCheckUp: Sendable {
             let ownership = try examination.ownership()
             // A database that cannot be read has a line of its own.
             let mode = try? catalog?.fileMode()
-            let others = mode.map(examination.namesWithoutMode) ?? []
+            let others =
+                mode.map(examination.namesWithoutMode) ?? examination.namesThatOthersWrite
             return [
                 .owner(ownership), .modes(ownership, remembered: mode, others: others), fileSystem,
             ]

@@ -15,7 +15,7 @@ extension Diagnosis {
     /// - Parameters:
     ///   - ownership: of the cache's folder.
     ///   - remembered: what the cache remembers; nil where nobody has said, or it is not known.
-    ///   - others: names of what has other permissions than that.
+    ///   - others: names of what has other permissions than that; where nobody has said, of what others may write.
     /// - Returns: the line about it.
     package static func modes(
         _ ownership: CacheExamination.Ownership, remembered: FileMode?, others: [String]
@@ -25,11 +25,18 @@ extension Diagnosis {
                 .modes, "the group may write the folder (\(ownership.bits))",
                 remedy: "chmod g-w on the folder, or `prefetch chmod 0640`")
         }
-        guard let remembered else { return .ok(.modes, "the folder has \(ownership.bits)") }
+        guard let remembered else {
+            guard others.isEmpty else {
+                return .wrong(
+                    .modes, "others may write to: \(others.joined(separator: ", "))",
+                    remedy: "`prefetch chmod 0600` by the owner")
+            }
+            return .ok(.modes, "the folder has \(ownership.bits)")
+        }
         guard others.isEmpty else {
             return .wrong(
                 .modes,
-                "\(remembered) is remembered, and not what these have: \(others.joined(separator: ", "))",
+                "these do not have the remembered mode \(remembered): \(others.joined(separator: ", "))",
                 remedy: "`prefetch chmod \(remembered)` by the owner")
         }
         return .ok(

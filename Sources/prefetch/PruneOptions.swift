@@ -25,7 +25,7 @@ struct PruneOptions: ParsableArguments {
             Images that no run has listed for this time. Runs note what they list since the version that \
             has `prune`; before that nothing counts as unlisted.
             """, valueName: "duration"))
-    var unlistedFor: DurationArgument?
+    var unlistedFor: AgeArgument?
 
     @Option(
         parsing: .upToNextOption,
@@ -36,7 +36,7 @@ struct PruneOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp("Images that have been stale for this time.", valueName: "duration"))
-    var expiredFor: DurationArgument?
+    var expiredFor: AgeArgument?
 
     @Flag(help: "Images whose URLs are blocked since they answer 404 or 410.")
     var gone = false
@@ -47,7 +47,7 @@ struct PruneOptions: ParsableArguments {
             Variants that no run has used for this time: others have superseded them, or no run has asked \
             for their name.
             """, valueName: "duration"))
-    var variantsUnusedFor: DurationArgument?
+    var variantsUnusedFor: AgeArgument?
 
     @Option(
         help: ArgumentHelp(
@@ -66,7 +66,7 @@ struct PruneOptions: ParsableArguments {
             What is remembered of failures, hosts, runs and broken downloads from before this time, but \
             for what still blocks.
             """, valueName: "duration"))
-    var history: DurationArgument?
+    var history: AgeArgument?
 
     var isAnyGiven: Bool {
         maxSize != nil || maxFiles != nil || unlistedFor != nil || !unlisted.isEmpty
@@ -105,6 +105,7 @@ extension PruneRules {
     /// - Throws: `ValidationError` for what is no rule.
     init(specification text: String) throws {
         self.init()
+        var given: Set<Substring> = []
         for item in text.replacing(" ", with: "").split(
             separator: ",", omittingEmptySubsequences: false)
         {
@@ -113,9 +114,12 @@ extension PruneRules {
             func invalid(_ wanted: String) -> ValidationError {
                 ValidationError("--prune '\(item)': \(wanted)")
             }
+            guard given.insert(parts[0]).inserted else {
+                throw invalid("\(parts[0]) is given twice")
+            }
             func duration() throws -> Duration {
-                guard let argument = value.flatMap(DurationArgument.init(argument:)) else {
-                    throw invalid("takes a duration, like \(parts[0])=30d")
+                guard let argument = value.flatMap(AgeArgument.init(argument:)) else {
+                    throw invalid("takes a duration with a unit, like \(parts[0])=30d")
                 }
                 return argument.duration
             }
@@ -145,15 +149,18 @@ extension PruneRules {
             default:
                 throw invalid(
                     """
-                    is no rule; there are unlisted-for, expired-for, gone, variants-unused-for, \
+                    is not a rule; the rules are unlisted-for, expired-for, gone, variants-unused-for, \
                     history, max-size, max-files and low-water
                     """)
             }
         }
-        guard !isEmpty else { throw ValidationError("--prune \(text): says nothing that may go") }
+        guard !isEmpty else {
+            throw ValidationError(
+                "--prune \(text): names nothing to remove; add a rule such as max-size=20GiB")
+        }
     }
 
-    /// The rules as `run --prune` takes them, but for those that it does not.
+    /// The rules as `run --prune` takes them. Those that it does not take are left out.
     var specification: String {
         var items: [String] = []
         func add(_ name: String, _ value: String?) {

@@ -20,3 +20,16 @@ extension RemovalTotals {
         return parts.joined(separator: ", ")
     }
 }
+
+extension JSONObject {
+    mutating func add(_ totals: RemovalTotals) {
+        add("images", totals.images)
+        add("variants", totals.variants)
+        add("files", totals.files)
+        add("bytes", totals.bytes)
+        add("failures", totals.failures)
+        add("hosts", totals.hosts)
+        add("runs", totals.runs)
+        add("partial_downloads", totals.parts)
+    }
+}

@@ -29,22 +29,24 @@ struct StatsCommand: ParsableCommand {
         try writing {
             let now = WallClock.now()
             let statistics = try catalog.statistics(at: now)
-            let pruning = try catalog.nextPruning(at: now)
+            // Rows that cannot be summed up keep nobody from the sums that are there.
+            let pruning = Result { () throws(StorageError) in try catalog.nextPruning(at: now) }
             if json {
                 var object = JSONObject(statistics, path: path)
-                if let pruning {
-                    object.add("next_prune", JSONObject(pruning.totals, by: pruning.rules))
+                if case .success(let pruning?) = pruning {
+                    object.add("next_prune", JSONObject(pruning))
                 } else {
                     object.addNull("next_prune")
                 }
                 try output.write(object)
             } else {
                 for line in lines(statistics, path: path) { try output.write(line: line) }
-                if let (rules, totals) = pruning {
-                    try output.write(line: "next prune  \(totals.text), by \(rules.specification)")
+                if case .success(let pruning?) = pruning {
+                    try output.write(line: "next prune  \(pruning.text)")
                 }
             }
             try output.finish()
+            _ = try pruning.get()
         }
     }
 
@@ -114,6 +116,26 @@ struct StatsCommand: ParsableCommand {
     }
 }
 
+extension NextPruning {
+    /// `3 images (3 variants), 3 files (1.2 MiB), then 4.0 MiB of the oldest, by unlisted-for=30d,max-size=20MiB,…`
+    fileprivate var text: String {
+        var excesses: [String] = []
+        if excess.files > 0 {
+            excesses.append("\(excess.files) file\(excess.files == 1 ? "" : "s")")
+        }
+        if excess.blocks > 0 { excesses.append("\(excess.size)") }
+        let oldest = excesses.joined(separator: " and ") + " of the oldest"
+        let what =
+            switch (picked == RemovalTotals(), excesses.isEmpty) {
+            case (true, true): "nothing"
+            case (true, false): oldest
+            case (false, true): picked.text
+            case (false, false): "\(picked.text), then \(oldest)"
+            }
+        return "\(what), by \(rules.specification)"
+    }
+}
+
 extension JSONObject {
     fileprivate init(_ statistics: CacheCatalog.Statistics, path: String) {
         self.init()
@@ -146,13 +168,12 @@ extension JSONObject {
         }
     }
 
-    fileprivate init(_ totals: RemovalTotals, by rules: PruneRules) {
+    fileprivate init(_ pruning: NextPruning) {
         self.init()
-        add("rules", rules.specification)
-        add("images", totals.images)
-        add("variants", totals.variants)
-        add("files", totals.files)
-        add("bytes", totals.bytes)
+        add("rules", pruning.rules.specification)
+        add(pruning.picked)
+        add("excess_files", pruning.excess.files)
+        add("excess_bytes", pruning.excess.size)
     }
 
     /// Variants and bytes, by what they are counted by.

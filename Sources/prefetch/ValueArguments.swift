@@ -18,6 +18,19 @@ struct DurationArgument: ExpressibleByArgument {
     var defaultValueDescription: String { duration.quantityDescription }
 }
 
+/// A duration by which something is removed: it has a unit, since who writes `30` for days would lose what 30 seconds
+/// leave nothing of.
+struct AgeArgument: ExpressibleByArgument {
+    let duration: Duration
+
+    init?(argument: String) {
+        guard argument.last?.isNumber == false, let duration = Duration(quantity: argument) else {
+            return nil
+        }
+        self.duration = duration
+    }
+}
+
 /// A size as flags take it; see `ByteCount.init(quantity:)`.
 struct SizeArgument: ExpressibleByArgument {
     let size: ByteCount
@@ -31,13 +44,7 @@ struct SizeArgument: ExpressibleByArgument {
         self.size = size
     }
 
-    var defaultValueDescription: String {
-        for (suffix, unit) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
-        where size.bytes >= unit && size.bytes % unit == 0 {
-            return "\(size.bytes / unit)\(suffix)"
-        }
-        return "\(size.bytes)"
-    }
+    var defaultValueDescription: String { size.quantityDescription }
 }
 
 /// Width and height in pixels, `640x480`; each is 0 or more.
@@ -115,7 +122,14 @@ struct ShareArgument: ExpressibleByArgument {
         share = percent / 100
     }
 
-    var defaultValueDescription: String { "\(Int((share * 100).rounded()))%" }
+    /// With up to four decimals.
+    var defaultValueDescription: String {
+        let parts = Int((share * 1_000_000).rounded())
+        guard parts % 10_000 != 0 else { return "\(parts / 10_000)%" }
+        var decimals = String(parts % 10_000 + 10_000).dropFirst()
+        while decimals.last == "0" { decimals.removeLast() }
+        return "\(parts / 10_000).\(decimals)%"
+    }
 }
 
 /// What to do while another run holds the cache: `fail`, `skip`, `wait` or `wait=DURATION`.

@@ -99,6 +99,67 @@ struct SalvageTests {
         #expect(try keys(in: cache).count >= 195)
     }
 
+    /// Its leaf is in the place of the root, which leads to that one alone.
+    @Test func entriesThatTheIndexOfDigestsDoesNotLeadToAreProof() throws {
+        try fill()
+        let leaf = try #require(try pages(of: "variant_sha256", in: database).first)
+        let root = try #require(
+            Int(
+                queried(
+                    "SELECT rootpage FROM sqlite_schema WHERE name = 'variant_sha256'", database)))
+        try #require(root != leaf)
+        let file = try FileHandle(forUpdating: URL(filePath: database))
+        try file.seek(toOffset: UInt64((leaf - 1) * 4096))
+        let bytes = try #require(try file.read(upToCount: 4096))
+        try file.seek(toOffset: UInt64((root - 1) * 4096))
+        try file.write(contentsOf: bytes)
+        try file.close()
+        let cache = try openForRun()
+        // The root has entries of its own.
+        #expect(try keys(in: cache).count >= 195)
+        try cache.database.findDamage(.complete)
+    }
+
+    /// Statements that speak of it fail before anything is checked, or nothing fails at all.
+    @Test(arguments: [
+        ("property", "value INTEGER", "valuf INTEGER"), ("run", "exit_status", "exit_statur"),
+        ("grdb_migrations", "identifier", "identifies"), ("variant", "format TEXT", "formau TEXT"),
+        ("variant_added", "variants + 1", "variants - 1"),
+    ])
+    func anAlteredSchemaIsDamage(name: String, text: String, altered: String) throws {
+        try fill()
+        try runSQL(
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(text)', '\(altered)') WHERE name = '\(name)';
+            PRAGMA schema_version = 1000;
+            """, database)
+        #expect(
+            try queried(
+                "SELECT instr(sql, '\(altered)') > 0 FROM sqlite_schema WHERE name = '\(name)'",
+                database) == "1")
+        try CacheDirectory(path: path, access: .readWrite).suspectDatabase()
+        let cache = try openForRun()
+        #expect(cache.repair.damage != nil)
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+        try cache.database.findDamage(.complete)
+    }
+
+    @Test func whatOthersAddToTheSchemaIsNoDamage() throws {
+        try fill()
+        try runSQL(
+            """
+            ALTER TABLE resource ADD COLUMN note TEXT;
+            CREATE TABLE theirs (a);
+            CREATE INDEX theirs_too ON resource (host);
+            CREATE TRIGGER theirs_as_well AFTER DELETE ON run BEGIN SELECT 1; END;
+            """, database)
+        try CacheDirectory(path: path, access: .readWrite).suspectDatabase()
+        let cache = try openForRun()
+        #expect(cache.repair.damage == nil && cache.repair.salvage == nil)
+        #expect(try keys(in: cache) == SalvageTests.allKeys)
+    }
+
     @Test func aRowWithoutItsFileIsLeftOut() throws {
         try fill()
         let image = SalvageTests.samples[0].row.image

@@ -60,13 +60,13 @@ struct AttackTests {
         #expect(counts.count == 2 && counts[0] >= 30 && counts[1] == 0, "seed \(seed): \(result)")
     }
 
-    /// 200 by hand; these are of every kind. Always the same ones: there are pages that, in each other's places, leave
-    /// next to nothing that can be believed (`--seed 603275`).
+    /// 200 by hand; these are of every kind, two of each. Always the same ones: how much two of a kind leave is a matter
+    /// of chance.
     @Test func whatIsSalvagedIsRightAndNearlyAll() async throws {
         let seed = "16"
-        let result = try await attack("salvage", "--cases", "26", "--seed", seed)
+        let result = try await attack("salvage", "--cases", "28", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
-        #expect(try counts(of: result) == [26, 0], "seed \(seed): \(result)")
+        #expect(try counts(of: result) == [28, 0], "seed \(seed): \(result)")
     }
 }
 

@@ -191,7 +191,7 @@ struct DoctorTests {
             try await workspace.runSQL("DELETE FROM property")
             try await workspace.runSQL("INSERT INTO property VALUES ('file_mode', 420)")
             try await expect(
-                "modes", "0644 is remembered, and not what these have: ., CACHEDIR.TAG")
+                "modes", "these do not have the remembered mode 0644: ., CACHEDIR.TAG")
             try await workspace.runSQL("DELETE FROM property")
             try await workspace.runSQL("UPDATE run SET exit_status = 2")
             try await expect("runs", "could not be completed")

@@ -138,7 +138,8 @@ struct MaxSizeTests {
 
     @Test(arguments: [
         ("unlisted-for", "takes a duration"), ("max-size=lots", "takes a size"),
-        ("gone=yes", "takes no value"), ("everything", "is no rule"), ("low-water=90%", "nothing"),
+        ("gone=yes", "takes no value"), ("everything", "is not a rule"),
+        ("low-water=90%", "nothing"),
         ("max-files=-1", "takes a number"), ("low-water=0%,gone", "takes a percentage"),
     ])
     func wrongRulesAreSaid(rules: String, wanted: String) async throws {

@@ -138,7 +138,7 @@ struct OtherReaderTests {
             ] {
                 let result = try await workspace.command(arguments).asOtherUser().run()
                 #expect(
-                    result.status == 2 && result.error.contains("belongs to another user (0)"),
+                    result.status == 2 && result.error.contains("belongs to another user (uid 0)"),
                     "\(result)")
             }
             try await expectReadable(workspace, url)
@@ -168,7 +168,8 @@ struct OtherReaderTests {
             }
             let run = try await workspace.run(url)
             #expect(
-                run.status == 2 && run.error.contains("belongs to another user (65534)"), "\(run)")
+                run.status == 2 && run.error.contains("belongs to another user (uid 65534)"),
+                "\(run)")
             for path in try paths() { #expect(lchown(path, 0, 0) == 0) }
         }
     }
@@ -180,7 +181,7 @@ struct OtherReaderTests {
                 [.posixPermissions: 0o757], ofItemAtPath: workspace.cache)
             let list = try await workspace.asOtherUser("list")
             #expect(
-                list.status == 2 && list.error.contains("can be written by everybody"), "\(list)")
+                list.status == 2 && list.error.contains("is writable by everybody"), "\(list)")
             try FileManager.default.setAttributes(
                 [.posixPermissions: 0o755], ofItemAtPath: workspace.cache)
         }

@@ -123,7 +123,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// By the rules of the last run or `prune` that are no matter of one host, variant or list.
+    /// By the rules of the last run or `prune`, unless they were for one host, variant or list.
     @Test func statsSaysWhatTheNextPruningRemoves() async throws {
         try await withImages { _, workspace, urls in
             func next() async throws -> [String: Any]? {
@@ -148,12 +148,14 @@ struct PruneCommandTests {
             let again = try await workspace.prefetch(
                 Array(urls[..<6]), "--refresh", "none", "--prune", rules)
             #expect(again.result.status == 0, "\(again.result)")
-            let seven = try #require(try await next())
-            #expect(seven["rules"] as? String == rules)
-            #expect(seven["images"] as? Int == 7 && seven["files"] as? Int == 7)
+            let both = try #require(try await next())
+            #expect(both["rules"] as? String == rules)
+            #expect(both["images"] as? Int == 4 && both["files"] as? Int == 4)
+            #expect(both["excess_files"] as? Int == 3)
             #expect(
-                try await text()?.hasPrefix("next prune  7 images (7 variants), 7 files (") == true)
-            #expect(try await text()?.hasSuffix("), by \(rules)") == true)
+                try await text()?.hasPrefix("next prune  4 images (4 variants), 4 files (") == true)
+            #expect(
+                try await text()?.hasSuffix("), then 3 files of the oldest, by \(rules)") == true)
             // One that is for once.
             let host = try await workspace.run("prune", "--host", "example.com")
             #expect(host.status == 0, "\(host)")
@@ -166,6 +168,19 @@ struct PruneCommandTests {
             let last = try #require(try await next())
             #expect(last["rules"] as? String == "max-size=24KiB,low-water=90%")
             #expect(last["images"] as? Int == 0)
+            #expect(
+                try await text() == "next prune  nothing, by max-size=24KiB,low-water=90%")
+            // Of damaged rows, sums are sums all the same.
+            _ = try await workspace.query(
+                "INSERT OR REPLACE INTO property VALUES ('prune_unlisted_for', 0)")
+            _ = try await workspace.query("CREATE TABLE kept AS SELECT sha256, bytes FROM variant")
+            _ = try await workspace.query("UPDATE variant SET bytes = 9223372036854775807")
+            let damaged = try await workspace.run("stats")
+            _ = try await workspace.query(
+                "UPDATE variant SET bytes = (SELECT bytes FROM kept WHERE kept.sha256 = variant.sha256)"
+            )
+            _ = try await workspace.query("DROP TABLE kept")
+            #expect(damaged.output.contains("next prune  5 images (5 variants)"), "\(damaged)")
         }
     }
 

@@ -59,12 +59,25 @@ final class DamagedCopy {
                 path: directory.path(of: DamagedCopy.name), access: .immutable)
             try DamagedCopy.prepare(connection)
             try connection.execute("BEGIN")
+            try DamagedCopy.readSchemaInParts(of: connection)
             guard try connection.pragma("application_id") == Schema.applicationID else {
                 return nil
             }
             return connection
         } catch  where error.isUnreadable {
             return nil
+        }
+    }
+
+    /// Has SQLite take those parts of a schema that it understands: a bit that has changed in the text of one table
+    /// is none of the others' concern.
+    private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
+        try connection.execute("PRAGMA writable_schema = ON")
+        do throws(SQLiteError) {
+            // With this flag the first statement fails, and those after it find what was understood (`prepare.c`
+            // on `SQLITE_NoSchemaError`).
+            try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
+        } catch  where error.isUnreadable {
         }
     }
 

@@ -4,18 +4,12 @@ internal import SQLite
 /// What the index `variant_sha256` of a damaged database says, entry by entry: which digest which variant has.
 ///
 /// The way through an index does not lead to all of its entries where a page of its inside is damaged or in
-/// another's place. Those of pages that nothing leads to are found as rows are, page by page, and are proof as
-/// good as the others.
+/// another's place. Those of pages that nothing leads to are found as rows are, page by page; they are proof as long
+/// as nothing speaks of pages of another database.
 final class DigestIndex {
-    private enum Extent {
-        case nothing
-        /// All that the way through the index leads to.
-        case reachable
-        case everyPage
-    }
-
     private let target: Connection
-    private var extent = Extent.nothing
+    /// Whether the entries of all pages are known.
+    private(set) var hasEveryPage = false
 
     private static let order = """
         SELECT sha256, resource_id, recipe FROM variant INDEXED BY variant_sha256
@@ -36,10 +30,11 @@ final class DigestIndex {
             """)
     }
 
-    /// Reads the entries of all pages, unless the way through the index leads to one for each variant.
-    func readPagesIfHidden(of source: Connection, in copy: DamagedCopy) throws {
-        if try DigestIndex.isWhole(in: source) { return }
-        extent = .everyPage
+    /// Reads the entries of all pages, unless the way through the index leads to one for each variant. Without
+    /// a `source` there is no way.
+    func readPagesIfHidden(of source: Connection?, in copy: DamagedCopy) throws {
+        if let source, try DigestIndex.isWhole(in: source) { return }
+        hasEveryPage = true
         let layout = DigestIndex.layout
         let sql = """
             SELECT \(layout.list) FROM page WHERE surplus IS NULL
@@ -53,30 +48,43 @@ final class DigestIndex {
                 try note(entries)
             }
         }
+        try target.execute("CREATE INDEX named_sha256 ON named (sha256)")
     }
 
-    /// Whether a variant has this digest, and no entry says otherwise. False as long as only what
-    /// the index leads to is known, which has been asked.
-    func confirms(_ digest: Statement.Value, of resource: Int64, recipe: String) throws -> Bool {
-        guard extent == .everyPage else { return false }
-        return try Statement(
-            target,
-            sql: """
-                SELECT count(*) = 1 AND max(sha256) = ?3 FROM named
-                WHERE resource_id = ?1 AND recipe = ?2
-                """
-        ).first(.integer(resource), .text(recipe), digest) { try $0.integer(0) == 1 } ?? false
+    /// What the entries of all pages say of a variant. Equal images have one digest: that another variant has it, too,
+    /// is no word against this one as long as nothing says that this one has another.
+    func word(
+        on digest: Statement.Value, of resource: Int64, recipe: String
+    ) throws -> RowWitnesses.Word {
+        let (all, agreeing) =
+            try Statement(
+                target,
+                sql: """
+                    SELECT count(*), coalesce(sum(sha256 = ?3), 0) FROM named
+                    WHERE resource_id = ?1 AND recipe = ?2
+                    """
+            ).first(.integer(resource), .text(recipe), digest) {
+                (try $0.integer(0), try $0.integer(1))
+            } ?? (0, 0)
+        // Pages that are free may say what was so once.
+        if agreeing > 0 { return all == 1 ? .yes : .no }
+        let isOfOthers =
+            try Statement(target, sql: "SELECT 1 FROM named WHERE sha256 = ? LIMIT 1")
+            .first(digest) { _ in true } ?? false
+        // A digest that nobody has is one of which a bit has changed, here or there.
+        if all > 0 { return isOfOthers ? .another : .no }
+        return isOfOthers ? .no : .unknown
     }
 
     /// Removes the variants but for those to which the index gives one digest, and the same: where it gives
-    /// several, one of them is another database's.
+    /// several, one of them is another database's. What only pages say that nothing leads to is no proof here:
+    /// they may be that database's as well.
     ///
     /// - Returns: whether all of the index could be read, so that this says something.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {
-        if extent == .nothing {
-            guard try DigestIndex.readInOrder(of: source, { try note($0) }) else { return false }
-            extent = .reachable
-        }
+        hasEveryPage = false
+        try target.execute("DELETE FROM named")
+        guard try DigestIndex.readInOrder(of: source, { try note($0) }) else { return false }
         try target.execute(
             """
             DELETE FROM variant WHERE sha256 IS NOT (

@@ -19,18 +19,19 @@ final class RowWitnesses {
         case unknown
     }
 
-    private let database: Connection
+    private let database: Connection?
     private let digests: DigestIndex
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
 
-    init(_ database: Connection, _ digests: DigestIndex) {
+    /// Without a database whose schema can be read there are the entries of the index of digests alone.
+    init(_ database: Connection?, _ digests: DigestIndex) {
         self.database = database
         self.digests = digests
     }
 
     func resource(_ id: Int64, hasKey key: Statement.Value) throws -> Word {
-        try word {
+        try word { database in
             let found = try Statement(
                 database,
                 sql: """
@@ -44,7 +45,7 @@ final class RowWitnesses {
     func variant(
         of resource: Int64, recipe: String, hasDigest digest: Statement.Value
     ) throws -> Word {
-        let word = try word {
+        let word = try word { database in
             let rows = try Statement(
                 database,
                 sql: """
@@ -59,10 +60,12 @@ final class RowWitnesses {
             }
             return hasOthers ? .another : .no
         }
-        switch word {
-        case .yes, .another: return word
-        case .no, .unknown:
-            return try digests.confirms(digest, of: resource, recipe: recipe) ? .yes : word
+        guard digests.hasEveryPage, word != .yes else { return word }
+        let other = try digests.word(on: digest, of: resource, recipe: recipe)
+        switch (word, other) {
+        // The entry may be one of those that the index does not lead to.
+        case (.another, .unknown), (.no, .unknown): return .no
+        default: return other
         }
     }
 
@@ -74,7 +77,7 @@ final class RowWitnesses {
         recipes[recipe] = recipeFingerprint
         let fingerprint = VariantFingerprint(KeyFingerprint(key, hasher: hasher), recipeFingerprint)
         var times: [Int64] = []
-        let word = try word {
+        let word = try word { database in
             let found = try Statement(
                 database,
                 sql: """
@@ -90,9 +93,10 @@ final class RowWitnesses {
         return (word, times)
     }
 
-    private func word(_ look: () throws -> Word) throws -> Word {
+    private func word(_ look: (Connection) throws -> Word) throws -> Word {
+        guard let database else { return .unknown }
         do {
-            return try look()
+            return try look(database)
         } catch let error as SQLiteError where error.isUnreadable {
             return .unknown
         }

@@ -22,6 +22,8 @@ struct Salvage {
     private var contradictions = 0
     /// Rows of the present table, whatever became of them.
     private var seen = 0
+    /// Whether they followed each other by their keys: pages in the place of others bring rows twice, or too early.
+    private var isOrdered = true
     /// Of rows that were read, perhaps more than once.
     private var lostFiles: Set<ContentDigest> = []
 
@@ -72,10 +74,9 @@ struct Salvage {
         let copy = try DamagedCopy(of: directory)
         let whole = try copy.openWhole()
         let digests = try DigestIndex(in: target)
-        if let whole {
-            try digests.readPagesIfHidden(of: whole, in: copy)
-            witnesses = RowWitnesses(whole, digests)
-        }
+        try digests.readPagesIfHidden(of: whole, in: copy)
+        witnesses = RowWitnesses(whole, digests)
+        defer { witnesses = nil }
         var claimed: Set<Int> = []
         for insertion in insertions {
             var gap: Gap? = Gap()
@@ -84,10 +85,9 @@ struct Salvage {
             incomplete.insert(insertion.table.name)
             try readPages(insertion, gap, of: copy, &claimed)
         }
-        witnesses = nil
         for id in doubtful { try removeResource(id) }
-        if let whole, contradictions > Salvage.toleratedContradictions {
-            let isProved = try digests.removeUnprovedVariants(whole)
+        if contradictions > Salvage.toleratedContradictions {
+            let isProved = try whole.map(digests.removeUnprovedVariants) ?? false
             let variants = try Statement(target, sql: "SELECT count(*) FROM variant")
                 .first { try $0.count(0) }
             report.isMixed =
@@ -130,15 +130,19 @@ struct Salvage {
             return gap
         }
         seen = 0
+        isOrdered = true
         for isDescending in [false, true] {
             let (condition, values) = gap.condition(insertion.layout)
             let sql = """
                 SELECT \(list) FROM \(insertion.table.name) \(condition)
                 ORDER BY \(insertion.layout.order(isDescending: isDescending))
                 """
-            let (isWhole, last) = try read(sql, values, of: source, insertion) { _ in }
+            let (isWhole, last) = try read(
+                sql, values, isDescending: isDescending, of: source, insertion
+            ) { _ in }
             if isWhole {
-                return try lacksRows(insertion.table, of: source) ? Gap() : nil
+                let isComplete = try isOrdered && !lacksRows(insertion.table, of: source)
+                return isComplete ? nil : Gap()
             }
             if isDescending { gap.upper = last } else { gap.lower = last }
         }
@@ -174,7 +178,9 @@ struct Salvage {
                     \(condition.isEmpty ? "WHERE" : condition + " AND") surplus IS NULL
                     ORDER BY \(layout.order(isDescending: isDescending))
                     """
-                let (isWhole, _) = try read(sql, values, of: page, insertion) {
+                let (isWhole, _) = try read(
+                    sql, values, isDescending: isDescending, of: page, insertion
+                ) {
                     if $0 { found.insert(number) }
                 }
                 if isWhole { break }
@@ -187,7 +193,7 @@ struct Salvage {
     ///
     /// - Returns: whether the end was reached, and the last row's key.
     private mutating func read(
-        _ sql: String, _ values: [Statement.Value], of source: Connection,
+        _ sql: String, _ values: [Statement.Value], isDescending: Bool, of source: Connection,
         _ insertion: RowInsertion, _ note: (Bool) -> Void
     ) throws -> (isWhole: Bool, last: [Statement.Value]?) {
         guard try source.canPrepare(sql) else { return (false, nil) }
@@ -198,7 +204,13 @@ struct Salvage {
             guard hasRow else { return (true, last) }
             seen += 1
             let fits = insertion.layout.fits(rows)
-            if fits { last = insertion.layout.key(of: rows) }
+            if fits {
+                let key = insertion.layout.key(of: rows)
+                if let last, !(isDescending ? key.precedes(last) : last.precedes(key)) {
+                    isOrdered = false
+                }
+                last = key
+            }
             let isOurs = try fits && insertion.table.isOurs(rows, insertion.layout)
             note(isOurs)
             if isOurs {
@@ -331,5 +343,25 @@ extension CacheDirectory {
                 widthInPixels: try row.count(columns["width"]),
                 heightInPixels: try row.count(columns["height"]),
                 size: ByteCount(try row.count(columns["bytes"]))))
+    }
+}
+
+extension [Statement.Value] {
+    /// Whether a key comes before another one of the same columns, in SQLite's order ("Datatypes In SQLite",
+    /// section 4).
+    fileprivate func precedes(_ other: [Statement.Value]) -> Bool {
+        for (value, other) in zip(self, other) {
+            switch (value, other) {
+            case (.integer(let value), .integer(let other)) where value != other:
+                return value < other
+            case (.text(let value), .text(let other))
+            where !value.utf8.elementsEqual(other.utf8):
+                return value.utf8.lexicographicallyPrecedes(other.utf8)
+            case (.blob(let value), .blob(let other)) where value != other:
+                return value.lexicographicallyPrecedes(other)
+            default: continue
+            }
+        }
+        return false
     }
 }

@@ -96,6 +96,13 @@ struct TableLayout: Sendable {
         guard !present.isEmpty else {
             throw SQLiteError(code: .error, message: "no table \(table)")
         }
+        // Versions add columns that may be empty or have a default. What lacks another has lost its name.
+        let lost = columns.first {
+            !present.contains($0.name) && $0.isRequired && $0.fallback == "NULL"
+        }
+        if let lost {
+            throw SQLiteError(code: .error, message: "no column \(table).\(lost.name)")
+        }
         return columns.map { present.contains($0.name) ? $0.name : $0.fallback }
             .joined(separator: ", ")
     }
