@@ -79,17 +79,18 @@ extension FailedCommand {
             var lines = LineWriter(OutputFile(borrowing: STDOUT_FILENO, name: "standard output"))
             var table = ColumnWriter(List.columns)
             try writing {
+                let cooling = try catalog.coolingTimes(at: now)
                 try catalog.forEachFailure { record in
                     guard filter.includes(record), !blocked || record.isBlocking(at: now) else {
                         return
                     }
                     if json {
-                        try lines.write(JSONObject(record, at: now))
+                        try lines.write(JSONObject(record, at: now, cooling: cooling))
                     } else if urls {
                         let key = record.key == record.url ? "" : " key=\(record.key)"
                         try lines.write(line: printable(record.url + key))
                     } else {
-                        try table.write(row: cells(record, at: now))
+                        try table.write(row: cells(record, at: now, cooling: cooling))
                     }
                 }
                 try lines.finish()
@@ -97,11 +98,13 @@ extension FailedCommand {
             }
         }
 
-        private func cells(_ record: FailureRecord, at now: Timestamp) -> [String] {
-            let nextTry = record.nextTry(at: now)
+        private func cells(
+            _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
+        ) -> [String] {
+            let nextTry = record.nextTry(at: now, cooling: cooling)
             let status = record.httpStatus.map { " \($0)" } ?? ""
             return [
-                nextTry == nil ? "retried" : "blocked",
+                record.isBlocking(at: now) ? "blocked" : "retried",
                 nextTry?.description ?? "now",
                 record.reason.rawValue + (record.reason == .httpStatus ? status : ""),
                 "\(record.runsInARow)",
@@ -190,26 +193,36 @@ struct FailureFilter: ParsableArguments {
     }
 }
 
+extension CacheCatalog {
+    /// Until when hosts are left alone now, by their names.
+    func coolingTimes(at now: Timestamp) throws(StorageError) -> [String: Timestamp] {
+        Dictionary(
+            try coolingHosts(at: now).map { ($0.host, $0.until) }, uniquingKeysWith: { $1 })
+    }
+}
+
 extension FailureRecord {
     /// `failed with HTTP 404 at 2026-11-21T05:37:16Z`
     var account: String {
         "\(reason.isExclusion ? "was left out as" : "failed with") \(cause) at \(lastFailedAt)"
     }
 
-    /// When a run asks for its URL again; nil for the next run, whenever it comes.
-    func nextTry(at now: Timestamp) -> Timestamp? {
-        isBlocking(at: now) ? blockedUntil : nil
+    /// When a run asks for its URL again: not before the block ends, nor while its host is left alone. Nil for the next
+    /// run, whenever it comes.
+    func nextTry(at now: Timestamp, cooling: [String: Timestamp]) -> Timestamp? {
+        [isBlocking(at: now) ? blockedUntil : nil, cooling[host]].compactMap(\.self).max()
     }
 }
 
 extension JSONObject {
     /// A failure with the columns of the table, and whether it blocks now. URLs are masked as in
     /// the report.
-    fileprivate init(_ record: FailureRecord, at now: Timestamp) {
+    fileprivate init(
+        _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
+    ) {
         self.init()
-        let nextTry = record.nextTry(at: now)
-        add("state", nextTry == nil ? "retried" : "blocked")
-        add("next_try_at", nextTry)
+        add("state", record.isBlocking(at: now) ? "blocked" : "retried")
+        add("next_try_at", record.nextTry(at: now, cooling: cooling))
         add("key", RedactedURL(record.key).description)
         add("url", RedactedURL(record.url).description)
         add("host", record.host)

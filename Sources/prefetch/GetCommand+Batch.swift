@@ -67,6 +67,7 @@ extension GetCommand {
         }
         let found = try catalog.variants(ofKeys: batch.records.map { text($0.key) })
         let now = WallClock.now()
+        let cooling = try json ? catalog.coolingTimes(at: now) : [:]
         return try zip(batch.records, found).map { record, variants in
             var answer = Answer(
                 key: text(record.key), shownURL: RedactedURL(text(record.url)).description)
@@ -100,7 +101,9 @@ extension GetCommand {
             } else if json {
                 let url = batch.url(of: record).withoutCredentials.text
                 let failure = try catalog.failure(of: answer.key) ?? catalog.failure(ofURL: url)
-                answer.message = Refusal(absenceAfter: failure, at: now).message
+                answer.message =
+                    Refusal(absenceAfter: failure, at: now, cooling: cooling)
+                    .message
             }
             return answer
         }

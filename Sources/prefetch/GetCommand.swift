@@ -107,11 +107,12 @@ struct GetCommand: ParsableCommand {
             let failure =
                 try variants.map { try catalog.failure(of: $0[0].resource) }
                 ?? image.failure(in: catalog)
+            let cooling = try failure == nil ? [:] : catalog.coolingTimes(at: now)
             let item: CacheCatalog.Item
             let path: String
             do throws(Refusal) {
                 guard let variant = try choice.chosen(of: variants ?? []) else {
-                    throw Refusal(absenceAfter: failure, at: now)
+                    throw Refusal(absenceAfter: failure, at: now, cooling: cooling)
                 }
                 item = variant
                 try check(item, failure: failure, at: now)
@@ -196,17 +197,25 @@ struct GetCommand: ParsableCommand {
 
 extension GetCommand.Refusal {
     /// The image is not there, because of a failure if one is known.
-    init(absenceAfter failure: FailureRecord?, at now: Timestamp) {
+    init(
+        absenceAfter failure: FailureRecord?, at now: Timestamp, cooling: [String: Timestamp]
+    ) {
         guard let failure else {
             self.init(message: "is not in the cache")
             return
         }
-        let block = failure.nextTry(at: now).map { ", and is blocked until \($0)" } ?? ""
-        self.init(
-            message: "is not in the cache: \(failure.account)\(block)",
-            hint: block.isEmpty
-                ? "the next run asks for it again"
-                : "`prefetch run --retry-failed URL` asks for it again now")
+        let message = "is not in the cache: \(failure.account)"
+        if let until = failure.nextTry(at: now, cooling: [:]) {
+            self.init(
+                message: message + ", and is blocked until \(until)",
+                hint: "`prefetch run --retry-failed URL` asks for it again now")
+        } else if let until = cooling[failure.host] {
+            self.init(
+                message: message + ", and its host is left alone until \(until)",
+                hint: "a run after that asks for it again")
+        } else {
+            self.init(message: message, hint: "the next run asks for it again")
+        }
     }
 }
 

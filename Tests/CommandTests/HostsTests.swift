@@ -40,6 +40,30 @@ struct HostsTests {
         }
     }
 
+    /// A run leaves the host alone until then, whatever the failure itself says.
+    @Test func failuresSayThatTheirHostIsLeftAlone() async throws {
+        try await withOrigin { origin in
+            origin.serve { _ in .unavailable(503, retryAfter: "4000") }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let url = origin.url("/a")
+                let run = try await workspace.prefetch([url])
+                #expect(run.summary.outcomes == ["failed": 1], "\(run.result)")
+                let hosts = try await workspace.run("hosts", "--json").jsonLines()
+                let until = try #require(hosts.first?["cooling_until"] as? String)
+                let failed = try await workspace.run("failed", "list", "--json").jsonLines()
+                #expect(failed.first?["next_try_at"] as? String == until, "\(failed)")
+                #expect(failed.first?["state"] as? String == "retried", "\(failed)")
+                let get = try await workspace.run("get", url)
+                #expect(get.status == 1, "\(get)")
+                #expect(get.error.contains(", and its host is left alone until \(until)"), "\(get)")
+                let cleared = try await workspace.run("hosts", "clear")
+                #expect(cleared.status == 0, "\(cleared)")
+                let after = try await workspace.run("get", url)
+                #expect(after.error.contains("the next run asks for it again"), "\(after)")
+            }
+        }
+    }
+
     @Test func hostsAreListedAsTheNextRunTreatsThem() async throws {
         try await withHosts { workspace, now in
             let rows = try await rows(workspace)
