@@ -72,7 +72,7 @@ package final class CacheDirectory: Sendable {
             guard access != .readWrite, errno == ENOENT else { throw .system("open", path) }
             throw .missing(
                 path, "there is no cache yet",
-                hint: "`prefetch run` makes it, --cache-dir names another")
+                hint: "`prefetch run` creates it; --cache-dir names another")
         }
         handle = FileDescriptor(number)
         var status = stat()
@@ -100,11 +100,11 @@ package final class CacheDirectory: Sendable {
         case .existing where hasOwnDatabase, .readOnly where hasOwnDatabase: return
         case .existing where isEmpty, .readOnly where isEmpty:
             throw .missing(path, "holds no images yet")
-        case .existing, .readOnly: throw .refused(path, "is not a cache of prefetch")
+        case .existing, .readOnly: throw .refused(path, "is not a prefetch cache")
         case .readWrite where isFree: try writeTag()
         case .readWrite:
             throw .refused(
-                path, "is not empty and not a cache of prefetch",
+                path, "is not empty and is not a prefetch cache",
                 hint: "name an empty or a new directory with --cache-dir")
         }
     }

@@ -12,9 +12,12 @@ enum ForeignContent {
         (Array("GIF8".utf8), "a GIF image"), (Array("%PDF-".utf8), "a PDF document"),
         (Array("PK\u{3}\u{4}".utf8), "a ZIP archive"),
         (Array("SQLite format 3\0".utf8), "an SQLite database"),
-        ([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00], "compressed by xz (only gzip is undone)"),
-        ([0x28, 0xB5, 0x2F, 0xFD], "compressed by zstd (only gzip is undone)"),
-        (Array("BZh".utf8), "compressed by bzip2 (only gzip is undone)"),
+        (
+            [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00],
+            "compressed with xz (prefetch reads plain text and gzip)"
+        ),
+        ([0x28, 0xB5, 0x2F, 0xFD], "compressed with zstd (prefetch reads plain text and gzip)"),
+        (Array("BZh".utf8), "compressed with bzip2 (prefetch reads plain text and gzip)"),
     ]
 
     /// Columns that hold a URL in the tables that people have.

@@ -63,19 +63,22 @@ extension Diagnosis {
     ) -> Diagnosis {
         guard let last = runs.first else { return .ok(.runs, "none yet") }
         let killed = runs.count { $0.ending == .killed }
+        // The last one has its own words.
         let others =
-            killed > 0 ? "; \(killed) of the last \(counted(runs.count, "run")) killed" : ""
+            killed > (last.ending == .killed ? 1 : 0)
+            ? "; \(killed) of the last \(counted(runs.count, "run")) \(killed == 1 ? "was" : "were") killed"
+            : ""
         switch last.ending {
-        case .running: return .ok(.runs, "one is going on since \(last.startedAt)\(others)")
+        case .running: return .ok(.runs, "one has been running since \(last.startedAt)\(others)")
         case .killed:
             return .wrong(
                 .runs, "the last one, of \(last.startedAt), was killed\(others)",
-                remedy: "the next run mends what it left, and is due")
+                remedy: "run it again: the next run cleans up what it left")
         case .ended(_, let status) where status == 2:
             return .wrong(
                 .runs,
                 "the last one, of \(last.startedAt), could not be completed (exit 2)\(others)",
-                remedy: "run it again, and see what it says")
+                remedy: "run it again and read its message")
         case .ended(_, let status):
             return .ok(.runs, "the last one, of \(last.startedAt), ended with \(status)\(others)")
         }
@@ -109,8 +112,8 @@ extension Diagnosis {
         }
         if found.orphansAreKept {
             return .wrong(
-                .leftovers, "files are kept that no row names, since a database was lost",
-                remedy: "when your lists have been fetched again: `prefetch verify --repair`")
+                .leftovers, "files without a row are kept, because a database was lost",
+                remedy: "once your lists have been fetched again, run `prefetch verify --repair`")
         }
         if let name = found.damagedDatabases.first {
             let count = found.damagedDatabases.count
@@ -118,7 +121,7 @@ extension Diagnosis {
                 .leftovers,
                 "a damaged database was set aside: \(name)"
                     + (count > 1 ? " and \(count - 1) more" : ""),
-                remedy: "remove it when nobody wants to look at it any more")
+                remedy: "remove what nobody needs any more")
         }
         return .ok(
             .leftovers,
@@ -126,10 +129,11 @@ extension Diagnosis {
     }
 
     package static func hosts(_ cooling: [(host: String, until: Timestamp)]) -> Diagnosis {
-        guard let first = cooling.first else { return .ok(.hosts, "none is given up") }
+        guard let first = cooling.first else { return .ok(.hosts, "no host is given up") }
         let others = cooling.count > 1 ? " and \(cooling.count - 1) more" : ""
         return .wrong(
-            .hosts, "\(first.host)\(others) not asked before \(first.until)",
+            .hosts,
+            "\(first.host)\(others) \(cooling.count > 1 ? "are" : "is") not asked again until \(first.until)",
             remedy: "see that they answer (--online); `prefetch run --retry-failed` asks at once")
     }
 

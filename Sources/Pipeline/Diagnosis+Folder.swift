@@ -9,7 +9,7 @@ extension Diagnosis {
             ? .ok(.owner, "it is yours (uid \(ownership.owner))")
             : .ok(
                 .owner,
-                "it belongs to uid \(ownership.owner): you may read it, and change nothing")
+                "it belongs to uid \(ownership.owner): you can read it but not change it")
     }
 
     /// - Parameters:

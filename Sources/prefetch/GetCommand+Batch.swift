@@ -42,7 +42,7 @@ extension GetCommand {
         throw CommandFailure(
             exitStatus: 1,
             message:
-                "\(counts.missing) of \(counts.all) images: not in the cache, not fresh or damaged",
+                "\(counts.missing) of \(counts.all) images are missing, stale or damaged",
             hint: json ? nil : "--json says why for each of them")
     }
 

@@ -84,7 +84,8 @@ struct RunCommand: ParsableCommand {
         let summary = run(
             reader, readsAheadOfStarts: order.order == .lifo && reader.isRegularFiles)
         if summary.counters.entriesRead == 0, summary.exitStatus == 0, !showing.quiet {
-            reporter.message("\(reader.names.joined(separator: ", ")): no entries")
+            let names = reader.names.map { $0 == "-" ? "standard input" : $0 }
+            reporter.message("\(names.joined(separator: ", ")): no entries")
         }
         if let failure = summary.snapshotFailure, !showing.quiet {
             reporter.message(

@@ -123,7 +123,7 @@ struct DoctorTests {
             let lines = try lines(result)
             #expect(result.status == 0, "\(result)")
             #expect(lines["lock"]?.message.contains("pid \(running.process) on") == true)
-            #expect(lines["runs"]?.message.contains("is going on since") == true, "\(result)")
+            #expect(lines["runs"]?.message.contains("has been running since") == true, "\(result)")
             gate.open()
             #expect(await running.wait().status == 0)
         }
@@ -135,7 +135,7 @@ struct DoctorTests {
         try await withWorkspace { workspace in
             let wrong = try onlyWrong(await doctor(workspace))
             #expect(wrong.check == "directory" && wrong.line.message == "there is no cache yet")
-            #expect(wrong.line.remedy?.contains("`prefetch run` makes it") == true)
+            #expect(wrong.line.remedy?.contains("`prefetch run` creates it") == true)
             let online = try await doctor(workspace, "--online")
             #expect(online.status == 1, "\(online)")
             #expect(!FileManager.default.fileExists(atPath: workspace.cache))
@@ -145,7 +145,7 @@ struct DoctorTests {
                 attributes: [.posixPermissions: 0o700])
             try workspace.write([1], to: "cache/thesis.txt")
             let foreign = try onlyWrong(await doctor(workspace))
-            #expect(foreign.line.message == "is not a cache of prefetch")
+            #expect(foreign.line.message == "is not a prefetch cache")
             try manager.removeItem(atPath: workspace.cache)
         }
     }
@@ -184,7 +184,7 @@ struct DoctorTests {
             try await workspace.runSQL(
                 "INSERT INTO host VALUES ('https://a.test', NULL, 5, \(future), \(future - 3_600_000))"
             )
-            try await expect("hosts", "https://a.test not asked before")
+            try await expect("hosts", "https://a.test is not asked again until")
             try await workspace.runSQL("DELETE FROM host")
             try await workspace.runSQL("INSERT INTO property VALUES ('removal_unfinished', 1)")
             try await expect("leftovers", "a removal was broken off")
@@ -273,7 +273,7 @@ struct DoctorTests {
             let shown = try await workspace.asOtherUser("doctor", "--json")
             #expect(shown.status == 0, "\(shown)")
             #expect(
-                try lines(shown)["owner"]?.message.contains("you may read it") == true, "\(shown)")
+                try lines(shown)["owner"]?.message.contains("you can read it") == true, "\(shown)")
             #expect(try lines(shown)["modes"]?.message.contains("0644") == true, "\(shown)")
         }
     }

@@ -68,7 +68,7 @@ struct GetTests {
                 #expect(plain.status == 1, "\(plain)")
                 #expect(
                     plain.error.contains(
-                        "prefetch: 4 of 8 images: not in the cache, not fresh or damaged"),
+                        "prefetch: 4 of 8 images are missing, stale or damaged"),
                     "\(plain)")
 
                 command.arguments += ["--json", "--stale", "--base-url", origin.url("/")]

@@ -15,7 +15,7 @@ struct ForeignContentTests {
         ("RIFFxxxxWEBPVP8 ", "a WebP image"),
         ("%PDF-1.7\n", "a PDF document"), ("PK\u{3}\u{4}x", "a ZIP archive"),
         ("SQLite format 3\0", "an SQLite database"),
-        ("BZh9", "compressed by bzip2 (only gzip is undone)"),
+        ("BZh9", "compressed with bzip2 (prefetch reads plain text and gzip)"),
         ("\u{7F}ELF\u{2}\u{1}\u{1}\0\0\0\0", "binary data"),
         ("<?xml version='1.0'?>\n<urlset>\n", "a sitemap (XML)"),
         ("\u{FEFF}<?xml?><sitemapindex/>", "a sitemap (XML)"), ("<rss>", "a feed (XML)"),

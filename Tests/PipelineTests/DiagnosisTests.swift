@@ -46,7 +46,7 @@ struct DiagnosisTests {
 
     @Test func ownerAndModes() throws {
         expect(.owner(ownership()), .ok, "yours (uid 1000)")
-        expect(.owner(ownership(isOwn: false)), .ok, "you may read it, and change nothing")
+        expect(.owner(ownership(isOwn: false)), .ok, "you can read it but not change it")
         expect(.modes(ownership(), remembered: nil, others: []), .ok, "0700")
         let mode = try #require(FileMode(text: "0640"))
         expect(.modes(ownership(), remembered: mode, others: []), .ok, "others may read")
@@ -122,11 +122,11 @@ struct DiagnosisTests {
         expect(.lock(nil), .ok, "free")
         expect(.runs([]), .ok, "none yet")
         let start = daysAgo(1)
-        expect(.runs([(start, .running)]), .ok, "is going on since")
-        expect(.runs([(start, .killed)]), .wrong, "was killed; 1 of the last 1 run killed")
+        expect(.runs([(start, .running)]), .ok, "has been running since")
+        expect(.runs([(start, .killed)]), .wrong, "was killed")
         expect(
             .runs([(start, .ended(at: now, exitStatus: 1)), (daysAgo(2), .killed)]), .ok,
-            "ended with 1; 1 of the last 2 runs killed")
+            "ended with 1; 1 of the last 2 runs was killed")
         expect(.runs([(start, .ended(at: now, exitStatus: 2))]), .wrong, "exit 2")
     }
 
@@ -150,9 +150,9 @@ struct DiagnosisTests {
     }
 
     @Test func hostsAndFailures() {
-        expect(.hosts([]), .ok, "none")
+        expect(.hosts([]), .ok, "no host")
         let cooling = ["https://a", "https://b"].map { (host: $0, until: now) }
-        expect(.hosts(cooling), .wrong, "https://a and 1 more not asked before")
+        expect(.hosts(cooling), .wrong, "https://a and 1 more are not asked again until")
         expect(.failures((0, 0)), .ok, "none")
         expect(.failures((5, 2)), .ok, "5, 2 of them blocked")
     }
