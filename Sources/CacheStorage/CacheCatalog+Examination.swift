@@ -19,7 +19,7 @@ extension CacheCatalog {
     /// - Returns: whether it was looked through.
     package func findDamage() throws(StorageError) -> Bool {
         guard database.size <= CacheDatabase.sizeAlwaysChecked else { return false }
-        try database.findDamage(.complete)
+        try database.findDamage(.thorough)
         return true
     }
 

@@ -75,18 +75,14 @@ extension CacheDatabase {
         try Schema.migrator.migrate(new)
         let wanted = try schema(of: new)
         let present = try schema(of: database)
-        for (name, definition) in wanted.sorted(by: { $0.key < $1.key })
-        where present[name] != definition {
+        return try wanted.sorted { $0.key < $1.key }.first { name, definition in
+            guard present[name] != definition else { return false }
             // A table that has columns of others, too, has another text.
-            guard name.hasPrefix("table "), present[name] != nil,
-                case let table = String(name.dropFirst(6)),
-                case let (columns, ours) = (
-                    try columns(of: table, in: database), try columns(of: table, in: new)
-                ),
-                columns.count > ours.count, ours.isSubset(of: columns)
-            else { return name }
-        }
-        return nil
+            guard name.hasPrefix("table ") else { return true }
+            let table = String(name.dropFirst("table ".count))
+            return try !columns(of: table, in: new)
+                .isStrictSubset(of: columns(of: table, in: database))
+        }?.key
     }
 
     /// The statements that made what is in a database, by kind and name, without white space: versions of SQLite differ

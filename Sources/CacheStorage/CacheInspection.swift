@@ -39,7 +39,7 @@ package struct CacheInspection: Sendable {
     ///   the database aside.
     package func findDamage() throws(StorageError) {
         do throws(StorageError) {
-            try database.findDamage(.thorough)
+            try database.findDamage(.complete)
         } catch {
             if error.isDamage { directory.suspectDatabase() }
             throw error

@@ -210,7 +210,12 @@ extension FailureRecord {
     /// When a run asks for its URL again: not before the block ends, nor while its host is left alone. Nil for the next
     /// run, whenever it comes.
     func nextTry(at now: Timestamp, cooling: [String: Timestamp]) -> Timestamp? {
-        [isBlocking(at: now) ? blockedUntil : nil, cooling[host]].compactMap(\.self).max()
+        [blockEnd(at: now), cooling[host]].compactMap(\.self).max()
+    }
+
+    /// Until when its URL is blocked; nil where it is not.
+    func blockEnd(at now: Timestamp) -> Timestamp? {
+        isBlocking(at: now) ? blockedUntil : nil
     }
 }
 

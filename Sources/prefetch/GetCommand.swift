@@ -205,7 +205,7 @@ extension GetCommand.Refusal {
             return
         }
         let message = "is not in the cache: \(failure.account)"
-        if let until = failure.nextTry(at: now, cooling: [:]) {
+        if let until = failure.blockEnd(at: now) {
             self.init(
                 message: message + ", and is blocked until \(until)",
                 hint: "`prefetch run --retry-failed URL` asks for it again now")

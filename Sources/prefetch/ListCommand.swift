@@ -71,7 +71,7 @@ struct ListCommand: ParsableCommand {
             object.add("superseded", item.isSuperseded)
             object.add("path", prefix + item.image.relativePath)
             object.add("reason", item.failure?.reason.rawValue)
-            object.add("blocked_until", item.failure?.nextTry(at: now, cooling: [:]))
+            object.add("blocked_until", item.failure?.blockEnd(at: now))
             try lines.write(object)
         }
         try lines.finish()

@@ -145,6 +145,30 @@ struct SalvageTests {
         try cache.database.findDamage(.complete)
     }
 
+    /// No run sees it: `verify` leaves word, and the run after it mends.
+    @Test func verifyFindsAnAlteredTrigger() throws {
+        try fill()
+        try runSQL(
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, 'variants + 1', 'variants - 1')
+            WHERE name = 'variant_added';
+            PRAGMA schema_version = 1000;
+            """, database)
+        do {
+            let first = try openForRun()
+            #expect(first.repair.damage == nil)
+            try first.close()
+        }
+        let directory = try CacheDirectory(path: path, access: .existing)
+        let inspection = try CacheInspection(CacheCatalog(directory: directory))
+        let error = #expect(throws: StorageError.self) { try inspection.findDamage() }
+        #expect(error?.message == "the trigger variant_added is not as prefetch made it")
+        let second = try openForRun()
+        #expect(second.repair.damage != nil)
+        #expect(try keys(in: second) == SalvageTests.allKeys)
+    }
+
     @Test func whatOthersAddToTheSchemaIsNoDamage() throws {
         try fill()
         try runSQL(
