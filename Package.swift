@@ -68,7 +68,7 @@ let package = Package(
         .executableTarget(
             name: "codec-bench",
             dependencies: [
-                "CJPEG", "CPNG", "CPixels", "CResample", "Codecs", "PrefetchModel",
+                "CJPEG", "CPNG", "CPixels", "CResample", "Codecs", "PrefetchModel", "Threading",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
             ],

@@ -85,7 +85,7 @@ error_log {self.folder}/error.log;
 events {{ worker_connections 4096; }}
 http {{
 {temporary}
-    types {{ image/jpeg jpg; image/png png; }}
+    types {{ image/jpeg jpg; image/png png; image/gif gif; image/webp webp; }}
     access_log off;
     sendfile on;
     tcp_nopush on;
@@ -229,8 +229,8 @@ def arguments_of(description):
         "16 GB of disk are in use at times, 8 GB stay")
     parser.add_argument(
         "--only", help="rows to run, by the beginning of their names: curl, wget2, aria2c, "
-        "img2dataset, img2dataset-default, codec-limit, prefetch-cold, prefetch-original, "
-        "prefetch-large, prefetch-warm, prefetch-help; download, small, latency and scheduler; "
+        "img2dataset, img2dataset-default, codec-limit, codec-ours, prefetch-cold, prefetch-report, prefetch-original, "
+        "prefetch-large, prefetch-warm, prefetch-help; web for formats and sizes of the web; download, small, latency and scheduler; "
         "warm, new and known for lists against large caches; upkeep for the commands that look after one; codec-photo, codec-graphics and "
         "codec-jpeg for the codecs alone; thumbnails, sizes and lanczos for other sizes; encoders for WebP and "
         "AVIF")

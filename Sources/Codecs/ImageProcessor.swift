@@ -58,7 +58,8 @@ package enum ImageProcessor {
     ///     stored as it came takes the faster of its ways where that has room for it.
     ///   - wantsPlaceholder: whether one is made of what is decoded for results; nothing is decoded for it. Of an
     ///     image with transparency it shows what was decoded: laid over a background where all results are.
-    ///   - cancellation: ends it within a few tenths of a second, whatever it is doing.
+    ///   - cancellation: ends it within a few tenths of a second, whatever it is doing, but for image data of a PNG that was
+    ///     made to inflate slowly: libdeflate cannot be interrupted, and 8 MiB of it took up to two seconds.
     /// - Returns: a result for each recipe.
     /// - Throws: `cancelled`, and what makes the file one of which nothing can be said or made.
     package static func process(

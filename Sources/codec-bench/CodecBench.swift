@@ -16,6 +16,9 @@ import PrefetchModel
 /// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
 /// of CPU of a round without and with them, name.
 ///
+/// `codec-bench limit QUALITY FOLDER` encodes all files of a folder again on all processors and keeps nothing, see
+/// ``LimitBench``.
+///
 /// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``.
 ///
 /// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
@@ -35,6 +38,7 @@ struct CodecBench {
             return try measurePlaceholders(Array(arguments.dropFirst()))
         }
         if arguments.first == "reading" { return measureReading(Array(arguments.dropFirst())) }
+        if arguments.first == "limit" { return try measureLimit(Array(arguments.dropFirst())) }
         if arguments.first == "encode" { return try encode(Array(arguments.dropFirst())) }
         guard arguments.count > 4, let effort = EncodingEffort(rawValue: arguments[1]),
             let quality = Int(arguments[2]), (1...100).contains(quality),
@@ -118,6 +122,24 @@ struct CodecBench {
             fail("one of the files is no PNG that is decoded")
         }
         print(bench.description)
+    }
+
+    private static func measureLimit(_ arguments: [String]) throws {
+        guard arguments.count == 2, let quality = Int(arguments[0]), (1...100).contains(quality)
+        else { fail("usage: codec-bench limit QUALITY FOLDER") }
+        guard let folder = opendir(arguments[1]) else {
+            fail("\(arguments[1]): cannot be read")
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append("\(arguments[1])/\(name)") }
+        }
+        let bench = LimitBench(names.sorted(), quality: quality) { contents(of: $0) }
+        print(names.count, try bench.run(), separator: "\t")
     }
 
     private static func resample(_ arguments: [String]) {

@@ -34,7 +34,9 @@ struct ProcessLimitTests {
     }()
 
     /// Swift's library finds the arguments there.
-    @Test(.enabled(if: Namespace.allowsMounts, "nothing can be mounted over /proc here"))
+    @Test(
+        .enabled(if: Namespace.allowsMounts, "nothing can be mounted over /proc here"),
+        .disabled(if: Sanitizer.isActive, "sanitizers need /proc themselves"))
     func withoutProcTheArgumentsAreMissedAndNotMisunderstood() async throws {
         try await withWorkspace { workspace in
             let command = ProcessLimitTests.wrapped(
