@@ -112,7 +112,11 @@ struct GetCommand: ParsableCommand {
             let path: String
             do throws(Refusal) {
                 guard let variant = try choice.chosen(of: variants ?? []) else {
-                    throw Refusal(absenceAfter: failure, at: now, cooling: cooling)
+                    var refusal = Refusal(absenceAfter: failure, at: now, cooling: cooling)
+                    if failure == nil, let list = image.list {
+                        refusal.hint = "for the images of a list: prefetch get --batch < \(list)"
+                    }
+                    throw refusal
                 }
                 item = variant
                 try check(item, failure: failure, at: now)

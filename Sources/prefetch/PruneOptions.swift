@@ -7,7 +7,7 @@ struct PruneOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Keep the content files within this size on the disk.", valueName: "size"))
-    var maxSize: SizeArgument?
+    var maxSize: BoundArgument?
 
     @Option(
         help: ArgumentHelp("Keep no more content files than this.", valueName: "n"))
@@ -132,8 +132,8 @@ extension PruneRules {
                 guard value == nil else { throw invalid("takes no value") }
                 isGone = true
             case "max-size":
-                guard let size = value.flatMap(SizeArgument.init(argument:)) else {
-                    throw invalid("takes a size, like max-size=20GiB")
+                guard let size = value.flatMap(BoundArgument.init(argument:)) else {
+                    throw invalid("takes a size with its unit, like max-size=20GiB")
                 }
                 maximumSize = size.size
             case "max-files":

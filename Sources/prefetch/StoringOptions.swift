@@ -337,7 +337,7 @@ struct DiskOptions: ParsableArguments {
             make room, the one that was listed the longest time ago first. When none is left, what is not \
             there yet fails. The lists are read to their end before anything is downloaded.
             """, valueName: "size"))
-    var maxSize: SizeArgument?
+    var maxSize: BoundArgument?
 
     @Option(
         help: ArgumentHelp(

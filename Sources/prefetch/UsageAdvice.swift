@@ -16,7 +16,11 @@ enum UsageAdvice {
         guard let first = lines.first, first.contains("is invalid for '"),
             let form = forms.first(where: { first.hasSuffix("<\($0.key)>'") })
         else { return message }
-        return (["\(first): it takes \(form.value)"] + lines.dropFirst()).joined(separator: "\n")
+        // Where a number alone is refused, the flag would remove what was not meant.
+        let isNumber = first.split(separator: "'").dropFirst().first?.allSatisfy(\.isNumber) == true
+        let unit = isNumber ? "; write the unit" : ""
+        return (["\(first): it takes \(form.value)\(unit)"] + lines.dropFirst())
+            .joined(separator: "\n")
     }
 
     /// What to write instead where the arguments may mean a list that is called like the subcommand in front; nil where there

@@ -31,6 +31,19 @@ struct AgeArgument: ExpressibleByArgument {
     }
 }
 
+/// A size that a whole cache is kept within; see `ByteCount.init(quantity:)`. Below a mebibyte its unit has to be
+/// written: `--max-size 20` with `GiB` forgotten would empty the cache.
+struct BoundArgument: ExpressibleByArgument {
+    let size: ByteCount
+
+    init?(argument: String) {
+        guard let size = ByteCount(quantity: argument),
+            argument.last?.isNumber == false || size >= .mebibytes(1)
+        else { return nil }
+        self.size = size
+    }
+}
+
 /// A size as flags take it; see `ByteCount.init(quantity:)`.
 struct SizeArgument: ExpressibleByArgument {
     let size: ByteCount

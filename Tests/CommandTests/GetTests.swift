@@ -38,6 +38,10 @@ struct GetTests {
                 #expect(old.error.contains("; the last refresh failed with HTTP 503 at"), "\(old)")
                 let unknown = try await workspace.run("get", origin.url("/other"))
                 #expect(unknown.error.hasSuffix("/other: is not in the cache\n"), "\(unknown)")
+                let list = try await workspace.run("get", workspace.manifest([urls[0]]))
+                #expect(
+                    list.status == 1 && list.error.contains("hint: for the images of a list: "),
+                    "\(list)")
             }
         }
     }

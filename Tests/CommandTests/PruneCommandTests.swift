@@ -252,6 +252,32 @@ struct PruneCommandTests {
         }
     }
 
+    /// What is left out is read as seconds and bytes elsewhere, and would remove everything here.
+    @Test(arguments: [
+        ["prune", "--unlisted-for", "30"], ["prune", "--history", "90"],
+        ["prune", "--max-size", "20"], ["run", "-", "--max-size", "20"],
+    ])
+    func aNumberThatWouldRemoveEverythingNeedsItsUnit(arguments: [String]) async throws {
+        try await withWorkspace { workspace in
+            let result = try await workspace.command(arguments).run()
+            let first = result.error.prefix { $0 != "\n" }
+            #expect(result.status == 64 && first.hasSuffix("; write the unit"), "\(result)")
+        }
+    }
+
+    @Test func rulesOfARunNeedTheirUnitsAsWell() async throws {
+        try await withWorkspace { workspace in
+            for rule in ["max-size=20", "unlisted-for=30"] {
+                let result = try await workspace.command(["run", "-", "--prune", rule]).run()
+                #expect(result.status == 64 && result.error.contains(" unit"), "\(result)")
+            }
+            // So many bytes are what a script has counted.
+            let counted = try await workspace.run("prune", "--max-size", "1048576")
+            #expect(
+                counted.status == 1 && counted.error.contains("there is no cache"), "\(counted)")
+        }
+    }
+
     /// A kill in its midst leaves a sound cache, and the next call goes on.
     @Test func killsAreSurvived() async throws {
         try await withOrigin { origin in
