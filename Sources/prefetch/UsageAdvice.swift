@@ -16,9 +16,9 @@ enum UsageAdvice {
         guard let first = lines.first, first.contains("is invalid for '"),
             let form = forms.first(where: { first.hasSuffix("<\($0.key)>'") })
         else { return message }
-        // Where a number alone is refused, the flag would remove what was not meant.
-        let isNumber = first.split(separator: "'").dropFirst().first?.allSatisfy(\.isNumber) == true
-        let unit = isNumber ? "; write the unit" : ""
+        // Where a number alone is refused that is not too large for anything, the flag would remove what was not meant.
+        let value = first.split(separator: "'").dropFirst().first ?? ""
+        let unit = value.count < 10 && value.allSatisfy(\.isNumber) ? "; write the unit" : ""
         return (["\(first): it takes \(form.value)\(unit)"] + lines.dropFirst())
             .joined(separator: "\n")
     }
