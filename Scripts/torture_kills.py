@@ -198,7 +198,7 @@ def mixture(template, server, chance):
     far = chance.choice(template.far)
     near = chance.choice(template.near)
     spare = server.folder / server.paths[-1 - chance.randrange(20)]
-    size = str(len(template.near) * 3 // 2 * PAGE)
+    size = f"{len(template.near) * 3 // 2 * PAGE}B"
     return chance.choice([
         (["all.txt", "-q", "--report", "-", *waiting], {0} | held),
         (["near.txt", "-q", "--report", "-", *waiting], {0} | held),

@@ -205,7 +205,7 @@ class RunMaxSize(Scenario):
         blocks = len(named) * template.rows_each + chance.randrange(3)
         report = place / "report.jsonl"
         attempt = Attempt(["named.txt", *template.options, "--report", report.name,
-                           "--max-size", str(blocks * PAGE)])
+                           "--max-size", f"{blocks * PAGE}B"])
         attempt.report = report
         attempt.kept = template.in_part & set(named)
         return workplace, attempt
@@ -242,7 +242,7 @@ class Prune(Scenario):
             attempt = Attempt(["prune", "--max-files", str(half * template.rows_each), "--low-water", "100%"])
             attempt.least = half
         elif rule == 2:
-            attempt = Attempt(["prune", "--max-size", str(half * PAGE), "--low-water", "50%", "--history", "1d"])
+            attempt = Attempt(["prune", "--max-size", f"{half * PAGE}B", "--low-water", "50%", "--history", "1d"])
             attempt.least = half // 2 // template.rows_each
         elif rule == 3:
             attempt = Attempt(["prune", "--unlisted", "near.txt", "--json"])
