@@ -16,8 +16,8 @@ import PrefetchModel
 /// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
 /// of CPU of a round without and with them, name.
 ///
-/// `codec-bench limit QUALITY FOLDER` encodes all files of a folder again on all processors and keeps nothing, see
-/// ``LimitBench``.
+/// `codec-bench limit QUALITY FILE...` encodes the files again on all processors and keeps nothing; it says how many there
+/// are, and of how many nothing could be made. See ``LimitBench``.
 ///
 /// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``.
 ///
@@ -125,21 +125,11 @@ struct CodecBench {
     }
 
     private static func measureLimit(_ arguments: [String]) throws {
-        guard arguments.count == 2, let quality = Int(arguments[0]), (1...100).contains(quality)
-        else { fail("usage: codec-bench limit QUALITY FOLDER") }
-        guard let folder = opendir(arguments[1]) else {
-            fail("\(arguments[1]): cannot be read")
-        }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if !name.hasPrefix(".") { names.append("\(arguments[1])/\(name)") }
-        }
-        let bench = LimitBench(names.sorted(), quality: quality) { contents(of: $0) }
-        print(names.count, try bench.run(), separator: "\t")
+        guard arguments.count > 1, let quality = Int(arguments[0]), (1...100).contains(quality)
+        else { fail("usage: codec-bench limit QUALITY FILE...") }
+        let files = Array(arguments.dropFirst())
+        let bench = LimitBench(files, quality: quality) { contents(of: $0) }
+        print(files.count, try bench.run(), separator: "\t")
     }
 
     private static func resample(_ arguments: [String]) {

@@ -35,6 +35,7 @@ final class LimitBench: Sendable {
 
     private func work() {
         while case let number = next.add(1, ordering: .relaxed).oldValue, number < paths.count {
+            // Only counted, since the figure is of no use then; the other ways say what is wrong with a file.
             let isMade = contents(paths[number]).withUnsafeBytes { bytes in
                 guard let header = try? header(of: bytes),
                     let entry = try? ImageProcessor.process(

@@ -113,8 +113,9 @@ struct GetCommand: ParsableCommand {
             do throws(Refusal) {
                 guard let variant = try choice.chosen(of: variants ?? []) else {
                     var refusal = Refusal(absenceAfter: failure, at: now, cooling: cooling)
-                    if failure == nil, let list = image.list {
-                        refusal.hint = "for the images of a list: prefetch get --batch < \(list)"
+                    if failure == nil, UsageAdvice.isFile(image.text) {
+                        refusal.hint =
+                            "for the images of a list: prefetch get --batch < \(image.shown)"
                     }
                     throw refusal
                 }

@@ -1,5 +1,4 @@
 import CacheStorage
-import Glibc
 import PrefetchModel
 import URLParsing
 
@@ -57,12 +56,6 @@ struct ImageName {
                 }
             }
         }
-    }
-
-    /// The text where it names a file, which somebody may take for a way to name a list; nil where it does not.
-    var list: String? {
-        var status = stat()
-        return stat(text, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? shown : nil
     }
 
     var isNotInTheCache: CommandFailure {

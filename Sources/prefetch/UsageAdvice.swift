@@ -23,12 +23,18 @@ enum UsageAdvice {
             .joined(separator: "\n")
     }
 
+    /// Whether a text that was taken for something else names a regular file.
+    static func isFile(_ text: String) -> Bool {
+        var status = stat()
+        return stat(text, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// What to write instead where the arguments may mean a list that is called like the subcommand in front; nil where there
     /// is no such file.
     static func file(namedLikeSubcommand arguments: [String]) -> String? {
-        guard let name = arguments.first, Prefetch.subcommands.contains(name) else { return nil }
-        var status = stat()
-        guard stat(name, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard let name = arguments.first, Prefetch.subcommands.contains(name), isFile(name) else {
+            return nil
+        }
         return "for the list in the file \(name): prefetch ./\(name)"
     }
 }
