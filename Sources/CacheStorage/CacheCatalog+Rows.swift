@@ -114,7 +114,7 @@ extension CacheCatalog.Row {
 }
 
 /// Formats by the bytes of their names, without a text for each row.
-private struct FormatNames {
+struct FormatNames {
     private let formats = ImageFormat.allCases.map { (name: Array($0.rawValue.utf8), format: $0) }
     /// Of the row before: mostly it is the same again.
     private var last = 0

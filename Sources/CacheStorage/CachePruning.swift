@@ -95,10 +95,9 @@ package struct CachePruning {
         var rest = images[...]
         while !rest.isEmpty {
             if isOver() { return false }
-            let batch = rest.prefix(RemovalCandidate.batchSize)
+            let batch = rest.prefix(RemovalCandidate.batchSize(of: selector))
             rest = rest.dropFirst(batch.count)
-            _ = try removal.remove(
-                RemovalCandidate.find(ids: batch, in: removal.database), only: selector)
+            try removal.remove(images: Array(batch), only: selector)
             report(removal.totals)
         }
         return true
@@ -150,7 +149,7 @@ package struct CachePruning {
             // So many that they may be enough, and no more: a file that others have, too, frees nothing.
             var batch: [Int64] = []
             while excess.files > 0 || excess.blocks > 0,
-                batch.count < RemovalCandidate.batchSize, let image = rest.popFirst()
+                batch.count < RemovalCandidate.batchSize(of: selector), let image = rest.popFirst()
             {
                 guard !isProtected(image.id) || selector != nil && !sparesSuperseded else {
                     continue
@@ -159,8 +158,7 @@ package struct CachePruning {
                 excess.files = max(0, excess.files - image.usage.files)
                 excess.blocks = max(0, excess.blocks - image.usage.blocks)
             }
-            _ = try removal.remove(
-                RemovalCandidate.find(ids: batch, in: removal.database), only: selector)
+            try removal.remove(images: batch, only: selector)
             report(removal.totals)
         }
         return true

@@ -1,4 +1,3 @@
-import PrefetchModel
 import Threading
 
 /// Removes content files on a thread of its own, while the rows of the next ones are removed: the one is the
@@ -20,17 +19,17 @@ final class FileRemoval {
     deinit { pending?.thread?.join() }
 
     /// Begins to remove files that no row names any more. To be called when nothing is pending.
-    func begin(_ images: [StoredImage]) {
+    func begin(_ files: [NamedFile]) {
         precondition(pending == nil, "the files of the last batch are still being removed")
         let outcome = Monitor<Result<Removed, StorageError>>(.success(Removed()))
         let work: @Sendable () -> Void = { [content] in
             let result = Result { () throws(StorageError) in
-                try FileRemoval.remove(images, from: content)
+                try FileRemoval.remove(files, from: content)
             }
             outcome.withLock { $0 = result }
         }
         var thread: OwnedThread?
-        if images.count > FileRemoval.fewFiles {
+        if files.count > FileRemoval.fewFiles {
             // Where the system has no room for another, this one does it.
             thread = try? OwnedThread(name: "file removal", work)
         }
@@ -50,12 +49,15 @@ final class FileRemoval {
     }
 
     private static func remove(
-        _ images: [StoredImage], from content: ContentStore
+        _ files: [NamedFile], from content: ContentStore
     ) throws(StorageError) -> Removed {
         var removed = Removed()
-        for image in images where try content.remove(image.digest, format: image.format) {
+        for file in files {
+            guard let format = file.format, try content.remove(file.digest, format: format) else {
+                continue
+            }
             removed.files += 1
-            removed.bytes &+= image.size.bytes
+            removed.bytes &+= file.bytes
         }
         return removed
     }

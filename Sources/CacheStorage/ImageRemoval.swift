@@ -41,6 +41,10 @@ package protocol ImageRemoving: AnyObject {
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool]
 
+    /// The same for images of which only the identifiers are known, and of which some may be gone by now; at most
+    /// ``RemovalCandidate/largestBatch``.
+    func remove(images ids: [Int64], only selector: VariantSelector?) throws(StorageError)
+
     /// Removes what is remembered of failures, hosts, runs and broken bodies from before a time, but for
     /// what holds on after `now`.
     func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError)
@@ -148,25 +152,57 @@ package final class ImageRemoval: ImageRemoving {
     package func remove(
         _ batch: [RemovalCandidate], only variant: VariantSelector?
     ) throws(StorageError) -> [Bool] {
-        guard !batch.isEmpty else { return [] }
+        let gone: ResourceSet
+        if let variant {
+            gone = try remove(batch) { candidates, database in
+                try statements.remove(candidates, variant, in: database)
+            }
+        } else {
+            gone = try removeWhole(batch.map(\.id))
+        }
+        return batch.map { gone.contains($0.id) }
+    }
+
+    package func remove(
+        images ids: [Int64], only variant: VariantSelector?
+    ) throws(StorageError) {
+        if let variant {
+            _ = try remove(RemovalCandidate.find(ids: ids, in: database), only: variant)
+        } else {
+            _ = try removeWhole(ids)
+        }
+    }
+
+    private func removeWhole(_ ids: [Int64]) throws(StorageError) -> ResourceSet {
+        try remove(ids) { ids, database in
+            try statements.remove(images: ids, in: database)
+        }
+    }
+
+    /// Removes what `removeRows` does of a batch, or on a full disk of its parts, and begins with the files.
+    ///
+    /// Returns the images of which anything went.
+    private func remove<Image>(
+        _ batch: [Image], _ removeRows: ([Image], Connection) throws -> RemovedRows
+    ) throws(StorageError) -> ResourceSet {
+        guard !batch.isEmpty else { return ResourceSet() }
         let removed: RemovedRows
         do throws(StorageError) {
-            removed = try removeRows(batch, only: variant)
+            removed = try change { try removeRows(batch, $0) }
         } catch  where error.isDiskFull {
             // All of it has to fit into the log. The files of the batch before make room, and so do those of a part.
-            if try finishFiles() > 0 { return try remove(batch, only: variant) }
+            if try finishFiles() > 0 { return try remove(batch, removeRows) }
             guard batch.count > 1 else { throw error }
             let half = batch.count / 2
-            let first = try remove(Array(batch[..<half]), only: variant)
-            return try first + remove(Array(batch[half...]), only: variant)
+            var gone = try remove(Array(batch[..<half]), removeRows)
+            gone.formUnion(try remove(Array(batch[half...]), removeRows))
+            return gone
         }
         hasBegun = true
         unfinishedBatches += 1
         totals.variants += removed.variants
         totals.images += removed.wholeImages
-        if variant == nil {
-            for candidate in batch { try cache.partials.discard(key: candidate.key) }
-        }
+        for key in removed.keysOfParts { try cache.partials.discard(key: key) }
         // A power cut must not bring rows back without their files. A reader of another program may keep
         // a part of the log out of the database; then the log itself has to be on the disk.
         if !removed.files.isEmpty, try !cache.database.checkpoint(truncates: false) {
@@ -174,11 +210,11 @@ package final class ImageRemoval: ImageRemoving {
         }
         try finishFiles()
         files.begin(removed.files)
-        return removed.hasGone
+        return removed.gone
     }
 
-    private func removeRows(
-        _ batch: [RemovalCandidate], only variant: VariantSelector?
+    private func change(
+        _ removeRows: (Connection) throws -> RemovedRows
     ) throws(StorageError) -> RemovedRows {
         // Somebody may have put another cache in this one's place.
         try cache.checkHold()
@@ -188,11 +224,7 @@ package final class ImageRemoval: ImageRemoving {
             if !hasBegun {
                 ownsNote = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
             }
-            return if let variant {
-                try statements.remove(batch, variant, in: database)
-            } else {
-                try statements.remove(batch, in: database)
-            }
+            return try removeRows(database)
         }
     }
 

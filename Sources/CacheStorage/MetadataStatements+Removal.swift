@@ -1,92 +1,122 @@
 import PrefetchModel
 internal import SQLite
 
+/// A content file, as the row of a variant names it.
+struct NamedFile {
+    let digest: ContentDigest
+    let bytes: Int
+    /// Nil of a format that is not known: nobody can tell the file's name.
+    let format: ImageFormat?
+}
+
 /// What went of a batch of images.
 struct RemovedRows {
     /// Files that rows named and none names any more, each once, in the order of their folders.
-    var files: [StoredImage] = []
+    var files: [NamedFile] = []
     var variants = 0
     /// Images of which nothing is left.
     var wholeImages = 0
-    /// For each image of the batch whether anything of it went.
-    var hasGone: [Bool] = []
+    /// Those of which anything went.
+    var gone = ResourceSet()
+    /// Keys of those that are whole gone, and of which there was a part of another body.
+    var keysOfParts: [String] = []
 }
 
 extension MetadataStatements {
     /// Removes whole images, with all that is known of them.
     ///
     /// A statement for each table, and not for each image: so each table and index is gone through once, in the order of
-    /// its pages as far as SQLite sorts them. Triggers and foreign keys would go through them for each image.
+    /// its pages as far as SQLite sorts them. Triggers and foreign keys would go through them for each image. What was
+    /// there is read before, since rows that a removal returns are kept until its end: that takes a third more time.
     mutating func remove(
-        _ batch: [RemovalCandidate], in database: Connection
+        images ids: some Sequence<Int64>, in database: Connection
+    ) throws -> RemovedRows {
+        try database.withoutTriggers {
+            try MetadataStatements.fillRemovalTable(with: ids, in: database)
+            var totals = TotalsChange()
+            var named: [NamedFile] = []
+            var removed = try MetadataStatements.readRemoved(
+                noting: &totals, &named, in: database)
+            try deleteRemoved(in: database)
+            let unnamed = try UnnamedFiles(among: named, in: database)
+            named = []
+            unnamed.count(in: &totals)
+            removed.files = unnamed.files
+            try totals.write(in: database)
+            return removed
+        }
+    }
+
+    /// The table has the identifiers of the images that go.
+    private static func fillRemovalTable(
+        with ids: some Sequence<Int64>, in database: Connection
+    ) throws {
+        // Gone with its transaction, if that fails.
+        try database.execute(
+            "CREATE TEMP TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY); DELETE FROM removal")
+        let insertion = try Statement(database, sql: "INSERT OR IGNORE INTO removal VALUES (?)")
+        for id in ids { try insertion.execute(.integer(id)) }
+    }
+
+    private static func readRemoved(
+        noting totals: inout TotalsChange, _ named: inout [NamedFile], in database: Connection
     ) throws -> RemovedRows {
         var removed = RemovedRows()
-        let gone = try database.withoutTriggers {
-            try MetadataStatements.remove(batch, noting: &removed, in: database)
+        let rows = try Statement(
+            database,
+            sql: """
+                SELECT id, host, source_bytes, sha256, format, bytes, name, superseded
+                FROM removal CROSS JOIN resource USING (id) LEFT JOIN variant ON resource_id = id
+                """)
+        var formats = FormatNames()
+        while try rows.step() {
+            let host = try rows.text(1)
+            // An image has a row for each of its variants.
+            if removed.gone.insert(try rows.integer(0)) {
+                removed.wholeImages += 1
+                totals.count(resources: -1, sourceBytes: Int(try rows.integer(2)))
+            }
+            guard !rows.isNull(3) else { continue }
+            let bytes = Int(try rows.integer(5))
+            totals.count(
+                variants: -1, host: host, format: try rows.text(4), name: try rows.integer(6),
+                isSuperseded: try rows.integer(7), bytes: bytes)
+            named.append(
+                NamedFile(
+                    digest: try rows.digest(3), bytes: bytes,
+                    format: formats.format(of: try rows.textBytes(4))))
+            removed.variants += 1
         }
-        for candidate in batch where gone.contains(candidate.id) {
-            try removeFailure(key: candidate.key, in: database)
-        }
-        removed.wholeImages = gone.count
-        removed.hasGone = batch.map { gone.contains($0.id) }
+        removed.keysOfParts = try Statement(
+            database,
+            sql: """
+                SELECT key FROM partial CROSS JOIN resource USING (key)
+                WHERE id IN (SELECT id FROM removal)
+                """
+        ).all { try $0.text(0) }
         return removed
     }
 
-    /// Does so with the triggers off.
-    ///
-    /// - Returns: the identifiers of those that were there.
-    private static func remove(
-        _ batch: [RemovalCandidate], noting removed: inout RemovedRows, in database: Connection
-    ) throws -> Set<Int64> {
-        let numbers = "[" + batch.map { String($0.id) }.joined(separator: ",") + "]"
-        let listed = "(SELECT value FROM json_each(?1))"
-        try Statement(
-            database,
-            sql: """
-                DELETE FROM freshness WHERE fingerprint IN
-                    (SELECT fingerprint FROM freshness WHERE resource_id IN \(listed))
+    private mutating func deleteRemoved(in database: Connection) throws {
+        if try mayHaveFailures(in: database) {
+            try database.execute(
                 """
-        ).execute(.text(numbers))
-        try Statement(database, sql: "DELETE FROM attribute WHERE resource_id IN \(listed)")
-            .execute(.text(numbers))
-
-        var totals = TotalsChange()
-        var hosts: [Int64: String] = [:]
-        let resources = try Statement(
-            database,
-            sql: "DELETE FROM resource WHERE id IN \(listed) RETURNING id, host, source_bytes")
-        try resources.bind(.text(numbers), at: 1)
-        while try resources.step() {
-            hosts[try resources.integer(0)] = try resources.text(1)
-            totals.count(resources: -1, sourceBytes: Int(try resources.integer(2)))
-        }
-
-        var files: [UnnamedFiles.File] = []
-        let variants = try Statement(
-            database,
-            sql: """
-                DELETE FROM variant WHERE resource_id IN \(listed)
-                RETURNING sha256, format, width, height, bytes, resource_id, name, superseded
+                DELETE FROM failure WHERE key IN
+                    (SELECT key FROM resource WHERE id IN (SELECT id FROM removal))
                 """)
-        try variants.bind(.text(numbers), at: 1)
-        while try variants.step() {
-            let bytes = Int(try variants.integer(4))
-            totals.count(
-                variants: -1, host: hosts[try variants.integer(5)] ?? "",
-                format: try variants.text(1),
-                name: try variants.integer(6), isSuperseded: try variants.integer(7), bytes: bytes)
-            files.append(
-                UnnamedFiles.File(
-                    digest: try variants.digest(0), bytes: bytes,
-                    image: try variants.storedImage(from: 0)))
-            removed.variants += 1
         }
-        let unnamed = try UnnamedFiles(among: files, in: database)
-        unnamed.count(in: &totals)
-        removed.files = unnamed.images
-
-        try totals.write(in: database)
-        return Set(hosts.keys)
+        // In the order of its fingerprints.
+        try database.execute(
+            """
+            DELETE FROM freshness WHERE fingerprint IN
+                (SELECT fingerprint FROM freshness WHERE resource_id IN (SELECT id FROM removal))
+            """)
+        for (table, column) in [
+            ("attribute", "resource_id"), ("variant", "resource_id"), ("resource", "id"),
+        ] {
+            try database.execute("DELETE FROM \(table) WHERE \(column) IN (SELECT id FROM removal)")
+        }
+        try database.execute("DELETE FROM removal")
     }
 
     /// Removes the variants that are meant, and images that have lost their last one.
@@ -94,11 +124,11 @@ extension MetadataStatements {
         _ batch: [RemovalCandidate], _ selector: VariantSelector, in database: Connection
     ) throws -> RemovedRows {
         var removed = RemovedRows()
-        var files: [UnnamedFiles.File] = []
+        var files: [NamedFile] = []
         for candidate in batch {
             let variants = try VariantSelector.variants(selector, of: candidate.id, in: database)
-            removed.hasGone.append(!variants.isEmpty)
             guard !variants.isEmpty else { continue }
+            removed.gone.insert(candidate.id)
             for variant in variants {
                 try Statement(
                     database, sql: "DELETE FROM variant WHERE resource_id = ? AND recipe = ?"
@@ -107,7 +137,7 @@ extension MetadataStatements {
             }
             removed.variants += variants.count
             files += variants.compactMap(\.image).map { image in
-                UnnamedFiles.File(digest: image.digest, bytes: image.size.bytes, image: image)
+                NamedFile(digest: image.digest, bytes: image.size.bytes, format: image.format)
             }
             let hasOthers =
                 try Statement(
@@ -119,31 +149,23 @@ extension MetadataStatements {
                 .execute(.integer(candidate.id))
             removed.wholeImages += database.changes > 0 ? 1 : 0
         }
-        removed.files = try UnnamedFiles(among: files, in: database).images
+        removed.files = try UnnamedFiles(among: files, in: database).files
         return removed
     }
 }
 
 /// The files among those of removed variants that no variant names any more.
 struct UnnamedFiles {
-    struct File {
-        let digest: ContentDigest
-        /// As the row said.
-        let bytes: Int
-        /// Nil of a format that is not known, whose name nobody can tell.
-        let image: StoredImage?
-    }
-
     /// One after another with each digest, ascending.
-    private let files: [File]
+    private let all: [NamedFile]
 
     /// Asks in the order of the index.
-    init(among files: [File], in database: Connection) throws {
+    init(among files: [NamedFile], in database: Connection) throws {
+        let name = try Statement(database, sql: MetadataStatements.nameOfDigest)
         var last: (digest: ContentDigest, isNamed: Bool)?
-        self.files = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter {
-            file in
+        all = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter { file in
             if let last, last.digest == file.digest { return !last.isNamed }
-            let isNamed = try MetadataStatements.isNamed(file.digest, in: database)
+            let isNamed = try name.first(.digest(file.digest)) { _ in true } ?? false
             last = (file.digest, isNamed)
             return !isNamed
         }
@@ -151,21 +173,21 @@ struct UnnamedFiles {
 
     func count(in totals: inout TotalsChange) {
         var last: ContentDigest?
-        for file in files where file.digest != last {
+        for file in all where file.digest != last {
             totals.count(files: -1, bytes: file.bytes)
             last = file.digest
         }
     }
 
-    /// Each file once.
-    var images: [StoredImage] {
-        var images: [StoredImage] = []
-        for image in files.lazy.compactMap(\.image) {
+    /// Each file once that has a name.
+    var files: [NamedFile] {
+        var files: [NamedFile] = []
+        for file in all where file.format != nil {
             // With one digest there may be several formats.
-            let isKnown = images.reversed().prefix { $0.digest == image.digest }
-                .contains { $0.format == image.format }
-            if !isKnown { images.append(image) }
+            let isKnown = files.reversed().prefix { $0.digest == file.digest }
+                .contains { $0.format == file.format }
+            if !isKnown { files.append(file) }
         }
-        return images
+        return files
     }
 }

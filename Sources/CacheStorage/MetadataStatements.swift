@@ -408,14 +408,22 @@ struct MetadataStatements: ~Copyable {
     }
 
     mutating func removeFailure(key: String, in database: Connection) throws {
-        if hasFailures == nil { hasFailures = try FailureLog.isAny(in: database) }
-        guard hasFailures == true else { return }
+        guard try mayHaveFailures(in: database) else { return }
         try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
             .execute(.text(key))
     }
 
-    static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
-        try Statement(database, sql: "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1")
-            .first(.digest(digest)) { _ in true } ?? false
+    mutating func mayHaveFailures(in database: Connection) throws -> Bool {
+        if let hasFailures { return hasFailures }
+        let isAny = try FailureLog.isAny(in: database)
+        hasFailures = isAny
+        return isAny
     }
+
+    static func isNamed(_ digest: ContentDigest, in database: Connection) throws -> Bool {
+        try Statement(database, sql: nameOfDigest).first(.digest(digest)) { _ in true } ?? false
+    }
+
+    /// A row where any variant names the digest.
+    static let nameOfDigest = "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1"
 }

@@ -76,12 +76,20 @@ enum PruneScan {
         let usage: DiskUsage
     }
 
+    /// By the totals: mostly there are none, and all variants need not be looked at.
+    private static func hasSuperseded(in database: Connection) throws -> Bool {
+        try Statement(
+            database, sql: "SELECT 1 FROM total WHERE superseded <> 0 AND variants > 0 LIMIT 1"
+        ).first { _ in true } ?? false
+    }
+
     /// Images in the order in which a bound has them go, the one that was listed, got or stored the
     /// longest time ago first; with `selector` those with such variants, by the age of these.
     static func imagesByAge(
         with selector: VariantSelector?, in database: CacheDatabase, at now: Timestamp
     ) throws(StorageError) -> [Weight] {
         try database.read("looking for the oldest images") { database in
+            if selector == .superseded, try !hasSuperseded(in: database) { return [] }
             let listed = selector == nil ? try LastListed.read(in: database) : nil
             let rows = try Statement(
                 database,

@@ -3,10 +3,17 @@ internal import SQLite
 
 /// An image that may be removed.
 package struct RemovalCandidate: Sendable {
-    /// Read and removed together, some seconds' work at most. The pages of indexes in no order of images are written
-    /// once a batch: 500 000 of a million took 17.8 s and 137 MB with 32 768 images, 15.2 s and 175 MB with these, 13.4 s and
-    /// 232 MB with twice as many (docs/benchmarks.md).
+    /// Read and removed together, a second's work or two.
     package static let batchSize = 65_536
+
+    /// As many where only the identifiers are in memory. The pages of indexes in no order of images are written once a
+    /// batch, while the files of the batch before are removed: 500 000 of a million took 9.8 s of CPU and 134 MB, with twice
+    /// as many 10.0 s and 162 MB, with batches of 65 536 candidates 12.9 s and 167 MB (docs/benchmarks.md).
+    static let largestBatch = 131_072
+
+    static func batchSize(of selector: VariantSelector?) -> Int {
+        selector == nil ? largestBatch : batchSize
+    }
 
     let id: Int64
     package let key: String

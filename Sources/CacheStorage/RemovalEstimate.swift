@@ -82,6 +82,12 @@ package final class RemovalEstimate: ImageRemoving {
         }
     }
 
+    package func remove(
+        images ids: [Int64], only selector: VariantSelector?
+    ) throws(StorageError) {
+        _ = try remove(RemovalCandidate.find(ids: ids, in: database), only: selector)
+    }
+
     private func remove(
         _ candidate: RemovalCandidate, only selector: VariantSelector?, in database: Connection
     ) throws -> Bool {

@@ -93,7 +93,7 @@ struct GroupTests {
         let removed = try cache.database.write("removing") { database in
             var statements = MetadataStatements(run: 1)
             statements.beginTransaction()
-            return try statements.remove([candidate], in: database)
+            return try statements.remove(images: [candidate.id], in: database)
         }
         #expect(removed.variants == 2)
         #expect(try cache.database.read("summing up", TotalsCheck.difference) == nil)
