@@ -5,9 +5,7 @@
 
 #include "cjpeg_bits.h"
 #include "cjpeg_transcode.h"
-
-/// Blocks in a unit of the scan (ITU-T T.81, B.2.3).
-enum { CJPEG_MOST_BLOCKS = 10 };
+#include "cjpeg_units.h"
 
 /// At most 1 DC coefficient, 63 others and the end of a block, or a run of 16 zeros in the place of sixteen of them.
 enum { CJPEG_BLOCK_SYMBOLS = 80 };

@@ -17,7 +17,8 @@
 //
 //     cjpeg_bits.c             bytes without their stuffing, bits, codes
 //     cjpeg_blocks.c           a block's symbols, read and requantised
-//     cjpeg_transcode_read.c   units, restarts, the scan's end
+//     cjpeg_units.c            units, restarts, the scan's end
+//     cjpeg_transcode_read.c   the scan, and what is kept of it
 //     cjpeg_transcode_write.c  tables, headers, codes
 //
 // The coefficients are those that libjpeg's path writes, bit by bit. Whatever is odd, or no part of this, is a doubt: then

@@ -9,30 +9,16 @@
 // The transcoder's first half: the scan, its tables, its restarts and its end (ITU-T T.81, A.2, E.2 and F.2). Blocks are
 // read by `cjpeg_blocks.c`.
 
-/// Whether the scan is of the kind that is read here, with all components in it, in their order.
-static bool is_baseline(const j_decompress_ptr cinfo) {
-    if (cinfo->arith_code || cinfo->progressive_mode || cinfo->data_precision != 8) return false;
-    if (cinfo->Ss != 0 || cinfo->Se != DCTSIZE2 - 1 || cinfo->Ah != 0 || cinfo->Al != 0) return false;
-    int count = cinfo->num_components;
-    if ((count != 1 && count != 3) || cinfo->comps_in_scan != count) return false;
-    for (int index = 0; index < count; index++) {
-        if (cinfo->cur_comp_info[index] != &cinfo->comp_info[index]) return false;
-    }
-    return true;
-}
-
 static bool make_tables(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS]) {
     j_decompress_ptr cinfo = &scan->s->decompress;
     bool has_dc[NUM_HUFF_TBLS] = {false}, has_ac[NUM_HUFF_TBLS] = {false}, has_steps[NUM_QUANT_TBLS] = {false};
     for (int index = 0; index < cinfo->num_components; index++) {
         const jpeg_component_info *component = &cinfo->comp_info[index];
         int dc = component->dc_tbl_no, ac = component->ac_tbl_no, slot = component->quant_tbl_no;
-        if (dc < 0 || dc >= NUM_HUFF_TBLS || ac < 0 || ac >= NUM_HUFF_TBLS || slot < 0 || slot >= NUM_QUANT_TBLS) {
-            return false;
-        }
+        if (slot < 0 || slot >= NUM_QUANT_TBLS) return false;
         const JHUFF_TBL *dc_table = cinfo->dc_huff_tbl_ptrs[dc], *ac_table = cinfo->ac_huff_tbl_ptrs[ac];
         const JQUANT_TBL *from = cinfo->quant_tbl_ptrs[slot];
-        if (dc_table == NULL || ac_table == NULL || from == NULL) return false;
+        if (from == NULL) return false;
         if (!has_dc[dc] && !cjpeg_make_codes(dc_table, true, &scan->dc[dc])) return false;
         if (!has_ac[ac] && !cjpeg_make_codes(ac_table, false, &scan->ac[ac])) return false;
         if (!has_steps[slot]) {
@@ -56,22 +42,12 @@ static bool is_coarse(const cjpeg_scan *scan) {
     return zeros > 4;
 }
 
-/// Blocks in a unit of the scan, across and down. A single component is coded block by block, whatever its sampling
-/// factors (T.81, A.2.2).
-static int blocks_across(const j_decompress_ptr cinfo, int index) {
-    return cinfo->num_components == 1 ? 1 : cinfo->comp_info[index].h_samp_factor;
-}
-
-static int blocks_down(const j_decompress_ptr cinfo, int index) {
-    return cinfo->num_components == 1 ? 1 : cinfo->comp_info[index].v_samp_factor;
-}
-
 static bool make_places(cjpeg_scan *scan) {
     j_decompress_ptr cinfo = &scan->s->decompress;
     for (int index = 0; index < cinfo->num_components; index++) {
         const jpeg_component_info *component = &cinfo->comp_info[index];
         unsigned table = scan->symbols->table_of[index];
-        int across = blocks_across(cinfo, index), down = blocks_down(cinfo, index);
+        int across = cjpeg_blocks_across(cinfo, index), down = cjpeg_blocks_down(cinfo, index);
         for (int each = 0; each < across * down; each++) {
             if (scan->blocks == CJPEG_MOST_BLOCKS) return false;
             cjpeg_place *place = &scan->places[scan->blocks++];
@@ -92,8 +68,8 @@ static void set_padding(cjpeg_scan *scan, bool is_last_column, bool is_last_row)
     for (size_t each = 0; each < scan->blocks; each++) {
         cjpeg_place *place = &scan->places[each];
         const jpeg_component_info *component = &cinfo->comp_info[place->component];
-        unsigned across = (unsigned)blocks_across(cinfo, place->component);
-        unsigned down = (unsigned)blocks_down(cinfo, place->component);
+        unsigned across = (unsigned)cjpeg_blocks_across(cinfo, place->component);
+        unsigned down = (unsigned)cjpeg_blocks_down(cinfo, place->component);
         // The first one is never padding.
         bool is_beyond = is_last_column && (unsigned)place->x > (component->width_in_blocks - 1) % across;
         bool is_below = is_last_row && (unsigned)place->y > (component->height_in_blocks - 1) % down;
@@ -111,21 +87,17 @@ static void set_kept(cjpeg_scan *scan, size_t row) {
         cjpeg_place *place = &scan->places[each];
         const JCOEF *kept = scan->symbols->kept[place->component];
         if (kept == NULL) continue;
-        size_t across = (size_t)blocks_across(cinfo, place->component), each_block = scan->symbols->kept_of_block;
-        size_t line = row * (size_t)blocks_down(cinfo, place->component) + (size_t)place->y;
+        size_t across = (size_t)cjpeg_blocks_across(cinfo, place->component), each_block = scan->symbols->kept_of_block;
+        size_t line = row * (size_t)cjpeg_blocks_down(cinfo, place->component) + (size_t)place->y;
         size_t block = line * scan->symbols->blocks_in_row[place->component] + (size_t)place->x;
         place->kept = (JCOEF *)(uintptr_t)kept + block * each_block;
         place->kept_step = across * each_block;
     }
 }
 
-/// The restart marker of that number ends the segment, and another begins (T.81, E.2.4).
 static bool restart(cjpeg_scan *scan, unsigned number) {
-    cjpeg_window *window = &scan->window;
-    if (!cjpeg_is_at_end(window, &scan->bits) || window->source[1] != 0xD0 + number % 8) return false;
-    window->source += 2;
     for (int index = 0; index < MAX_COMPONENTS; index++) scan->last[index].read = 0;
-    return cjpeg_begin_segment(window, &scan->bits);
+    return cjpeg_restart(&scan->window, &scan->bits, number);
 }
 
 static bool read_units(cjpeg_scan *scan, size_t columns, size_t rows) {
@@ -181,7 +153,7 @@ static bool make_room(cjpeg_scan *scan, size_t units) {
     // The decoder writes what is not zero.
     if (symbols->kept_of_block > 1) memset(memory, 0, kept * sizeof(JCOEF));
     for (int index = 0; kept > 0 && index < cinfo->num_components; index++) {
-        size_t across = (size_t)blocks_across(cinfo, index), down = (size_t)blocks_down(cinfo, index);
+        size_t across = (size_t)cjpeg_blocks_across(cinfo, index), down = (size_t)cjpeg_blocks_down(cinfo, index);
         symbols->kept[index] = memory;
         symbols->blocks_in_row[index] = (cinfo->comp_info[index].width_in_blocks + across - 1) / across * across;
         memory += units * across * down * symbols->kept_of_block;
@@ -195,32 +167,21 @@ static bool make_room(cjpeg_scan *scan, size_t units) {
 
 static bool read_scan(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS]) {
     cjpeg_session *s = scan->s;
-    j_decompress_ptr cinfo = &s->decompress;
     if (!make_tables(scan, wanted) || !make_places(scan)) return false;
     scan->is_coarse = is_coarse(scan);
-    size_t columns = cinfo->comp_info[0].width_in_blocks, rows = cinfo->comp_info[0].height_in_blocks;
-    if (cinfo->num_components > 1) {
-        size_t across = DCTSIZE * (size_t)cinfo->max_h_samp_factor, down = DCTSIZE * (size_t)cinfo->max_v_samp_factor;
-        columns = (cinfo->image_width + across - 1) / across;
-        rows = (cinfo->image_height + down - 1) / down;
-    }
+    size_t columns, rows;
+    cjpeg_count_units(&s->decompress, &columns, &rows);
     if (!make_room(scan, columns * rows)) return false;
-    scan->window.source = s->source.next_input_byte;
-    scan->window.source_end = scan->window.source + s->source.bytes_in_buffer;
-    if (!cjpeg_begin_segment(&scan->window, &scan->bits)) return false;
+    if (!cjpeg_begin_scan(s, &scan->window, &scan->bits)) return false;
     if (!read_units(scan, columns, rows)) return false;
     for (int table = CJPEG_AC; table < CJPEG_TABLES; table++) scan->symbols->counts[table][CJPEG_NO_SYMBOL] = 0;
-    // The end of the image. What is behind it, often another picture or a film, is nobody's, as for libjpeg.
-    const uint8_t *marker = scan->window.source;
-    if (!cjpeg_is_at_end(&scan->window, &scan->bits) || marker[1] != 0xD9) return false;
     scan->symbols->count = (size_t)(scan->to - scan->symbols->first);
-    scan->window.source = marker + 2;
-    return true;
+    return cjpeg_end_scan(s, &scan->window, &scan->bits);
 }
 
 bool cjpeg_read_symbols(
     cjpeg_session *s, const JQUANT_TBL wanted[NUM_QUANT_TBLS], cjpeg_symbols *symbols) {
-    if (!is_baseline(&s->decompress)) return false;
+    if (!cjpeg_is_baseline(&s->decompress)) return false;
     cjpeg_scan *scan = malloc(sizeof *scan);
     if (scan == NULL) return false;
     s->scan = scan;
@@ -229,10 +190,7 @@ bool cjpeg_read_symbols(
     scan->blocks = 0;
     memset(scan->last, 0, sizeof scan->last);
     bool is_read = read_scan(scan, wanted);
-    if (is_read) {
-        s->source.next_input_byte = scan->window.source;
-        s->source.bytes_in_buffer = (size_t)(scan->window.source_end - scan->window.source);
-    } else {
+    if (!is_read) {
         // Before libjpeg takes as much.
         free(s->symbols);
         s->symbols = NULL;
