@@ -1,5 +1,6 @@
 #include "cjpeg_session.h"
 #include "cjpeg_preview.h"
+#include "cjpeg_several.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +217,7 @@ void cjpeg_end(cjpeg_session *s) {
     free(s->row);
     free(s->scan);
     free(s->symbols);
+    cjpeg_free_shared(s);
 }
 
 // The functions below run under a jump target.

@@ -47,9 +47,10 @@ typedef struct {
     /// Bit n: component n was in a scan.
     unsigned components_seen;
     uint8_t *row;
-    /// Of a source that is decoded at several scales.
+    /// Of a source that is decoded at several scales, or by our decoder.
     cjpeg_shared *shared;
-    /// Of a source that is transcoded: what is needed while it is read, and the memory of its symbols.
+    /// Of a source that our decoder reads: what is needed while it does, and, where it is transcoded, the memory of its
+    /// symbols.
     void *scan;
     void *symbols;
 } cjpeg_session;

@@ -1,10 +1,14 @@
-#include "cjpeg_pixels.h"
+#include "cjpeg_several.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Several scales of one source, of which the entropy-coded data, most of the work, is decoded once. One decompressor
-// reads coefficients; for each scale another one, which has read nothing but the same header, makes pixels of them.
+#include "cjpeg_coefficients.h"
+#include "cjpeg_pixels.h"
+
+// Several scales of one source, of which the entropy-coded data, most of the work, is decoded once; or one scale of a
+// source that our decoder reads. One decompressor, or our decoder (`cjpeg_coefficients.c`), reads coefficients; for each
+// scale another one, which has read nothing but the same header, makes pixels of them.
 //
 // Both do what libjpeg does by itself where an application wants a picture while it arrives (buffered-image mode): the
 // coefficients go into virtual arrays, and pixels are made of as many rows of them as have come. Only the arrays are
@@ -28,12 +32,15 @@ typedef struct {
 typedef struct {
     struct jpeg_decompress_struct decompress;
     struct jpeg_source_mgr source;
-    /// Arrays that it has asked for.
+    /// Arrays that it has asked for, of those that were made for another decompressor.
     int asked;
     cjpeg_pixels pixels;
 } scaled_output;
 
 struct cjpeg_shared {
+    /// The first decompressor that asks for arrays, for which they are made: the one that reads, or our decoder's first
+    /// scale.
+    const struct jpeg_decompress_struct *maker;
     coefficients arrays[MAX_COMPONENTS];
     int count;
     uint64_t bytes;
@@ -44,8 +51,6 @@ struct cjpeg_shared {
 };
 
 // MARK: - Arrays
-
-static bool is_reader(const cjpeg_session *s, j_common_ptr cinfo) { return cinfo == (j_common_ptr)&s->decompress; }
 
 static scaled_output *output_of(cjpeg_shared *shared, j_common_ptr cinfo) {
     for (size_t index = 0; index < shared->scales; index++) {
@@ -60,7 +65,7 @@ static jvirt_barray_ptr request_array(
     (void)is_zeroed;
     cjpeg_session *s = cinfo->client_data;
     cjpeg_shared *shared = s->shared;
-    if (!is_reader(s, cinfo)) {
+    if ((const struct jpeg_decompress_struct *)cinfo != shared->maker) {
         scaled_output *output = output_of(shared, cinfo);
         int index = output->asked++;
         if (index >= shared->count || shared->arrays[index].blocks_in_row != blocks_in_row
@@ -127,8 +132,21 @@ static void open_output(cjpeg_session *s, scaled_output *output, unsigned denomi
     cinfo->do_block_smoothing = FALSE;
     cjpeg_choose_colours(cinfo, denominator, &output->pixels);
     jpeg_start_decompress(cinfo);
-    if (output->asked != s->shared->count) cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+    if (cinfo != s->shared->maker && output->asked != s->shared->count) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+    }
     cjpeg_begin_pixels(s, cinfo, spare_bytes, &output->pixels);
+}
+
+static void open_outputs(cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count) {
+    cjpeg_shared *shared = s->shared;
+    for (size_t index = 0; index < count; index++) {
+        // Before it asks for arrays.
+        shared->scales = index + 1;
+        open_output(s, &shared->outputs[index], denominators[index], spare_bytes);
+    }
+    j_decompress_ptr cinfo = &s->decompress;
+    s->pixels_a_step = (uint64_t)cinfo->image_width * (uint64_t)cinfo->max_v_samp_factor * DCTSIZE;
 }
 
 /// Tables may be defined between scans; each component has those of its first one.
@@ -150,6 +168,104 @@ static void read_rows(scaled_output *output, JDIMENSION rows) {
         cjpeg_read_row(cinfo, &output->pixels);
     }
 }
+
+static void take_outputs(cjpeg_session *s, cjpeg_result *results) {
+    for (size_t index = 0; index < s->shared->scales; index++) {
+        scaled_output *output = &s->shared->outputs[index];
+        cjpeg_note_source(s, &results[index]);
+        cjpeg_take_pixels(&output->decompress, &output->pixels, &results[index]);
+    }
+}
+
+static bool make_shared(cjpeg_session *s) {
+    s->shared = calloc(1, sizeof *s->shared);
+    return s->shared != NULL;
+}
+
+void cjpeg_free_shared(cjpeg_session *s) {
+    cjpeg_shared *shared = s->shared;
+    if (shared == NULL) return;
+    for (size_t index = 0; index < shared->scales; index++) {
+        jpeg_destroy_decompress(&shared->outputs[index].decompress);
+        cjpeg_free_pixels(&shared->outputs[index].pixels);
+    }
+    for (int index = 0; index < shared->count; index++) {
+        free(shared->arrays[index].blocks);
+        free(shared->arrays[index].rows);
+    }
+    free(shared);
+    s->shared = NULL;
+}
+
+// MARK: - Our decoder
+
+/// Whether no scale needs more of a component than the means of its blocks.
+static bool is_of_means(const cjpeg_shared *shared, int component) {
+    for (size_t index = 0; index < shared->scales; index++) {
+        const jpeg_component_info *of_scale = &shared->outputs[index].decompress.comp_info[component];
+#if JPEG_LIB_VERSION >= 70
+        if (of_scale->DCT_h_scaled_size != 1 || of_scale->DCT_v_scaled_size != 1) return false;
+#else
+        if (of_scale->DCT_scaled_size != 1) return false;
+#endif
+    }
+    return true;
+}
+
+/// Of a row of units: of 4:2:0 up to 43 000 pixels. libjpeg by itself keeps no coefficients, and what is estimated for a
+/// picture has room for no more than this.
+enum { MOST_ARRAY_BYTES = 1 << 21 };
+
+static bool has_memory(const cjpeg_session *s) {
+    const j_decompress_ptr cinfo = (j_decompress_ptr)(uintptr_t)&s->decompress;
+    uint64_t most = s->limits->maximum_memory_bytes, blocks = 0;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        uint64_t across = (uint64_t)component->width_in_blocks + (uint64_t)component->h_samp_factor;
+        blocks += across * (uint64_t)component->v_samp_factor;
+    }
+    uint64_t bytes = blocks * sizeof(JBLOCK);
+    return bytes <= MOST_ARRAY_BYTES && (most == 0 || bytes <= most);
+}
+
+/// Reads a row of units after the other, and makes pixels of each while it is in the cache. Returns false on doubt.
+static bool decode_baseline(cjpeg_session *s) {
+    cjpeg_shared *shared = s->shared;
+    bool wants_means[MAX_COMPONENTS];
+    JBLOCKARRAY rows[MAX_COMPONENTS];
+    for (int index = 0; index < shared->count; index++) {
+        wants_means[index] = is_of_means(shared, index);
+        rows[index] = shared->arrays[index].rows;
+    }
+    if (!cjpeg_begin_coefficients(s, wants_means)) return false;
+    // A single scan has the tables that each decompressor has seen.
+    for (size_t index = 0; index < shared->scales; index++) jpeg_start_output(&shared->outputs[index].decompress, 1);
+    JDIMENSION count = shared->outputs[0].decompress.total_iMCU_rows;
+    for (JDIMENSION row = 1; row <= count; row++) {
+        cjpeg_check_interruption(s, s->pixels_a_step);
+        if (!cjpeg_read_coefficients(s, rows)) return false;
+        for (size_t index = 0; index < shared->scales; index++) read_rows(&shared->outputs[index], row);
+    }
+    return cjpeg_end_coefficients(s);
+}
+
+bool cjpeg_decode_baseline(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    uint64_t pixels = (uint64_t)s->decompress.image_width * s->decompress.image_height;
+    if (pixels < s->limits->least_own_pixels || !cjpeg_is_baseline(&s->decompress) || !has_memory(s)) return false;
+    if (!make_shared(s)) return false;
+    s->shared->maker = &s->shared->outputs[0].decompress;
+    open_outputs(s, spare_bytes, denominators, count);
+    bool is_read = decode_baseline(s);
+    if (is_read) take_outputs(s, results);
+    for (size_t index = 0; index < count; index++) results[index].was_read_here = is_read;
+    cjpeg_free_shared(s);
+    free(s->scan);
+    s->scan = NULL;
+    return is_read;
+}
+
+// MARK: - libjpeg's
 
 static bool is_complete(j_decompress_ptr cinfo) {
     if (!cinfo->progressive_mode || cinfo->coef_bits == NULL) return true;
@@ -185,27 +301,27 @@ static void decode(cjpeg_session *s) {
     }
 }
 
-static cjpeg_status run(
+static void decode_by_library(
     cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
-    uint64_t begin = cjpeg_now();
-    cjpeg_shared *shared = s->shared;
-    if (setjmp(s->jump)) return s->status;
-    cjpeg_open_source(s);
+    if (!make_shared(s)) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for several scales");
     j_decompress_ptr cinfo = &s->decompress;
-    shared->keeps_all = jpeg_has_multiple_scans(cinfo);
+    s->shared->keeps_all = jpeg_has_multiple_scans(cinfo);
+    s->shared->maker = cinfo;
     use_own_arrays(cinfo);
     cinfo->buffered_image = TRUE;
     jpeg_start_decompress(cinfo);
-    for (size_t index = 0; index < count; index++) {
-        // Before it asks for arrays.
-        shared->scales = index + 1;
-        open_output(s, &shared->outputs[index], denominators[index], spare_bytes);
-    }
-    s->pixels_a_step = (uint64_t)cinfo->image_width * (uint64_t)cinfo->max_v_samp_factor * DCTSIZE;
+    open_outputs(s, spare_bytes, denominators, count);
     decode(s);
-    for (size_t index = 0; index < count; index++) {
-        cjpeg_note_source(s, &results[index]);
-        cjpeg_take_pixels(&shared->outputs[index].decompress, &shared->outputs[index].pixels, &results[index]);
+    take_outputs(s, results);
+}
+
+static cjpeg_status run(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    if (!cjpeg_decode_baseline(s, spare_bytes, denominators, count, results)) {
+        decode_by_library(s, spare_bytes, denominators, count, results);
     }
     results[0].decode_nanoseconds = cjpeg_now() - begin;
     return CJPEG_OK;
@@ -219,18 +335,7 @@ cjpeg_status cjpeg_decode_several(
     cjpeg_begin(&s, source, length, limits, &first, message);
     memset(results, 0, count * sizeof *results);
     if (count == 0 || count > MOST_SCALES) return CJPEG_UNSUPPORTED;
-    s.shared = calloc(1, sizeof *s.shared);
-    if (s.shared == NULL) return CJPEG_OUT_OF_MEMORY;
     cjpeg_status status = run(&s, spare_bytes, denominators, count, results);
-    for (size_t index = 0; index < s.shared->scales; index++) {
-        jpeg_destroy_decompress(&s.shared->outputs[index].decompress);
-        cjpeg_free_pixels(&s.shared->outputs[index].pixels);
-    }
-    for (int index = 0; index < s.shared->count; index++) {
-        free(s.shared->arrays[index].blocks);
-        free(s.shared->arrays[index].rows);
-    }
-    free(s.shared);
     cjpeg_end(&s);
     return status;
 }

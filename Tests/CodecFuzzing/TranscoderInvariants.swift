@@ -92,7 +92,7 @@ package struct TranscoderInvariants {
         let status = withUnsafeMutablePointer(to: &preview) { preview in
             var limits = cjpeg_limits(
                 maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
-                maximum_memory_bytes: 1 << 31, interruption: nil,
+                maximum_memory_bytes: 1 << 31, least_own_pixels: 0, interruption: nil,
                 preview: hasPreview ? preview : nil)
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return CJPEG_CORRUPT

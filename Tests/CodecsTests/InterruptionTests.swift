@@ -98,12 +98,16 @@ import Threading
         }
         var small = recipe(.jpeg)
         small.maximumStoredBytes = 1000
+        // At a quarter of the size.
+        var thumbnail = recipe(.jpeg)
+        thumbnail.transformations = [.resize(.fit(width: 128, height: 128))]
         var paths = [
             Path(testDescription: "JPEG to JPEG", source: .jpeg, recipe: recipe(.same)),
             Path(testDescription: "JPEG turned", source: .turnedJPEG, recipe: recipe(.same)),
             Path(testDescription: "JPEG decoded", source: .jpeg, recipe: recipe(.original)),
             Path(testDescription: "scans", source: .progressiveJPEG, recipe: recipe(.same)),
             Path(testDescription: "JPEG made small", source: .jpeg, recipe: small),
+            Path(testDescription: "JPEG made a thumbnail", source: .jpeg, recipe: thumbnail),
             Path(testDescription: "PNG to JPEG", source: .png, recipe: recipe(.jpeg)),
             Path(testDescription: "PNG made a small JPEG", source: .png, recipe: small),
             Path(testDescription: "PNG turned", source: .turnedPNG, recipe: recipe(.png, .fast)),

@@ -15,6 +15,7 @@ import PrefetchModel
 /// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
 /// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too;
 /// - `transcoder`: JPEG, written again without coefficients and by libjpeg's, by ``TranscoderInvariants``;
+/// - `scales`: JPEG, decoded at fractions of its size by our decoder and by libjpeg, by ``ScaleInvariants``;
 /// - `containers`: what is followed without decoding, in this build or another, by ``ContainerInvariants``.
 ///
 /// `codec-fuzz --seeds=FOLDER` writes the smallest files that have a container.
@@ -59,6 +60,7 @@ private enum Target: String {
     case ico
     case differential
     case transcoder
+    case scales
     case containers
     case corpus
 
@@ -85,7 +87,7 @@ private enum Target: String {
         let format = sniffed(bytes)
         let isWanted =
             switch self {
-            case .jpeg, .transcoder: format == .jpeg
+            case .jpeg, .transcoder, .scales: format == .jpeg
             case .png, .reading: format == .png
             case .bmp: format == .bmp
             case .webp: format == .webp
@@ -99,6 +101,7 @@ private enum Target: String {
         guard isWanted else { return false }
         if self == .containers { return runContainers(bytes) }
         if self == .transcoder { return runTranscoder(bytes) }
+        if self == .scales { return runScales(bytes) }
         if self == .reading { return runReading(bytes, maximumPixels: 1 << 16, maximumWarnings: 3) }
         if self == .corpus, format == .png {
             let limits = CodecLimits()
@@ -120,7 +123,7 @@ private enum Target: String {
                 try invariants.checkTogether([
                     recipe, other, Recipe(encoding: .original), Recipe(encoding: .png),
                 ])
-            case .containers, .reading, .transcoder: return true
+            case .containers, .reading, .transcoder, .scales: return true
             case .differential:
                 try invariants.checkReferenceIsTaken()
                 try invariants.check(Recipe(hashing: bytes, encodings: [.png]))
@@ -162,6 +165,16 @@ private enum Target: String {
         }
     }
 
+    private func runScales(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(ScaleInvariants.Violation) {
+            try ScaleInvariants.check(
+                bytes, maximumPixels: Target.fuzzingLimits.maximumPixels)
+            return true
+        } catch {
+            fatalError("\(error)")
+        }
+    }
+
     private func runContainers(_ bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(ContainerInvariants.Violation) {
             return try ContainerInvariants.check(bytes, limits: Target.fuzzingLimits)
@@ -177,7 +190,7 @@ private let target: Target = {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
     }
     let text =
-        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, transcoder, containers or corpus\n"
+        "codec-fuzz: --target=NAME: it is jpeg, png, reading, bmp, webp, gif, avif, ico, differential, transcoder, scales, containers or corpus\n"
     write(STDERR_FILENO, text, text.utf8.count)
     exit(64)
 }()

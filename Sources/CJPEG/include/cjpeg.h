@@ -57,6 +57,10 @@ typedef struct {
     int maximum_warnings;
     /// What the library itself may allocate, in bytes; 0 for no limit.
     uint64_t maximum_memory_bytes;
+    /// From so many pixels of the source on, those of a baseline file of one scan are decoded from coefficients that are
+    /// read here and not by libjpeg, where that is faster. Of small ones tables take longer than they save. The pixels are
+    /// the same.
+    uint64_t least_own_pixels;
     /// Looked at every 65 536 pixels or so; NULL for none.
     cinterruption *_Nullable interruption;
     /// Where functions that verify or requantise note the picture in small, at an eighth of its size or, of a small
@@ -80,6 +84,8 @@ typedef struct {
     bool was_turned;
     /// It was written again without coefficients in between.
     bool was_transcoded;
+    /// Its pixels were made of coefficients that were read here and not by libjpeg.
+    bool was_read_here;
     uint64_t decode_nanoseconds;
     uint64_t encode_nanoseconds;
 } cjpeg_result;

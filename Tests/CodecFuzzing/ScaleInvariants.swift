@@ -1,0 +1,131 @@
+internal import CJPEG
+internal import Glibc
+
+/// What must hold whatever bytes come in of JPEGs that are decoded at a fraction of their size from coefficients that our
+/// decoder has read: libjpeg alone gives the same verdict, the same text and the same pixels.
+///
+/// Ordinary tests and the fuzzer's target check the same.
+package struct ScaleInvariants {
+    /// What does not hold.
+    package struct Violation: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// What both ways have in common.
+    package struct Outcome {
+        /// Of each scale.
+        package let isTaken: Bool
+        /// Our decoder had no doubt.
+        package let isReadHere: Bool
+    }
+
+    /// The sides' divisors.
+    private static let scales: [UInt32] = [2, 4, 8]
+
+    /// Decodes at a half, a quarter and an eighth, one by one and at once with the whole size, in both ways, and compares
+    /// all that comes out.
+    ///
+    /// - Parameters:
+    ///   - source: any bytes.
+    ///   - maximumPixels: from which on it is refused.
+    /// - Returns: what came out of our decoder's way.
+    /// - Throws: the first difference.
+    @discardableResult package static func check(
+        _ source: UnsafeRawBufferPointer, maximumPixels: Int = 1 << 30
+    ) throws(Violation) -> Outcome {
+        var outcome: Outcome?
+        for scale in scales {
+            let ours = Decoded(source, [scale], maximumPixels, isOwn: true)
+            let theirs = Decoded(source, [scale], maximumPixels, isOwn: false)
+            defer { Decoded.free([ours, theirs]) }
+            try compare(ours, theirs, "1/\(scale)")
+            let (isTaken, isReadHere) = (ours.status == CJPEG_OK, ours.isReadHere)
+            try require(
+                outcome == nil
+                    || outcome?.isTaken == isTaken && outcome?.isReadHere == isReadHere,
+                "another verdict at 1/\(scale)")
+            outcome = Outcome(isTaken: isTaken, isReadHere: isReadHere)
+        }
+        guard let outcome else { return Outcome(isTaken: false, isReadHere: false) }
+        let ours = Decoded(source, [1] + scales, maximumPixels, isOwn: true)
+        let theirs = Decoded(source, [1] + scales, maximumPixels, isOwn: false)
+        defer { Decoded.free([ours, theirs]) }
+        try compare(ours, theirs, "all scales")
+        try require(ours.isReadHere == outcome.isReadHere, "all scales have another reader")
+        return outcome
+    }
+
+    private static func require(
+        _ condition: Bool, _ text: @autoclosure () -> String
+    ) throws(Violation) {
+        if !condition { throw Violation(description: text()) }
+    }
+
+    /// What came of one call.
+    private struct Decoded {
+        let status: cjpeg_status
+        let text: String
+        let results: [cjpeg_result]
+
+        /// - Parameters:
+        ///   - source: any bytes.
+        ///   - scales: the sides' divisors; a single one is decoded by itself.
+        ///   - maximumPixels: from which on it is refused.
+        ///   - isOwn: by our decoder where it can, else by libjpeg alone.
+        init(
+            _ source: UnsafeRawBufferPointer, _ scales: [UInt32], _ maximumPixels: Int, isOwn: Bool
+        ) {
+            var results = [cjpeg_result](repeating: cjpeg_result(), count: scales.count)
+            var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
+            var limits = cjpeg_limits(
+                maximum_pixels: UInt64(maximumPixels), maximum_scans: 100, maximum_warnings: 100,
+                maximum_memory_bytes: 1 << 31, least_own_pixels: isOwn ? 0 : .max,
+                interruption: nil, preview: nil)
+            let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            switch (start, scales.count) {
+            case (nil, _): status = CJPEG_CORRUPT
+            case (let start?, 1):
+                status = cjpeg_decode_scaled(
+                    start, source.count, &limits, 0, scales[0], &results[0], &message)
+            case (let start?, let count):
+                status = cjpeg_decode_several(
+                    start, source.count, &limits, 0, scales, count, &results, &message)
+            }
+            let bytes = message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            text = String(decoding: bytes, as: UTF8.self)
+            self.results = results
+        }
+
+        /// Whether our decoder has read all of them.
+        var isReadHere: Bool { results.allSatisfy(\.was_read_here) }
+
+        static func free(_ all: [Decoded]) {
+            for decoded in all {
+                for result in decoded.results { Glibc.free(result.bytes) }
+            }
+        }
+    }
+
+    private static func compare(
+        _ ours: Decoded, _ theirs: Decoded, _ name: String
+    ) throws(Violation) {
+        try require(
+            ours.status == theirs.status && ours.text == theirs.text,
+            "\(name): \(ours.status) “\(ours.text)” instead of \(theirs.status) “\(theirs.text)”")
+        for (one, other) in zip(ours.results, theirs.results) {
+            try require(!other.was_read_here, "\(name): not by libjpeg where that was asked for")
+            try require(
+                one.source_end == other.source_end && one.width == other.width
+                    && one.height == other.height && one.channels == other.channels
+                    && one.was_cmyk == other.was_cmyk && one.length == other.length,
+                "\(name): other facts")
+            try require(
+                (one.bytes == nil) == (other.bytes == nil),
+                "\(name): pixels, or none, from one way only")
+            guard let pixels = one.bytes, let reference = other.bytes else { continue }
+            try require(
+                memcmp(pixels, reference, one.length) == 0,
+                "\(name): other pixels of \(one.width)×\(one.height)")
+        }
+    }
+}
