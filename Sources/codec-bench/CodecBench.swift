@@ -19,7 +19,8 @@ import PrefetchModel
 /// `codec-bench limit QUALITY FILE...` encodes the files again on all processors and keeps nothing; it says how many there
 /// are, and of how many nothing could be made. See ``LimitBench``.
 ///
-/// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``.
+/// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``; `codec-bench scales ROUNDS
+/// FILE...` decodes JPEGs at a half, a quarter and an eighth of their size, see ``ScaleBench``.
 ///
 /// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
 /// ``CurveBench``.
@@ -38,6 +39,7 @@ struct CodecBench {
             return try measurePlaceholders(Array(arguments.dropFirst()))
         }
         if arguments.first == "reading" { return measureReading(Array(arguments.dropFirst())) }
+        if arguments.first == "scales" { return measureScales(Array(arguments.dropFirst())) }
         if arguments.first == "limit" { return try measureLimit(Array(arguments.dropFirst())) }
         if arguments.first == "encode" { return try encode(Array(arguments.dropFirst())) }
         guard arguments.count > 4, let effort = EncodingEffort(rawValue: arguments[1]),
@@ -122,6 +124,19 @@ struct CodecBench {
             fail("one of the files is no PNG that is decoded")
         }
         print(bench.description)
+    }
+
+    private static func measureScales(_ arguments: [String]) {
+        guard arguments.count > 1, let rounds = Int(arguments[0]), rounds > 0 else {
+            fail("usage: codec-bench scales ROUNDS FILE...")
+        }
+        let files = arguments.dropFirst().map(contents)
+        for scale: UInt32 in [2, 4, 8] {
+            guard let bench = ScaleBench(files, scale: scale, rounds: rounds) else {
+                fail("one of the files is no JPEG that is decoded, or has other pixels")
+            }
+            print(bench.description)
+        }
     }
 
     private static func measureLimit(_ arguments: [String]) throws {
