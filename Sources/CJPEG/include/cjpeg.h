@@ -59,7 +59,7 @@ typedef struct {
     uint64_t maximum_memory_bytes;
     /// From so many pixels of the source on, those of a baseline file of one scan are decoded from coefficients that are
     /// read here and not by libjpeg, where that is faster. Of small ones tables take longer than they save. The pixels are
-    /// the same.
+    /// the same. UINT64_MAX for libjpeg alone, which is what the other way is compared with.
     uint64_t least_own_pixels;
     /// Looked at every 65 536 pixels or so; NULL for none.
     cinterruption *_Nullable interruption;
