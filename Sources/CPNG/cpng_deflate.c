@@ -472,7 +472,8 @@ cpng_status cpng_compress_photograph(
     compressor *c = malloc(sizeof *c);
     if (c == NULL) return CPNG_OUT_OF_MEMORY;
     memset(c->heads, 0, sizeof c->heads);
-    memset(c->chain, 0, sizeof c->chain);
+    // Places of a picture that is smaller than the window are only so many.
+    memset(c->chain, 0, (length < WINDOW ? length : WINDOW) * sizeof *c->chain);
     for (unsigned code = 0; code < 29; code++) {
         unsigned last = code < 28 ? length_bases[code + 1] : MOST_MATCH + 1;
         for (unsigned value = length_bases[code]; value < last; value++) {

@@ -1,4 +1,5 @@
 #include "cpng_pieces.h"
+#include "cpng_compressor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ cpng_status cpng_compress_in_pieces(
     enum { HEADER = 2, TRAILER = 4, JOINT = 5 };
     *output_length = 0;
     if (cinterruption_after(interruption, length)) return CPNG_INTERRUPTED;
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
+    struct libdeflate_compressor *compressor = cpng_take_compressor(level);
     if (compressor == NULL) return CPNG_OUT_OF_MEMORY;
     size_t most = piece_bytes(level), used = HEADER;
     cpng_status status = CPNG_OK;
@@ -103,6 +104,6 @@ cpng_status cpng_compress_in_pieces(
         }
         *output_length = used;
     }
-    libdeflate_free_compressor(compressor);
+    cpng_give_back_compressor(compressor, level);
     return status;
 }

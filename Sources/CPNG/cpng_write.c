@@ -1,4 +1,5 @@
 #include "cpng.h"
+#include "cpng_compressor.h"
 #include "cpng_deflate.h"
 #include "cpng_pieces.h"
 
@@ -232,14 +233,14 @@ double cpng_chroma_detail(const cpng_image *image) {
 }
 
 uint8_t *cpng_deflate(const uint8_t *bytes, size_t length, int level, size_t *output_length) {
-    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(level);
+    struct libdeflate_compressor *compressor = cpng_take_compressor(level);
     if (compressor == NULL) return NULL;
     size_t bound = libdeflate_zlib_compress_bound(compressor, length);
     uint8_t *output = malloc(bound);
     if (output != NULL) {
         *output_length = libdeflate_zlib_compress(compressor, bytes, length, output, bound);
     }
-    libdeflate_free_compressor(compressor);
+    cpng_give_back_compressor(compressor, level);
     return output;
 }
 
