@@ -6,6 +6,22 @@ void cinterruption_set(cinterruption_flag *flag) {
     __atomic_store_n(&flag->is_set, 1, __ATOMIC_RELAXED);
 }
 
+static uint64_t nanoseconds_of(clockid_t clock) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t later(uint64_t time, uint64_t nanoseconds) {
+    return time > UINT64_MAX - nanoseconds ? UINT64_MAX : time + nanoseconds;
+}
+
+void cinterruption_begin(cinterruption *interruption, uint64_t nanoseconds) {
+    if (nanoseconds == 0) return;
+    interruption->deadline_nanoseconds = later(nanoseconds_of(CLOCK_THREAD_CPUTIME_ID), nanoseconds);
+    interruption->earliest_nanoseconds = later(nanoseconds_of(CLOCK_MONOTONIC), nanoseconds);
+}
+
 bool cinterruption_look(cinterruption *interruption) {
     interruption->unseen_bytes = 0;
     if (interruption->cause != CINTERRUPTION_NONE) return true;
@@ -16,10 +32,8 @@ bool cinterruption_look(cinterruption *interruption) {
         return true;
     }
     if (interruption->deadline_nanoseconds == 0) return false;
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    uint64_t now = (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-    if (now <= interruption->deadline_nanoseconds) return false;
+    if (nanoseconds_of(CLOCK_MONOTONIC) < interruption->earliest_nanoseconds) return false;
+    if (nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) <= interruption->deadline_nanoseconds) return false;
     interruption->cause = CINTERRUPTION_LATE;
     return true;
 }

@@ -34,9 +34,9 @@ final class Interruption {
         self.limits = limits
         pointer.initialize(
             to: cinterruption(
-                flag: cancellation.map { UnsafePointer($0.flag) },
-                deadline_nanoseconds: ThreadClock.nanoseconds(in: limits.maximumTime),
-                unseen_bytes: 0, cause: CINTERRUPTION_NONE))
+                flag: cancellation.map { UnsafePointer($0.flag) }, deadline_nanoseconds: 0,
+                earliest_nanoseconds: 0, unseen_bytes: 0, cause: CINTERRUPTION_NONE))
+        cinterruption_begin(pointer, limits.maximumTime.wholeNanoseconds)
     }
 
     deinit { pointer.deallocate() }

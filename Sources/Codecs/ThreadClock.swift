@@ -8,10 +8,12 @@ enum ThreadClock {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
+}
 
-    /// The time in so long, in nanoseconds as the C boundary takes it; never 0.
-    static func nanoseconds(in duration: Duration) -> UInt64 {
-        let (seconds, attoseconds) = (now + max(duration, .zero)).components
+extension Duration {
+    /// As the C boundary takes it: never 0, which stands for no limit there.
+    var wholeNanoseconds: UInt64 {
+        let (seconds, attoseconds) = max(self, .zero).components
         let whole = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000_000_000)
         guard !whole.overflow else { return .max }
         let (sum, overflow) = whole.partialValue.addingReportingOverflow(

@@ -29,6 +29,9 @@ typedef struct {
     const cinterruption_flag *_Nullable flag;
     /// Of the thread's processor time, by its own clock; 0 for none.
     uint64_t deadline_nanoseconds;
+    /// By the monotonic clock, before which that cannot be: no thread takes more processor time than there is time.
+    /// To ask it takes 30 ns in place of a system call, which was 2 % of a run's processor time.
+    uint64_t earliest_nanoseconds;
     /// Bytes worked on since the last look.
     uint64_t unseen_bytes;
     /// Once there is one it stays, so that all work that follows ends at its first look.
@@ -38,11 +41,15 @@ typedef struct {
 /// Sets the flag. Any thread may call it at any time.
 void cinterruption_set(cinterruption_flag *flag);
 
-/// Looks at flag and clock, and answers whether there is a cause to stop.
+/// Begins the time of the calling thread: the deadline is reached after so many nanoseconds of its processor time; 0 for
+/// never.
+void cinterruption_begin(cinterruption *interruption, uint64_t nanoseconds);
+
+/// Looks at flag and clocks, and answers whether there is a cause to stop.
 bool cinterruption_look(cinterruption *interruption);
 
-/// Answers whether there is a cause to stop, after so many more bytes. The clock costs half a
-/// microsecond, so nothing is looked at for less than 64 KiB. NULL is never interrupted.
+/// Answers whether there is a cause to stop, after so many more bytes. Nothing is looked at for less than 64 KiB.
+/// NULL is never interrupted.
 static inline bool cinterruption_after(
     cinterruption *_Nullable interruption, uint64_t bytes) {
     if (interruption == NULL) return false;
