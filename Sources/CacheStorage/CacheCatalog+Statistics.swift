@@ -187,8 +187,9 @@ extension CacheCatalog {
     }
 
     private static func countUnlisted(in database: Connection, at now: Timestamp) throws -> Int? {
-        let earliest = now.advanced(by: .zero - Statistics.unlistedTime)
         let listed = try LastListed.read(in: database)
+        // As `prune` counts.
+        let earliest = min(now, listed.latest ?? now).advanced(by: .zero - Statistics.unlistedTime)
         guard let begin = listed.begin, begin <= earliest else { return nil }
         let recent = listed.resources(since: earliest)
         // Its index is the smallest that has every resource.

@@ -10,20 +10,22 @@ package struct CachePruning {
     private let isOver: () -> Bool
     /// Images that a bound must not touch.
     private let isProtected: (Int64) -> Bool
-    private let sparesSuperseded: Bool
+    /// The same of variants of it that are superseded.
+    private let protectsSuperseded: (Int64) -> Bool
 
     /// - Parameters:
     ///   - rules: what goes.
     ///   - now: the wall clock.
     ///   - isOver: whether nothing more is to begin.
     ///   - isProtected: whether a bound must leave an image alone.
-    ///   - sparesSuperseded: also such variants of it, which somebody may be about to use again.
+    ///   - protectsSuperseded: whether it must leave superseded variants of an image alone, which somebody may be
+    ///     about to use again; by itself those of every image that is protected.
     package init(
         _ rules: PruneRules, at now: Timestamp, until isOver: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
-        sparesSuperseded: Bool = true
+        protectsSuperseded: ((Int64) -> Bool)? = nil
     ) {
-        self.sparesSuperseded = sparesSuperseded
+        self.protectsSuperseded = protectsSuperseded ?? isProtected
         self.rules = rules
         self.now = now
         self.isOver = isOver
@@ -62,12 +64,14 @@ package struct CachePruning {
                 orders.append((selector, images))
             }
         }
+        var unused: VariantSelector?
+        if let age = rules.variantsUnusedFor {
+            let last = try PruneScan.lastUse(in: database, at: now)
+            unused = .unused(since: last.advanced(by: .zero - age))
+        }
         if rules.picksImages {
             let picked = try PruneScan.images(pickedBy: rules, in: database, at: now)
             guard try remove(picked, only: nil, by: removal, report) else { return false }
-        }
-        let unused = rules.variantsUnusedFor.map {
-            VariantSelector.unused(since: now.advanced(by: .zero - $0))
         }
         for selector in [rules.variant, unused].compactMap(\.self) {
             let picked = try PruneScan.images(with: selector, in: database)
@@ -151,7 +155,7 @@ package struct CachePruning {
             while excess.files > 0 || excess.blocks > 0,
                 batch.count < RemovalCandidate.batchSize(of: selector), let image = rest.popFirst()
             {
-                guard !isProtected(image.id) || selector != nil && !sparesSuperseded else {
+                guard !(selector == nil ? isProtected : protectsSuperseded)(image.id) else {
                     continue
                 }
                 batch.append(image.id)

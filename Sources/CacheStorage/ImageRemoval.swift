@@ -18,6 +18,18 @@ package struct RemovalTotals: Hashable, Sendable {
     package var parts = 0
 
     package init() {}
+
+    package mutating func add(_ other: RemovalTotals) {
+        images += other.images
+        variants += other.variants
+        files += other.files
+        // Damaged rows may say anything.
+        bytes &+= other.bytes
+        failures += other.failures
+        hosts += other.hosts
+        runs += other.runs
+        parts += other.parts
+    }
 }
 
 /// Takes images out of a cache, or finds out what that would come to. For one thread.

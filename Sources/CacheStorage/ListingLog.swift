@@ -37,11 +37,25 @@ package struct ListingLog: Sendable {
     ) throws(StorageError) {
         try database.write("noting what was listed") { database in
             let largest = try ListingLog.largestResource(in: database)
+            try ListingLog.correctFuture(in: database, at: start)
             if try Schema.Property.listingsBegin.time(in: database) == nil {
                 try Schema.Property.listingsBegin.set(to: start, in: database)
             }
             if !listed.isEmpty { try ListingLog.add(listed, in: database, largest, at: start) }
             try ListingLog.mergeOldSets(in: database, largest, at: now)
+        }
+    }
+
+    /// Runs by a clock that was ahead count as of now: else what they listed stayed for as long as that.
+    private static func correctFuture(in database: Connection, at now: Timestamp) throws {
+        try Statement(
+            database,
+            sql: """
+                UPDATE listing SET last_at = ?1, first_at = min(first_at, ?1) WHERE last_at > ?1
+                """
+        ).execute(.init(now))
+        if let begin = try Schema.Property.listingsBegin.time(in: database), begin > now {
+            try Schema.Property.listingsBegin.set(to: now, in: database)
         }
     }
 
@@ -160,6 +174,10 @@ package struct LastListed: Sendable {
         return LastListed(
             sets: sets, begin: [begin, unreadAt].compactMap(\.self).max(), unreadAt: unreadAt)
     }
+
+    /// When a run has listed anything last; nil when none has. Ages are counted back from then: while no run lists
+    /// anything, nothing becomes unlisted.
+    var latest: Timestamp? { [sets.first?.time, unreadAt].compactMap(\.self).max() }
 
     /// All that have been listed since a time.
     func resources(since time: Timestamp) -> ResourceSet {

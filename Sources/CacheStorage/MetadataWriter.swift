@@ -68,6 +68,8 @@ package final class MetadataWriter: Sendable {
         var isFinished = false
         /// Resources that got a body, once the writer has ended.
         var stored = ResourceSet()
+        /// What has gone so that others found room.
+        var evicted = RemovalTotals()
     }
 
     private let database: CacheDatabase
@@ -109,6 +111,9 @@ package final class MetadataWriter: Sendable {
 
     /// Resources that got a body; complete once ``run(delivered:)`` has returned.
     package var stored: ResourceSet { state.withLock { $0.stored } }
+
+    /// What has gone so that others found room.
+    package var evicted: RemovalTotals { state.withLock { $0.evicted } }
 
     /// Hands in a change; files that it names are in place and pinned by ``ContentStore``.
     ///
@@ -198,8 +203,15 @@ package final class MetadataWriter: Sendable {
         let isProtected = { [configuration] resource in
             stored.contains(resource) || configuration.isProtected(resource)
         }
-        _ = try CachePruning(rules, at: now, protecting: isProtected)
-            .run(ImageRemoval(cache, variant: nil, at: now)) { _ in }
+        let removal = ImageRemoval(cache, variant: nil, at: now)
+        _ = try CachePruning(
+            rules, at: now, protecting: isProtected,
+            // What this run has made of an image is committed. Of the others it may use any variant yet.
+            protectsSuperseded: { [configuration] resource in
+                configuration.isProtected(resource) && !stored.contains(resource)
+            }
+        ).run(removal) { _ in }
+        state.withLock { $0.evicted.add(removal.totals) }
         room.notePruned(to: try cache.usage())
     }
 

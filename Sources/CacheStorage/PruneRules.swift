@@ -9,7 +9,7 @@ package struct PruneRules: Sendable {
     package var maximumFiles: Int?
     /// Down to which share of a bound that is exceeded images go: 0…1.
     package var lowWater = 0.9
-    /// Images that no run has listed for so long.
+    /// Images that no run has listed for so long, counted back from the last run that listed any.
     package var unlistedFor: Duration?
     /// Images whose keys are not among these; nil picks none.
     package var wanted: Set<KeyFingerprint>?
@@ -17,7 +17,7 @@ package struct PruneRules: Sendable {
     package var expiredFor: Duration?
     /// Images whose URLs are blocked since they answer 404 or 410.
     package var isGone = false
-    /// Variants that no run has used for so long.
+    /// Variants that no run has used for so long, counted back from the last run that used any.
     package var variantsUnusedFor: Duration?
     package var variant: VariantSelector?
     /// Images of hosts, as the cache stores them: scheme, host and port.
@@ -52,7 +52,8 @@ package struct PruneRules: Sendable {
         if let unlistedFor, let listed {
             // Runs validate what they list. Of what no set names nothing is known before the first one.
             let known = listed.time(of: image.id) ?? listed.begin ?? now
-            if now.timeSince(max(known, image.validatedAt)) > unlistedFor { return true }
+            let last = min(now, listed.latest ?? now)
+            if last.timeSince(max(known, image.validatedAt)) > unlistedFor { return true }
         }
         return gone.contains(image.id)
     }

@@ -70,6 +70,17 @@ enum PruneScan {
         }
     }
 
+    /// When a run has used any variant last, `now` at the latest.
+    static func lastUse(in database: CacheDatabase, at now: Timestamp) throws(StorageError)
+        -> Timestamp
+    {
+        let last = try database.read("looking for the last use of a variant") { database in
+            try Statement(database, sql: "SELECT max(used_at) FROM variant_name")
+                .first { try $0.optionalInteger(0) } ?? nil
+        }
+        return min(now, last.map(Timestamp.init(milliseconds:)) ?? now)
+    }
+
     /// What an image takes at most: its files may be those of others, too.
     struct Weight {
         let id: Int64

@@ -94,6 +94,14 @@ package final class RemovalEstimate: ImageRemoving {
         guard !gone.images.contains(candidate.id) else { return false }
         func left(_ selector: VariantSelector?) throws -> [(image: StoredImage?, recipe: String)] {
             let before = gone.variants[candidate.id] ?? []
+            // Superseded variants go beside one that is in use, which may be gone by now.
+            if selector == .superseded, !before.isEmpty {
+                let used = try Statement(
+                    database,
+                    sql: "SELECT recipe FROM variant WHERE resource_id = ? AND superseded = 0"
+                ).all(.integer(candidate.id)) { try $0.text(0) }
+                if before.isSuperset(of: used) { return [] }
+            }
             return try VariantSelector.variants(selector, of: candidate.id, in: database)
                 .filter { !before.contains($0.recipe) }
         }

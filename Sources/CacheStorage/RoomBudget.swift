@@ -30,10 +30,11 @@ package final class RoomBudget: Sendable {
         var isExhausted = false
         var isClosed = false
 
-        /// Whether there are blocks for somebody, whom nobody waits before.
+        /// Whether there are blocks for somebody, whom nobody waits before who may get some.
         func has(_ blocks: Int, for number: Int?, limit: Int) -> Bool {
             let first = waiting.keys.min()
-            return committed + allReserved + blocks <= limit && (first == nil || first == number)
+            return committed + allReserved + blocks <= limit
+                && (first == nil || first == number || isExhausted)
         }
 
         mutating func giveBack(_ token: Int) {
@@ -43,6 +44,8 @@ package final class RoomBudget: Sendable {
 
     /// In blocks of ``DiskUsage/blockSize``.
     private let limit: Int
+    /// What a file took on average before the run; 1 at least.
+    private let typicalBlocks: Int
     private let state: Monitor<State>
     private let onShortage: @Sendable () -> Void
 
@@ -54,6 +57,7 @@ package final class RoomBudget: Sendable {
         limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void
     ) {
         self.limit = limit.bytes / DiskUsage.blockSize
+        typicalBlocks = usage.files > 0 ? max(1, usage.blocks / usage.files) : 1
         state = Monitor(State(committed: usage.blocks))
         self.onShortage = onShortage
     }
@@ -61,8 +65,16 @@ package final class RoomBudget: Sendable {
     /// Whether somebody waits for room: what is downloaded meanwhile may be downloaded in vain.
     package var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
 
+    /// Whether something has been refused for want of room, and what is left is less than a file takes on average: what
+    /// is downloaded now would mostly be downloaded in vain.
+    package var isFull: Bool {
+        state.withLock { state in
+            state.isExhausted && state.committed + state.allReserved + typicalBlocks > limit
+        }
+    }
+
     /// Whether something has been refused for want of room.
-    package var isExhausted: Bool { state.withLock { $0.isExhausted } }
+    var isExhausted: Bool { state.withLock { $0.isExhausted } }
 
     // MARK: Those that store
 
@@ -70,12 +82,17 @@ package final class RoomBudget: Sendable {
     ///
     /// - Parameters:
     ///   - sizes: of the files; those that are there already count, too, until ``settle(_:usage:)``.
+    ///   - replaced: of files whose rows go with the commit of these, so that their room is given back by it.
     ///   - token: of the entry, which has none yet.
     /// - Returns: whether it has it now.
-    package func reserve(_ sizes: some Sequence<ByteCount>, for token: Int) -> Answer {
-        let blocks = sizes.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
+    package func reserve(
+        _ sizes: some Sequence<ByteCount>, replacing replaced: some Sequence<ByteCount> = [],
+        for token: Int
+    ) -> Answer {
+        let wanted = sizes.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
+        guard wanted <= limit else { return .tooLarge }
+        let blocks = wanted - replaced.reduce(0) { $0 + DiskUsage.blocks(of: $1) }
         guard blocks > 0 else { return .given }
-        guard blocks <= limit else { return .tooLarge }
         var number: Int?
         while true {
             let answer = state.wait { state, _ -> Monitor<State>.Decision<Answer?> in

@@ -29,7 +29,8 @@ protocol RunRecording: AnyObject {
     /// `listed` are the resources that its lists have named and that were there before it. Pruning ends
     /// when `isStopped` says so.
     ///
-    /// - Returns: what was pruned; nil when it was not time for that.
+    /// - Returns: what was pruned, by rules or for the cache's bound; nil when it was not time for the one, and nothing had
+    ///   to go for the other.
     func end(
         at time: Timestamp, exitStatus: Int32, _ counters: RunCounters, listed: ResourceSet,
         isStopped: () -> Bool
@@ -135,38 +136,49 @@ final class CacheRecorder: RunRecording {
         return try storing { () throws(StorageError) in
             var listed = listed
             if let writer { listed.formUnion(writer.stored) }
-            try cache.listings.note(listed, startedAt: startedAt, at: time)
+            // A clock that was set meanwhile, or a machine that was asleep, must not make old what was listed just now.
+            let isOneTime = (.zero ... .seconds(86_400)).contains(time.timeSince(startedAt))
+            try cache.listings.note(listed, startedAt: isOneTime ? startedAt : time, at: time)
+            var evicted = writer?.evicted ?? RemovalTotals()
             // Runs that store nothing keep the bound, too.
             if let limit = configuration.storing.maximumSize, exitStatus <= 1 {
-                try keep(limit, sparing: listed, at: time, until: isStopped)
+                evicted.add(try keep(limit, sparing: listed, at: time, until: isStopped))
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
-            // What the run did not come to is not unlisted.
-            let pruned = exitStatus <= 1 ? try prune(at: time, until: isStopped) : nil
-            return pruned
+            // What the run did not come to is not unlisted, nor what a line names that cannot be read. A list that names
+            // nothing that is stored may be the work of a broken program, and says nothing of what is wanted.
+            let pruned =
+                exitStatus <= 1 && !listed.isEmpty && counters[.invalidEntry] == 0
+                ? try prune(at: time, until: isStopped) : nil
+            guard pruned != nil || evicted != RemovalTotals() else { return nil }
+            evicted.add(pruned ?? RemovalTotals())
+            return PrunedCounts(
+                images: evicted.images, variants: evicted.variants, bytes: evicted.bytes)
         }
     }
 
     private func keep(
         _ limit: ByteCount, sparing listed: ResourceSet, at time: Timestamp,
         until isStopped: () -> Bool
-    ) throws(StorageError) {
+    ) throws(StorageError) -> RemovalTotals {
         var rules = PruneRules()
         rules.maximumSize = limit
+        let removal = ImageRemoval(cache, variant: nil, at: time)
         _ = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in
                 try CachePruning(
                     rules, at: time, until: isStopped, protecting: listed.contains,
-                    sparesSuperseded: false
-                ).run(ImageRemoval(cache, variant: nil, at: time)) { _ in }
+                    protectsSuperseded: { _ in false }
+                ).run(removal) { _ in }
             }
         }.get()
+        return removal.totals
     }
 
     private func prune(
         at time: Timestamp, until isStopped: () -> Bool
-    ) throws(StorageError) -> PrunedCounts? {
+    ) throws(StorageError) -> RemovalTotals? {
         guard let rules = configuration.storing.pruning else { return nil }
         try cache.keep(rules)
         guard try cache.isTimeToPrune(at: time) else { return nil }
@@ -178,9 +190,7 @@ final class CacheRecorder: RunRecording {
             }
         }.get()
         if ending.isComplete { try cache.notePruning(at: time) }
-        return PrunedCounts(
-            images: removal.totals.images, variants: removal.totals.variants,
-            bytes: removal.totals.bytes)
+        return removal.totals
     }
 
     func takeSnapshot(

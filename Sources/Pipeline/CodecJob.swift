@@ -59,6 +59,14 @@ struct CodecJob: Sendable {
         if case .broken = input { true } else { false }
     }
 
+    /// Of the content files whose rows go when what a body of this digest gave is committed: those of variants that were
+    /// made from another one.
+    func sizesReplaced(by digest: ContentDigest) -> [ByteCount] {
+        guard case .body(let download) = input, let known = download.known, known.source != digest
+        else { return [] }
+        return known.images.compactMap { $0?.size }
+    }
+
     /// Whether it may take much longer than waking the coordinator, or has to wait for memory.
     var isLong: Bool {
         switch input {

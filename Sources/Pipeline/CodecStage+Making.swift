@@ -107,7 +107,7 @@ extension CodecStage {
             guard case .success(let image) = result else { return nil }
             return image.size(ofSource: bytes.count)
         }
-        switch room?.reserve(sizes, for: job.id) {
+        switch room?.reserve(sizes, replacing: job.sizesReplaced(by: digest), for: job.id) {
         case nil, .given?: break
         case .full?: return job.ended(.failed(RunStages.noRoom))
         case .tooLarge?: return job.ended(.failed(RunStages.tooLarge))

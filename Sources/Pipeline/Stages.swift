@@ -179,12 +179,12 @@ struct RunStages {
     func protect(_ listed: ResourceSet) { maker.protect(listed) }
 
     /// Whether nothing more finds room, so that asking for it is of no use.
-    var isFull: Bool { storing?.room?.isExhausted == true }
+    var isFull: Bool { storing?.room?.isFull == true }
 
     /// What an entry ends with that finds no room.
     static let noRoom = AttemptFailure(
         .disk,
-        "the cache is as large as --max-size allows, and nothing in it may go for this")
+        "--max-size leaves no room for it, and what is stored is on this run's lists, too")
 
     /// The same for what would not fit into an empty cache.
     static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")

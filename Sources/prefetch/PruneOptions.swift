@@ -22,8 +22,9 @@ struct PruneOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Images that no run has listed for this time. Runs note what they list since the version that \
-            has `prune`; before that nothing counts as unlisted.
+            Images that no run has listed for this time, counted back from the last run that listed any. \
+            Runs note what they list since the version that has `prune`; before that nothing counts as \
+            unlisted.
             """, valueName: "duration"))
     var unlistedFor: AgeArgument?
 
@@ -44,8 +45,8 @@ struct PruneOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Variants that no run has used for this time: others have superseded them, or no run has asked \
-            for their name.
+            Variants that no run has used for this time, counted back from the last run: others have \
+            superseded them, or no run has asked for their name.
             """, valueName: "duration"))
     var variantsUnusedFor: AgeArgument?
 

@@ -38,6 +38,23 @@ struct ListingLogTests {
         try cache.database.read("testing") { try LastListed.read(in: $0) }
     }
 
+    /// What a run by a clock that was ten years ahead has listed is as old as the first run after it.
+    @Test func theFutureIsOver() throws {
+        try withCache { cache in
+            let now = ListingLogTests.start.milliseconds
+            try note(cache, 1...9, at: now + 3650 * ListingLogTests.day)
+            try note(cache, 5...6, at: now)
+            try note(cache, 6...7, at: now + 40 * ListingLogTests.day)
+            let listed = try lastListed(cache)
+            #expect(listed.begin == Timestamp(milliseconds: now))
+            #expect(listed.latest == Timestamp(milliseconds: now + 40 * ListingLogTests.day))
+            for id in [1, 5, 9] as [Int64] {
+                #expect(listed.time(of: id) == Timestamp(milliseconds: now), "\(id)")
+            }
+            #expect(listed.time(of: 7) == listed.latest)
+        }
+    }
+
     /// Random runs over two years, against a model that keeps them all: a time is never earlier than the
     /// true one, and later only by what merging costs; and the table stays small.
     @Test(arguments: [1, 2, 3] as [UInt64])

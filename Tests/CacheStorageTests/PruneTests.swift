@@ -41,6 +41,7 @@ struct PruneTests {
     private struct Model {
         var images: [Image] = []
         var listingsBegin: Timestamp?
+        var lastListing: Timestamp?
         var nameUsedAt: [String: Timestamp] = [:]
 
         var usage: DiskUsage {
@@ -81,7 +82,7 @@ struct PruneTests {
                     } ?? false,
                     rules.isGone && image.isGone,
                     rules.unlistedFor.map {
-                        now.timeSince(max(listed, image.validatedAt)) > $0
+                        (lastListing ?? now).timeSince(max(listed, image.validatedAt)) > $0
                     } ?? false,
                     rules.expiredFor.map {
                         now.timeSince(max(image.expiresAt, image.validatedAt)) > $0
@@ -90,7 +91,7 @@ struct PruneTests {
             }
             if case .name(let name)? = rules.variant { drop { $0.name == name } }
             if let duration = rules.variantsUnusedFor {
-                let time = now.advanced(by: .zero - duration)
+                let time = (nameUsedAt.values.max() ?? now).advanced(by: .zero - duration)
                 let nameUsedAt = nameUsedAt
                 drop { variant in
                     variant.accessedAt < time
@@ -241,13 +242,16 @@ struct PruneTests {
         try cache.database.write("testing") { try $0.execute(statements.joined(separator: ";\n")) }
         // Some caches are older than the first run that notes what it lists.
         guard Int.random(in: 0..<4, using: &random) > 0 else { return }
-        for days in [90, 60, 20, 3, 0] {
+        // At times the last run was a while ago.
+        let pause = [0, 0, 40].randomElement(using: &random) ?? 0
+        for days in [90, 60, 20, 3, 0].map({ $0 + pause }) {
             var set = ResourceSet()
             let time = PruneTests.ago(days)
             for index in model.images.indices where Int.random(in: 0..<4, using: &random) == 0 {
                 set.insert(model.images[index].id)
                 model.images[index].listedAt = time
             }
+            if !set.isEmpty { model.lastListing = time }
             try cache.listings.note(set, startedAt: time, at: time)
             model.listingsBegin = model.listingsBegin ?? time
         }

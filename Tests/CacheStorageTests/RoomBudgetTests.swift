@@ -119,6 +119,34 @@ struct RoomBudgetTests {
         #expect(budget.reserve(size(1), for: 4) == .full)
     }
 
+    /// What takes the place of something else needs the difference.
+    @Test func whatIsReplacedGivesItsRoom() {
+        let budget = budget(10, used: 10)
+        #expect(budget.reserve(size(4), replacing: size(4), for: 1) == .given)
+        #expect(budget.reserve(size(2), replacing: size(3), for: 2) == .given)
+        budget.settle([1, 2], usage: usage(9))
+        #expect(budget.reserve(size(4), replacing: size(3), for: 3) == .given)
+        #expect(budget.reserve(size(11), replacing: size(4), for: 4) == .tooLarge)
+        #expect(shortages.withLock { $0 } == 0)
+    }
+
+    /// A large one that is refused keeps nobody from trying whom the room may be enough for.
+    @Test func aCacheIsFullWhenItHasNoRoomForOneMore() throws {
+        // Two blocks each.
+        let budget = RoomBudget(
+            limit: ByteCount(20 * 4096), usage: DiskUsage(files: 8, blocks: 16)
+        ) { [shortages] in shortages.update { $0 += 1 } }
+        let (large, answer) = try reserving(budget, 9, for: 1)
+        waitForShortage()
+        budget.notePruned(to: DiskUsage(files: 8, blocks: 16))
+        large.join()
+        #expect(answer.withLock { $0 } == .full && budget.isExhausted && !budget.isFull)
+        #expect(budget.reserve(size(3), for: 2) == .given)
+        #expect(budget.isFull)
+        budget.giveBack(2)
+        #expect(!budget.isFull)
+    }
+
     @Test func anEndTurnsThoseAwayThatWait() throws {
         let budget = budget(1, used: 1)
         let (thread, answer) = try reserving(budget, 1, for: 1)

@@ -85,7 +85,8 @@ import Testing
         _ flag: UnsafePointer<cinterruption_flag>?
     ) -> (cresample_status, cinterruption_cause, ResampledPicture?) {
         var interruption = cinterruption(
-            flag: flag, deadline_nanoseconds: 0, earliest_nanoseconds: 0, unseen_bytes: 0, cause: CINTERRUPTION_NONE)
+            flag: flag, deadline_nanoseconds: 0, earliest_nanoseconds: 0, unseen_bytes: 0,
+            cause: CINTERRUPTION_NONE)
         let (status, made) = withUnsafeMutablePointer(to: &interruption) { interruption in
             picture.resize(
                 to: target, from: picture.rectangle,

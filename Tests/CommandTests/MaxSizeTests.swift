@@ -53,7 +53,7 @@ struct MaxSizeTests {
             #expect(run.result.status == 1, "\(run.result)")
             #expect(run.summary.reasons["disk"] == 30)
             #expect(
-                run.result.error.contains("as large as --max-size allows"), "\(run.result)")
+                run.result.error.contains("--max-size leaves no room for it"), "\(run.result)")
             #expect(try await numbers(workspace).count == 10)
             // Nothing of it is held against the URLs, and with room they come.
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
@@ -114,7 +114,78 @@ struct MaxSizeTests {
         }
     }
 
+    /// All of it is named and there is no block left, and yet each new body is stored.
+    @Test func changedImagesTakeTheirOwnPlace() async throws {
+        try await withImages { origin, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<10), "--max-size", "40KiB")
+            origin.serve { request in
+                Int(request.path.dropFirst()).map { .image(Fixtures.png(seed: $0 + 1000)) }
+                    ?? .notFound
+            }
+            let run = try await workspace.prefetch(
+                urls(0..<10), "--max-size", "40KiB", "--refresh", "all")
+            #expect(run.summary.outcomes == ["downloaded": 10], "\(run.result)")
+            let files = try await workspace.query("SELECT files, blocks FROM usage")
+            #expect(files.map { $0.compactMap(\.self) } == [["10", "10"]], "\(files)")
+        }
+    }
+
+    /// With room for two more than there are, each new form has the old one of an image before it to go.
+    @Test func whatTheRunHasSupersededMakesRoom() async throws {
+        try await withImages { origin, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<10))
+            let run = try await workspace.prefetch(
+                urls(0..<10), "--encode", "jpeg", "--max-size", "48KiB")
+            #expect(run.summary.outcomes == ["downloaded": 10], "\(run.result)")
+            #expect(run.result.error.contains("pruned 0 images ("), "\(run.result)")
+            #expect(try await numbers(workspace) == Array(0..<10))
+        }
+    }
+
+    /// One that is larger than what is left fails, and all that there is room for are stored.
+    @Test func aLargeImageKeepsNoSmallOnesOut() async throws {
+        try await withImages { origin, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<10))
+            // Some eight blocks.
+            origin.serve(
+                "/large", .image(Fixtures.png(width: 100, height: 100, seed: 1, isNoise: true)))
+            let list = [origin.url("/large")] + urls(0..<14)
+            let run = try await workspace.prefetch(list, "--max-size", "56KiB", "-j", "1")
+            #expect(
+                run.summary.outcomes == ["fresh": 10, "downloaded": 4, "failed": 1],
+                "\(run.result)")
+            #expect(run.result.error.contains("--max-size leaves no room for it"))
+        }
+    }
+
     // MARK: --prune
+
+    /// A list that its maker has left empty does not say that nothing is wanted.
+    @Test func aListThatNamesNothingStoredPrunesNothing() async throws {
+        try await withImages { _, workspace, urls in
+            _ = try await workspace.prefetch(urls(0..<5))
+            let month = 31 * 86_400_000
+            _ = try await workspace.query(
+                "UPDATE listing SET first_at = first_at - \(month), last_at = last_at - \(month)")
+            _ = try await workspace.query(
+                "UPDATE resource SET validated_at = validated_at - \(month)")
+            _ = try await workspace.query(
+                "UPDATE freshness SET validated_at = validated_at - \(month)")
+            _ = try await workspace.query(
+                "UPDATE property SET value = value - \(month) WHERE name = 'listings_begin'")
+            for list in [[], ["nonsense"], urls(90..<91)] {
+                let run = try await workspace.prefetch(
+                    list, "--prune", "unlisted-for=30d", "--offline")
+                #expect(!run.result.error.contains("pruned"), "\(run.result)")
+            }
+            // Nor does a month without any run.
+            let pruned = try await workspace.run("prune", "--unlisted-for", "30d")
+            #expect(pruned.error.contains("removed 0 images"), "\(pruned)")
+            #expect(try await numbers(workspace) == Array(0..<5))
+            let run = try await workspace.prefetch(urls(0..<1), "--prune", "unlisted-for=30d")
+            #expect(run.result.error.contains("pruned 4 images"), "\(run.result)")
+        }
+    }
 
     @Test func aRunPrunesOnceADay() async throws {
         try await withImages { origin, workspace, urls in
