@@ -36,6 +36,11 @@ extension CacheCatalog {
         }
     }
 
+    /// How many content files rows name, by the totals.
+    package func countFiles() throws(StorageError) -> Int {
+        try database.read("summing up") { try DiskUsage.read(in: $0).files }
+    }
+
     /// The names in `tmp` that rows know.
     package func partialNames() throws(StorageError) -> Set<String> {
         try PartialStore.fileNames(in: database)

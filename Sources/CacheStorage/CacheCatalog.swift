@@ -74,6 +74,11 @@ package struct CacheCatalog: Sendable {
         try variants(ofKeys: [key])[0]
     }
 
+    /// The same variant as its row is now; nil when it is gone.
+    package func item(like item: Item) throws(StorageError) -> Item? {
+        try variants(of: item.resource.key).first { $0.recipe == item.recipe }
+    }
+
     /// The variants of each key, the newest first; none for a key that is not there.
     package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in

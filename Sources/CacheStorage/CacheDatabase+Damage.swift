@@ -274,7 +274,7 @@ extension CacheDirectory {
     package func suspectDatabase(isCertain: Bool = false) {
         let number = openat(
             handle.number, CacheDirectory.suspicionName,
-            O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         // Where nothing can be written, nobody can mend the cache either.
         guard number >= 0 else { return }
         if isCertain { write(number, "!", 1) }

@@ -235,9 +235,15 @@ package final class CacheDirectory: Sendable {
                 hint: "run as that user, or name another directory with --cache-dir")
         }
         guard status.st_mode & 0o002 == 0 else {
+            // Others need /tmp as it is, and whatever else is no cache.
+            let isCache =
+                Glibc.access(path + "/" + tagName, F_OK) == 0 && status.st_mode & S_ISVTX == 0
             throw .refused(
                 path, "is writable by everybody",
-                hint: "chmod o-w '\(path)', and see what `prefetch doctor` says")
+                hint: isCache
+                    ? "chmod o-w '\(path)', and see what `prefetch doctor` says"
+                    : "name a directory of the cache's own with --cache-dir, like '\(path)/prefetch'"
+            )
         }
     }
 

@@ -9,6 +9,9 @@ package struct CacheExamination: Sendable {
         self.directory = directory
     }
 
+    /// Whether there is a folder of content files.
+    package var hasContent: Bool { directory.contains("content") }
+
     // MARK: Permissions
 
     package struct Ownership: Hashable, Sendable {

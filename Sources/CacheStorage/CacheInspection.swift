@@ -152,6 +152,11 @@ package struct CacheInspection: Sendable {
             ? Int(status.st_size) : 0
     }
 
+    /// Whether a file is not larger than any that is ever read, whatever its row says.
+    package static func canBeRead(_ image: StoredImage) -> Bool {
+        image.size.bytes <= FileDescriptor.mostBytes
+    }
+
     /// Reads a content file into memory as large as its row says.
     ///
     /// - Returns: false when it is no longer there in its whole size.

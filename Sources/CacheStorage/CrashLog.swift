@@ -26,6 +26,9 @@ package final class CrashLog: Sendable {
 
     package static let fileName = "crashes"
 
+    /// Of ten thousand notes and more, of which one costs a run.
+    private static let mostBytes = 1 << 20
+
     private struct State {
         var crashes: [ContentDigest: Crash] = [:]
         /// Whether the file has lines that are not wanted any more.
@@ -80,6 +83,9 @@ package final class CrashLog: Sendable {
         guard fstatat(directory.handle.number, fileName, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
             guard errno == ENOENT else { throw .system("stat", path) }
             return []
+        }
+        guard status.st_size <= CrashLog.mostBytes else {
+            throw .refused(path, "is larger than any that prefetch writes", hint: "move it away")
         }
         let contents = FileDescriptor.contents(
             of: fileName, in: directory.handle, size: Int(status.st_size), path: path)

@@ -154,6 +154,8 @@ struct MissingFiles {
     ///
     /// A property says that this is going on: after a kill in between, the next run looks for files without a row.
     func removeRows(of images: [StoredImage], at now: Timestamp) throws(StorageError) {
+        // All of them go in one transaction, in no order of the tables.
+        try database.holdMorePages()
         let ownsNote = try database.write("removing rows of missing files") { database in
             var statements = MetadataStatements(run: 0)
             for image in images { _ = try statements.apply(.lost(image), in: database) }

@@ -90,6 +90,9 @@ extension FileDescriptor {
         }
     }
 
+    /// Larger files are none of ours, whatever a row says: no format that is stored has 4 GiB, and nobody has the memory.
+    static let mostBytes = 1 << 32
+
     private enum RegularFile {
         case file(FileDescriptor)
         case missing
@@ -116,9 +119,9 @@ extension FileDescriptor {
         guard fstat(file.number, &status) == 0 else {
             return .unreadable(.system("stat", path()))
         }
-        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size else {
-            return .missing
-        }
+        guard status.st_mode & S_IFMT == S_IFREG, Int(status.st_size) == size,
+            size <= mostBytes
+        else { return .missing }
         return .file(file)
     }
 

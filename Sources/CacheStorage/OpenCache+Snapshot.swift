@@ -44,6 +44,23 @@ extension OpenCache {
         try directory.rename(name, to: CacheDirectory.snapshotName)
     }
 
+    /// Removes the snapshot of a cache, so that a command has the room to remove what takes more. Not where the database is
+    /// suspected of damage: then it may be all that is left.
+    ///
+    /// - Returns: whether there was one.
+    package static func removeSnapshot(path: String) -> Bool {
+        do throws(StorageError) {
+            let directory = try CacheDirectory(path: path, access: .readOnly)
+            guard directory.contains(CacheDirectory.snapshotName), !directory.isDatabaseSuspected
+            else { return false }
+            try directory.remove(CacheDirectory.snapshotName)
+            return true
+        } catch {
+            // What kept the cache from being opened is said by the caller.
+            return false
+        }
+    }
+
     private func removeUnfinishedSnapshot() {
         // What stays is removed with the other temporary files by the next run.
         for suffix in [""] + CacheDatabase.companions {

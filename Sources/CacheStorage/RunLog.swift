@@ -219,7 +219,7 @@ package struct RunLog: Sendable {
             ).execute(.init(time), .integer(Int64(exitStatus)), .text(json), .integer(run))
             try Statement(
                 database, sql: "DELETE FROM run WHERE id <= ? AND files_synced"
-            ).execute(.integer(run - RunLog.keptRuns))
+            ).execute(.integer(run &- RunLog.keptRuns))
         }
     }
 }

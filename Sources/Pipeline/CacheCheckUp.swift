@@ -132,6 +132,7 @@ package struct CacheCheckUp: Sendable {
             besides: catalog.partialNames())
         (leftovers.removalIsUnfinished, leftovers.orphansAreKept) = try catalog.strays()
         leftovers.damagedDatabases = try examination.damagedDatabases()
+        if !examination.hasContent { leftovers.lostFiles = try catalog.countFiles() }
         return leftovers
     }
 }

@@ -95,11 +95,21 @@ extension Diagnosis {
         package var orphansAreKept = false
         /// Names of databases that were set aside.
         package var damagedDatabases: [String] = []
+        /// Files that rows name and that are all gone, with the folder `content`; 0 where that is there.
+        package var lostFiles = 0
 
         package init() {}
     }
 
     package static func leftovers(_ found: Leftovers, isHeld: Bool) -> Diagnosis {
+        if found.lostFiles > 0 {
+            return .wrong(
+                .leftovers,
+                "the folder content is gone, with \(counted(found.lostFiles, "file")) that the database names",
+                remedy:
+                    "the next run downloads what its lists name; put the folder back before it, if you have it"
+            )
+        }
         if found.temporaries > 0, !isHeld {
             return .wrong(
                 .leftovers, "\(counted(found.temporaries, "file")) of \(found.size) in tmp",

@@ -107,6 +107,9 @@ struct FolderCheck: ~Copyable {
         of image: StoredImage
     ) throws(StorageError) -> (kind: CacheVerification.Finding.Kind, message: String)? {
         let size = image.size.bytes
+        guard CacheInspection.canBeRead(image) else {
+            return (.damaged, "it is larger than any file that is stored")
+        }
         if buffer.count < size {
             buffer.deallocate()
             buffer = .allocate(byteCount: max(size, 2 * buffer.count), alignment: 64)

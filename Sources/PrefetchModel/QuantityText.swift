@@ -48,6 +48,9 @@ extension ByteCount {
     /// What is taken, for messages.
     package static let quantityForm = "a size like 500000, 200KiB, 64MiB or 2GB"
 
+    /// The same where a number alone is refused.
+    package static let quantityFormWithUnit = "a size with its unit, like 200KiB, 64MiB or 2GB"
+
     /// Reads the text form, rounded to bytes. Returns nil for anything else: signs, white space,
     /// exponents, other units, and what is beyond an `Int`.
     package init?(quantity text: String) {

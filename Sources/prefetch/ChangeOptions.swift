@@ -27,21 +27,54 @@ struct ChangeOptions: ParsableArguments {
         let path = try cache.path()
         try OpenFiles.require(CacheOptions.descriptors)
         do {
-            let held = HeldCache(path: path, lock: lock, isQuiet: false)
-            let opened = try held.open(hint: "--lock wait waits for it") {
-                makes
-                    ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
-                    : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
-            }
-            // Only `skip` gives none, which is refused here.
-            guard let opened else { throw CommandFailure.unusable("\(path): was not opened") }
-            let result = Result { try work(opened) }
-            // Also after a failure: what a killed run left behind must not be moved unsynced.
-            try opened.synchronize()
-            return try result.get()
+            return try carryOut(work, path: path, makes: makes)
         } catch let error as StorageError {
             throw CommandFailure(error, missingStatus: missingStatus)
         }
+    }
+
+    /// The same for work that makes room: a full disk has none for the database's log either, so the snapshot of the
+    /// database goes first, which is there to be made again. Work that `mayRepeat` is begun again even after a part of it.
+    func changeMakingRoom<Value>(
+        mayRepeat: Bool, _ work: (OpenCache) throws -> Value
+    ) throws -> Value {
+        let path = try cache.path()
+        try OpenFiles.require(CacheOptions.descriptors)
+        do {
+            var hasBegun = false
+            do {
+                return try carryOut(
+                    {
+                        hasBegun = true
+                        return try work($0)
+                    }, path: path, makes: false)
+            } catch let error as StorageError where error.isDiskFull && (mayRepeat || !hasBegun) {
+                guard OpenCache.removeSnapshot(path: path) else { throw error }
+                StandardError.write(
+                    "prefetch: \(path): the disk is full, so the snapshot of the database has been removed first"
+                )
+                return try carryOut(work, path: path, makes: false)
+            }
+        } catch let error as StorageError {
+            throw CommandFailure(error, missingStatus: 1)
+        }
+    }
+
+    private func carryOut<Value>(
+        _ work: (OpenCache) throws -> Value, path: String, makes: Bool
+    ) throws -> Value {
+        let held = HeldCache(path: path, lock: lock, isQuiet: false)
+        let opened = try held.open(hint: "--lock wait waits for it") {
+            makes
+                ? try OpenCache.open(path: path, waiting: $0, whenHeld: $1)
+                : try OpenCache.openExisting(path: path, waiting: $0, whenHeld: $1)
+        }
+        // Only `skip` gives none, which is refused here.
+        guard let opened else { throw CommandFailure.unusable("\(path): was not opened") }
+        let result = Result { try work(opened) }
+        // Also after a failure: what a killed run left behind must not be moved unsynced.
+        try opened.synchronize()
+        return try result.get()
     }
 }
 

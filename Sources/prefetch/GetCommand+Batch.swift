@@ -83,13 +83,14 @@ extension GetCommand {
                 answer.message = error.message
                 return answer
             }
-            if let item = answer.item {
+            if var item = answer.item {
                 let isAsked = json && item.standing(at: now) != .fresh
                 let failure = try isAsked ? catalog.failure(of: item.resource) : nil
                 do throws(Refusal) {
                     try check(item, failure: failure, at: now)
                     answer.isChecked = !skipsCheck
-                    answer.path = try path(of: item, in: catalog)
+                    answer.path = try path(of: &item, in: catalog)
+                    answer.item = item
                 } catch {
                     answer.message = error.message
                 }

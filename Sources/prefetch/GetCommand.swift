@@ -119,9 +119,10 @@ struct GetCommand: ParsableCommand {
                     }
                     throw refusal
                 }
-                item = variant
-                try check(item, failure: failure, at: now)
-                path = try self.path(of: item, in: catalog)
+                var chosen = variant
+                try check(chosen, failure: failure, at: now)
+                path = try self.path(of: &chosen, in: catalog)
+                item = chosen
             } catch {
                 throw CommandFailure(
                     exitStatus: 1, message: "\(image.shown): \(error.message)", hint: error.hint)
@@ -152,23 +153,35 @@ struct GetCommand: ParsableCommand {
     ///
     /// - Throws: when the file is missing or damaged, or cannot be read.
     func path(
-        of item: CacheCatalog.Item, in catalog: CacheCatalog
+        of item: inout CacheCatalog.Item, in catalog: CacheCatalog
     ) throws(Refusal) -> String {
-        let path: String?
+        var path: String?
         do throws(StorageError) {
-            path =
-                skipsCheck
-                ? catalog.wholeFile(of: item.image)
-                : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
+            path = try file(of: item, in: catalog)
+            // A run may have replaced it since its row was read, or somebody may have removed the image.
+            while path == nil, let now = try catalog.item(like: item), now.image != item.image {
+                item = now
+                path = try file(of: item, in: catalog)
+            }
         } catch {
             throw Refusal(message: error.description, hint: error.hint)
         }
         guard let path else {
             throw Refusal(
                 message: "its content file \(item.image.relativePath) is missing or damaged",
-                hint: "repeat the run that stored it, with --refresh force, to download it again")
+                hint:
+                    "`prefetch verify --repair` finds whatever is wrong; the next run over its list downloads it again"
+            )
         }
         return path
+    }
+
+    private func file(
+        of item: CacheCatalog.Item, in catalog: CacheCatalog
+    ) throws(StorageError) -> String? {
+        skipsCheck
+            ? catalog.wholeFile(of: item.image)
+            : try catalog.checkedFile(of: item.image, hasher: SHA256Hasher())
     }
 
     /// `failure` is that of the last refresh, if it failed.

@@ -44,7 +44,7 @@ struct ManifestSequence: EntryReading {
     }
 
     /// Whether it has the form of a URL, of whatever scheme: nobody means a file by it.
-    private static func isURL(_ argument: String) -> Bool {
+    static func isURL(_ argument: String) -> Bool {
         guard let separator = argument.firstRange(of: "://"),
             separator.lowerBound > argument.startIndex
         else { return false }

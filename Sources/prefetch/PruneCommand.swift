@@ -76,7 +76,7 @@ struct PruneCommand: ParsableCommand {
                 throw CommandFailure(error)
             }
         } else {
-            result = try options.change { [rules] cache in
+            result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
                 // Before anything goes: a time limit changes nothing about them.
                 try cache.keep(rules)
                 return try prune(
@@ -130,6 +130,12 @@ struct PruneCommand: ParsableCommand {
     ///   they name is to be kept.
     private func wantedKeys() throws -> Set<KeyFingerprint>? {
         guard !rules.unlisted.isEmpty else { return nil }
+        if let url = rules.unlisted.first(where: ManifestSequence.isURL) {
+            throw CommandFailure(
+                exitStatus: EX_USAGE,
+                message: "--unlisted \(RedactedURL(url)): is no list; all other images would go",
+                hint: "write the URLs that are wanted into a file, and name that")
+        }
         var entries = try ManifestSequence(
             arguments: rules.unlisted, options: input.manifestOptions())
         let hasher = SHA256Hasher()

@@ -10,7 +10,7 @@ extension RemovalTotals {
         }
         var parts = [
             "\(count(images, "image")) (\(count(variants, "variant")))",
-            "\(count(files, "file")) (\(ByteCount(bytes)))",
+            "\(count(files, "file")) (\(ByteCount(max(0, bytes))))",
         ]
         for (number, noun) in [
             (failures, "failure"), (hosts, "host"), (runs, "run"), (self.parts, "partial download"),

@@ -103,7 +103,7 @@ struct RemoveCommand: ParsableCommand {
             }
         } else {
             let selector = try variant.map(options.cache.catalogOfImages().selector)
-            missing = try options.change { cache in
+            missing = try options.changeMakingRoom(mayRepeat: false) { cache in
                 let removal = ImageRemoval(cache, variant: selector, at: WallClock.now())
                 return try remove(names, by: removal)
             }
@@ -134,7 +134,7 @@ struct RemoveCommand: ParsableCommand {
         }
         try removal.finish()
         line.clear()
-        if !quiet {
+        if !quiet, missing.isEmpty || removal.totals != RemovalTotals() {
             let verb = isDryRun ? "would remove" : "removed"
             StandardError.write("prefetch: \(verb) \(removal.totals.text)")
         }

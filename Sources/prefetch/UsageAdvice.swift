@@ -18,8 +18,11 @@ enum UsageAdvice {
         else { return message }
         // Where a number alone is refused that is not too large for anything, the flag would remove what was not meant.
         let value = first.split(separator: "'").dropFirst().first ?? ""
-        let unit = value.count < 10 && value.allSatisfy(\.isNumber) ? "; write the unit" : ""
-        return (["\(first): it takes \(form.value)\(unit)"] + lines.dropFirst())
+        let lacksUnit = value.count < 10 && value.allSatisfy(\.isNumber)
+        let wanted =
+            lacksUnit && form.key == "size"
+            ? ByteCount.quantityFormWithUnit : form.value + (lacksUnit ? "; write the unit" : "")
+        return (["\(first): it takes \(wanted)"] + lines.dropFirst())
             .joined(separator: "\n")
     }
 

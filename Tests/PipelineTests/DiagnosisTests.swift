@@ -130,6 +130,12 @@ struct DiagnosisTests {
         expect(.runs([(start, .ended(at: now, exitStatus: 2))]), .wrong, "exit 2")
     }
 
+    @Test func aLostFolderOfContentIsSaid() {
+        var found = Diagnosis.Leftovers()
+        found.lostFiles = 52
+        expect(.leftovers(found, isHeld: true), .wrong, "content is gone, with 52 files")
+    }
+
     @Test func leftoversCountWhenNobodyIsAtWork() {
         var found = Diagnosis.Leftovers()
         expect(.leftovers(found, isHeld: false), .ok, "none")
