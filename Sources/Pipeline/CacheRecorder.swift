@@ -146,11 +146,10 @@ final class CacheRecorder: RunRecording {
             }
             try cache.hosts.forget(olderThan: CacheRecorder.hostMemory, at: time)
             try cache.log.end(run, at: time, exitStatus: exitStatus, counters: counters)
-            // What the run did not come to is not unlisted, nor what a line names that cannot be read. A list that names
-            // nothing that is stored may be the work of a broken program, and says nothing of what is wanted.
+            // What the run did not come to is not unlisted. A list that names nothing that is stored may be the work of
+            // a broken program, and says nothing of what is wanted.
             let pruned =
-                exitStatus <= 1 && !listed.isEmpty && counters[.invalidEntry] == 0
-                ? try prune(at: time, until: isStopped) : nil
+                exitStatus <= 1 && !listed.isEmpty ? try prune(at: time, until: isStopped) : nil
             guard pruned != nil || evicted != RemovalTotals() else { return nil }
             evicted.add(pruned ?? RemovalTotals())
             return PrunedCounts(
