@@ -2,23 +2,13 @@
 
 #include <string.h>
 
+#include "cjpeg_hot.h"
+
 // Blocks from the source's entropy-coded data to the symbols of the result (ITU-T T.81, F.2.2 and F.1.2). A coefficient is
 // requantised where it is decoded, and lives in registers only.
 
 // As `requantise_row` does it, nothing is fused.
 #pragma STDC FP_CONTRACT OFF
-
-// Shifts by a number of bits that is known late are most of the work, and take a third as long with BMI2. The clones
-// are chosen before a sanitizer is set up, which the thread sanitizer does not survive.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
-#define INLINED static inline __attribute__((always_inline))
-#define IS_LIKELY(condition) __builtin_expect(condition, 1)
-#define IS_UNLIKELY(condition) __builtin_expect(condition, 0)
 
 // MARK: - Requantisation
 
@@ -71,6 +61,7 @@ void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted,
 /// Reads a DC coefficient and writes its difference. Returns false on doubt.
 INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) {
     uint32_t known = place->dc->known[bits->bits >> (64 - CJPEG_LOOK)];
+    cjpeg_fill(bits);
     int difference = (int32_t)known >> 16;
     cjpeg_take(bits, known);
     if (IS_UNLIKELY(known == 0)) {
@@ -80,6 +71,7 @@ INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) 
         cjpeg_take(bits, length);
         difference = cjpeg_value(cjpeg_magnitude(bits->bits, (unsigned)symbol), (unsigned)symbol);
         cjpeg_take(bits, (unsigned)symbol);
+        cjpeg_fill(bits);
     }
     int value = place->last->read + difference;
     // Beyond what libjpeg's coefficients hold.
@@ -189,8 +181,11 @@ INLINED void write_or_not(block_state *block, uint32_t result) {
 }
 
 /// Reads the next symbol of AC coefficients and writes what comes of it. Returns whether there is another one.
-INLINED bool read_ac(block_state *block, loop_kind kind) {
+///
+/// - `fills`: every other one does; see `cjpeg_fill`.
+INLINED bool read_ac(block_state *block, loop_kind kind, bool fills) {
     uint32_t known = block->codes->known[block->bits.bits >> (64 - CJPEG_LOOK)], result;
+    if (fills) cjpeg_fill(&block->bits);
     cjpeg_take(&block->bits, known);
     if (IS_LIKELY(known >> 16 != 0)) {
         unsigned index = block->at + (known >> 16);
@@ -200,7 +195,9 @@ INLINED bool read_ac(block_state *block, loop_kind kind) {
     } else {
         bool is_end = known != 0;
         if (IS_LIKELY(is_end)) return false;
+        if (!fills) cjpeg_fill(&block->bits);
         result = read_long(block, kind, &is_end);
+        cjpeg_fill(&block->bits);
         if (is_end) return false;
     }
     if (kind == COARSE) {
@@ -225,6 +222,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
     block_state block = {.bits = scan->bits, .next = scan->to};
     const uint8_t *limit = scan->window.limit;
     cjpeg_place *place = &scan->places[0];
+    cjpeg_fill(&block.bits);
     for (; count > 0; count--, place = place->next) {
         if (IS_UNLIKELY(block.next > scan->limit)) return false;
         if (IS_UNLIKELY(block.bits.next > limit)) {
@@ -236,7 +234,6 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
         }
         uint32_t *begin = block.next;
         int dc_before = place->last->written;
-        cjpeg_fill(&block.bits);
         if (IS_UNLIKELY(!read_dc(&block.bits, place, &block.next))) return false;
         block.codes = place->ac;
         block.to = place->to;
@@ -245,10 +242,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
         block.at = block.written = 0;
         block.kept = place->kept;
         place->kept += place->kept_step;
-        do {
-            // Twice 26 bits at most.
-            cjpeg_fill(&block.bits);
-        } while (read_ac(&block, kind) && read_ac(&block, kind));
+        while (read_ac(&block, kind, false) && read_ac(&block, kind, true)) {}
         if (IS_UNLIKELY(block.at > LAST)) return false;
         // Without a branch: whether there is a last coefficient nobody can foresee.
         *block.next = block.table;

@@ -65,8 +65,6 @@ typedef struct {
     uint32_t padding_counts[256];
     /// Of all blocks the DC coefficient goes somewhere, which takes no branch.
     JCOEF unwanted;
-    cjpeg_codes dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
-    cjpeg_requantisation to_wanted[NUM_QUANT_TBLS];
     /// Many coefficients become zero.
     bool is_coarse;
 } cjpeg_scan;

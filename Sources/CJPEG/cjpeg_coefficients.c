@@ -3,54 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The clones are those of `cjpeg_blocks.c`, for the same reasons.
-#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
-#define INLINED static inline __attribute__((always_inline))
-#define IS_LIKELY(condition) __builtin_expect(condition, 1)
-#define IS_UNLIKELY(condition) __builtin_expect(condition, 0)
+#include "cjpeg_hot.h"
+#include "cjpeg_kept.h"
 
 /// The last place of a block, in coding order, and where a run may lead from the one before it.
 enum { LAST = DCTSIZE2 - 1, MOST_PLACES = DCTSIZE2 + 16 };
-
-/// AC symbols where coefficients are wanted. By the next ten bits:
-///
-/// - in bits 0…7 how many of them are taken, by the code and a magnitude behind it;
-/// - in bits 8…15 how far the coefficient is from the one before it; 0 for the end of the block;
-/// - in bits 16…31 the coefficient.
-///
-/// 0 where more bits are needed, or the symbol is another.
-typedef struct {
-    uint32_t known[1 << CJPEG_LOOK];
-} value_table;
-
-/// AC symbols that are stepped over: as many at once as have their codes in the next ten bits; of the last one the
-/// magnitude may be behind them.
-///
-/// - in bits 0…4 how many bits are taken;
-/// - in bits 5…15 how far they lead, and `UNKNOWN` where there is none, `END` where the last one is the block's end.
-///
-/// With 11 and 12 bits an eighth of a photograph's size comes at the same speed, with 9 bits 4 % slower; with symbols one
-/// by one it takes 28 % longer.
-typedef struct {
-    uint16_t known[1 << CJPEG_LOOK];
-} step_table;
-
-/// Sums of these and of places below `LAST` differ.
-enum { STEP = 1 << 5, UNKNOWN = 128, END = 256, MOST_STEPS = LAST + 1 };
 
 /// A block of a unit. They are a ring, as in `cjpeg_blocks.h`.
 typedef struct block_place block_place;
 struct block_place {
     block_place *next;
     const cjpeg_codes *dc, *ac;
-    /// Of coefficients that are wanted, else NULL.
-    const value_table *values;
-    const step_table *steps;
+    /// Of coefficients that are wanted; else NULL, and there are steps.
+    const cjpeg_values *values;
+    const cjpeg_steps *steps;
     /// The component's last DC coefficient (T.81, F.1.1.5.1).
     int *last;
     /// Where the next block goes, and how far that is from there to the one after it.
@@ -68,67 +34,32 @@ typedef struct {
     /// Units in a row, rows that are left, units up to the next restart marker, and how many of these there were.
     size_t columns, rows, left;
     unsigned restarts;
-    cjpeg_codes dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
-    value_table values[NUM_HUFF_TBLS];
-    step_table steps[NUM_HUFF_TBLS];
 } coefficient_scan;
 
 // MARK: - Tables
 
-static void make_values(const cjpeg_codes *codes, value_table *values) {
-    for (size_t bits = 0; bits < 1 << CJPEG_LOOK; bits++) {
-        uint32_t known = codes->known[bits], meaning = known >> 16;
-        values->known[bits] = known;
-        if (meaning == 0) continue;
-        uint32_t magnitude = meaning % CJPEG_SMALL_MAGNITUDES, distance = meaning / CJPEG_SMALL_MAGNITUDES;
-        int value = cjpeg_value(magnitude, 31 - (unsigned)__builtin_clz(magnitude));
-        values->known[bits] = (uint32_t)(uint16_t)value << 16 | distance << 8 | (known & 255);
-    }
-}
-
-static void make_steps(const cjpeg_codes *codes, step_table *steps) {
-    for (unsigned bits = 0; bits < 1 << CJPEG_LOOK; bits++) {
-        unsigned taken = 0, distance = 0, end = 0;
-        while (taken < CJPEG_LOOK && distance < MOST_STEPS && end == 0) {
-            // What is not known of the bits is zero.
-            unsigned found = codes->symbol[bits << taken & ((1 << CJPEG_LOOK) - 1)];
-            unsigned length = found >> 8, symbol = found & 255, category = symbol & 15;
-            if (length == 0 || length > CJPEG_LOOK - taken) break;
-            // What no baseline file has is nothing to step over.
-            if (category > 10 || (category == 0 && symbol != 0 && symbol != 0xF0)) break;
-            taken += length + category;
-            if (symbol == 0) {
-                end = END;
-            } else {
-                distance += (symbol >> 4) + 1;
-            }
-        }
-        // Beyond the block, however far.
-        if (distance > MOST_STEPS) distance = MOST_STEPS;
-        steps->known[bits] = (uint16_t)(taken == 0 ? UNKNOWN * STEP : taken + (distance + end) * STEP);
-    }
-}
-
-static bool make_places(coefficient_scan *scan, const j_decompress_ptr cinfo, const bool wants_means[MAX_COMPONENTS]) {
-    bool has_dc[NUM_HUFF_TBLS] = {false}, has_ac[NUM_HUFF_TBLS] = {false};
-    bool has_values[NUM_HUFF_TBLS] = {false}, has_steps[NUM_HUFF_TBLS] = {false};
+static bool make_places(coefficient_scan *scan, cjpeg_session *s, const bool wants_means[MAX_COMPONENTS]) {
+    const j_decompress_ptr cinfo = &s->decompress;
     for (int index = 0; index < cinfo->num_components; index++) {
         int dc = cinfo->comp_info[index].dc_tbl_no, ac = cinfo->comp_info[index].ac_tbl_no;
-        if (!has_dc[dc] && !cjpeg_make_codes(cinfo->dc_huff_tbl_ptrs[dc], true, &scan->dc[dc])) return false;
-        if (!has_ac[ac] && !cjpeg_make_codes(cinfo->ac_huff_tbl_ptrs[ac], false, &scan->ac[ac])) return false;
-        bool *has_table = wants_means[index] ? has_steps : has_values;
-        if (!has_table[ac] && wants_means[index]) make_steps(&scan->ac[ac], &scan->steps[ac]);
-        if (!has_table[ac] && !wants_means[index]) make_values(&scan->ac[ac], &scan->values[ac]);
-        has_dc[dc] = has_ac[ac] = has_table[ac] = true;
         int across = cjpeg_blocks_across(cinfo, index), down = cjpeg_blocks_down(cinfo, index);
+        block_place first = {
+            .dc = cjpeg_kept_codes(s->kept, cinfo->dc_huff_tbl_ptrs[dc], true, dc),
+            .ac = cjpeg_kept_codes(s->kept, cinfo->ac_huff_tbl_ptrs[ac], false, ac),
+            .last = &scan->last[index], .to_step = (size_t)across * DCTSIZE2, .component = index};
+        if (first.dc == NULL || first.ac == NULL) return false;
+        if (wants_means[index]) {
+            first.steps = cjpeg_kept_steps(s->kept, ac);
+        } else {
+            first.values = cjpeg_kept_values(s->kept, ac);
+        }
         for (int each = 0; each < across * down; each++) {
             if (scan->blocks == CJPEG_MOST_BLOCKS) return false;
             block_place *place = &scan->places[scan->blocks++];
-            *place = (block_place){
-                .next = place + 1, .dc = &scan->dc[dc], .ac = &scan->ac[ac],
-                .values = wants_means[index] ? NULL : &scan->values[ac], .steps = &scan->steps[ac],
-                .last = &scan->last[index], .to_step = (size_t)across * DCTSIZE2,
-                .component = index, .x = each % across, .y = each / across};
+            *place = first;
+            place->next = place + 1;
+            place->x = each % across;
+            place->y = each / across;
         }
     }
     scan->places[scan->blocks - 1].next = scan->places;
@@ -140,6 +71,7 @@ static bool make_places(coefficient_scan *scan, const j_decompress_ptr cinfo, co
 /// Returns false on doubt.
 INLINED bool read_mean(cjpeg_bits *bits, const block_place *place) {
     uint32_t known = place->dc->known[bits->bits >> (64 - CJPEG_LOOK)];
+    cjpeg_fill(bits);
     int difference = (int32_t)known >> 16;
     cjpeg_take(bits, known);
     if (IS_UNLIKELY(known == 0)) {
@@ -149,6 +81,7 @@ INLINED bool read_mean(cjpeg_bits *bits, const block_place *place) {
         cjpeg_take(bits, length);
         difference = cjpeg_value(cjpeg_magnitude(bits->bits, (unsigned)symbol), (unsigned)symbol);
         cjpeg_take(bits, (unsigned)symbol);
+        cjpeg_fill(bits);
     }
     int value = *place->last + difference;
     // Beyond what libjpeg's coefficients hold.
@@ -185,8 +118,11 @@ static const uint8_t natural_place[MOST_PLACES] = {
 };
 
 /// Reads the next AC coefficient.
-INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place, unsigned *at) {
+///
+/// - `fills`: every other one does; see `cjpeg_fill`.
+INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place, unsigned *at, bool fills) {
     uint32_t known = place->values->known[bits->bits >> (64 - CJPEG_LOOK)];
+    if (fills) cjpeg_fill(bits);
     unsigned distance = known >> 8 & 255;
     cjpeg_take(bits, known);
     if (IS_LIKELY(distance != 0)) {
@@ -195,10 +131,14 @@ INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place,
     } else {
         if (IS_LIKELY(known != 0)) return IS_DONE;
         unsigned category;
+        if (!fills) cjpeg_fill(bits);
         block_state state = take_symbol(bits, place->ac, at, &category);
+        if (state == GOES_ON && category != 0) {
+            place->to[natural_place[*at]] = (JCOEF)cjpeg_value(cjpeg_magnitude(bits->bits, category), category);
+            cjpeg_take(bits, category);
+        }
+        cjpeg_fill(bits);
         if (state != GOES_ON || category == 0) return state;
-        place->to[natural_place[*at]] = (JCOEF)cjpeg_value(cjpeg_magnitude(bits->bits, category), category);
-        cjpeg_take(bits, category);
     }
     if (IS_LIKELY(*at < LAST)) return GOES_ON;
     return *at == LAST ? IS_DONE : IS_DOUBT;
@@ -209,31 +149,32 @@ INLINED bool read_coefficients(cjpeg_bits *bits, const block_place *place) {
     unsigned at = 0;
     block_state state;
     do {
-        // Twice 26 bits at most.
-        cjpeg_fill(bits);
-        state = read_coefficient(bits, place, &at);
-        if (IS_LIKELY(state == GOES_ON)) state = read_coefficient(bits, place, &at);
+        state = read_coefficient(bits, place, &at, false);
+        if (IS_LIKELY(state == GOES_ON)) state = read_coefficient(bits, place, &at, true);
     } while (IS_LIKELY(state == GOES_ON));
     return state == IS_DONE;
 }
 
-/// Steps over some AC symbols, at least one.
-INLINED block_state step(cjpeg_bits *bits, const block_place *place, unsigned *at) {
-    unsigned known = place->steps->known[bits->bits >> (64 - CJPEG_LOOK)], next = *at + known / STEP;
+/// Steps over some AC symbols, at least one. Fills as a coefficient does.
+INLINED block_state step(cjpeg_bits *bits, const block_place *place, unsigned *at, bool fills) {
+    unsigned known = place->steps->known[bits->bits >> (64 - CJPEG_LOOK)], next = *at + known / CJPEG_STEP;
+    if (fills) cjpeg_fill(bits);
     if (IS_LIKELY(next < LAST)) {
-        cjpeg_take(bits, known % STEP);
+        cjpeg_take(bits, known % CJPEG_STEP);
         *at = next;
         return GOES_ON;
     }
-    if (IS_LIKELY(next >= END && next < END + LAST)) {
-        cjpeg_take(bits, known % STEP);
+    if (IS_LIKELY(next >= CJPEG_END && next < CJPEG_END + LAST)) {
+        cjpeg_take(bits, known % CJPEG_STEP);
         return IS_DONE;
     }
     // A long code, or the block's last place, behind which no end is coded: the symbols are the next block's from there on.
     unsigned category;
+    if (!fills) cjpeg_fill(bits);
     block_state state = take_symbol(bits, place->ac, at, &category);
+    if (state == GOES_ON) cjpeg_take(bits, category);
+    cjpeg_fill(bits);
     if (state != GOES_ON) return state;
-    cjpeg_take(bits, category);
     return *at < LAST ? GOES_ON : IS_DONE;
 }
 
@@ -242,10 +183,8 @@ INLINED bool step_over_coefficients(cjpeg_bits *bits, const block_place *place) 
     unsigned at = 0;
     block_state state;
     do {
-        // 20 bits at most, then 26.
-        cjpeg_fill(bits);
-        state = step(bits, place, &at);
-        if (IS_LIKELY(state == GOES_ON)) state = step(bits, place, &at);
+        state = step(bits, place, &at, false);
+        if (IS_LIKELY(state == GOES_ON)) state = step(bits, place, &at, true);
     } while (IS_LIKELY(state == GOES_ON));
     return state == IS_DONE;
 }
@@ -256,6 +195,7 @@ FOR_EACH_PROCESSOR static bool read_blocks(coefficient_scan *scan, size_t count)
     cjpeg_bits bits = scan->bits;
     const uint8_t *limit = scan->window.limit;
     block_place *place = &scan->places[0];
+    cjpeg_fill(&bits);
     for (; count > 0; count--, place = place->next) {
         if (IS_UNLIKELY(bits.next > limit)) {
             scan->bits = bits;
@@ -263,7 +203,6 @@ FOR_EACH_PROCESSOR static bool read_blocks(coefficient_scan *scan, size_t count)
             bits = scan->bits;
             limit = scan->window.limit;
         }
-        cjpeg_fill(&bits);
         bool is_read;
         if (place->values == NULL) {
             is_read = read_mean(&bits, place) && step_over_coefficients(&bits, place);
@@ -290,7 +229,9 @@ bool cjpeg_begin_coefficients(cjpeg_session *s, const bool wants_means[MAX_COMPO
     scan->restarts = 0;
     scan->left = s->decompress.restart_interval > 0 ? s->decompress.restart_interval : SIZE_MAX;
     cjpeg_count_units(&s->decompress, &scan->columns, &scan->rows);
-    return make_places(scan, &s->decompress, wants_means) && cjpeg_begin_scan(s, &scan->window, &scan->bits);
+    s->kept = cjpeg_take_kept();
+    if (s->kept == NULL) return false;
+    return make_places(scan, s, wants_means) && cjpeg_begin_scan(s, &scan->window, &scan->bits);
 }
 
 static bool restart(coefficient_scan *scan, size_t interval) {

@@ -1,4 +1,5 @@
 #include "cjpeg_session.h"
+#include "cjpeg_kept.h"
 #include "cjpeg_preview.h"
 #include "cjpeg_several.h"
 
@@ -216,6 +217,7 @@ void cjpeg_end(cjpeg_session *s) {
     free(s->output);
     free(s->row);
     free(s->scan);
+    cjpeg_give_back_kept(s->kept);
     free(s->symbols);
     cjpeg_free_shared(s);
 }

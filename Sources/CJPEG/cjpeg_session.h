@@ -16,6 +16,9 @@
 /// See `cjpeg_several.c`.
 typedef struct cjpeg_shared cjpeg_shared;
 
+/// See `cjpeg_kept.h`.
+typedef struct cjpeg_kept cjpeg_kept;
+
 /// See `cjpeg_transcode.h`.
 typedef struct cjpeg_symbols cjpeg_symbols;
 
@@ -49,9 +52,10 @@ typedef struct {
     uint8_t *row;
     /// Of a source that is decoded at several scales, or by our decoder.
     cjpeg_shared *shared;
-    /// Of a source that our decoder reads: what is needed while it does, and, where it is transcoded, the memory of its
-    /// symbols.
+    /// Of a source that our decoder reads: what is needed while it does, its tables, and, where it is transcoded, the
+    /// memory of its symbols.
     void *scan;
+    cjpeg_kept *kept;
     void *symbols;
 } cjpeg_session;
 

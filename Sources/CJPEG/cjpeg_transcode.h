@@ -12,10 +12,11 @@
 // libjpeg reads this into arrays of 64 coefficients a block, of which some nine are not zero, works through them, and
 // codes them again. Here each coefficient is divided where it is decoded, and becomes the symbol that is to be written,
 // of 32 bits. When all are there, so is how often each comes, which is what the best Huffman tables are made from; then
-// one loop writes codes. That is 2.1 times as fast on photographs of quality 88 to 85 (decoding 1.4 ×, encoding 4.1 ×), takes
-// 1.1 bytes a pixel in place of 3, and gives 0.994 of the size, as libjpeg's path has its tables from a sample.
+// one loop writes codes. That is 2.5 times as fast on photographs of quality 88 to 85 (decoding 1.6 ×, encoding 5.5 ×), takes
+// 1.1 bytes a pixel in place of 3, and gives 0.995 of the size, as libjpeg's path has its tables from a sample.
 //
 //     cjpeg_bits.c             bytes without their stuffing, bits, codes
+//     cjpeg_kept.c             tables that a thread keeps from picture to picture
 //     cjpeg_blocks.c           a block's symbols, read and requantised
 //     cjpeg_units.c            units, restarts, the scan's end
 //     cjpeg_transcode_read.c   the scan, and what is kept of it
@@ -31,7 +32,10 @@
 //     magnitudes of five bits and less requantised by a table                      5 %
 //     BMI2 and LZCNT where the processor has them                                  3 %
 //     a loop without a branch on zeros where there are many, to 75 and less      18 %
-//     symbols that have their table's number, and so no branch in writing          most of 4 ×
+//     symbols that have their table's number, and so no branch in writing          most of 5 ×
+//     bits filled beside the look-up of a symbol (`cjpeg_fill`)                    8 %
+//     codes that are shifted beforehand, and BMI2, in writing                      7 %
+//     tables kept from picture to picture                                          3 %, of small ones 10 %
 
 #include "cjpeg_session.h"
 

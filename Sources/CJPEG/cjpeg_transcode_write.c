@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cjpeg_hot.h"
 #include "cjpeg_huffman.h"
 
 // The transcoder's second half: from symbols and how often each comes to a file's end (ITU-T T.81, B.2 and F.1.2).
@@ -91,8 +92,9 @@ static void put_scan(writer *to, const j_compress_ptr cinfo, const cjpeg_symbols
 
 // MARK: - Codes
 
-/// What a symbol's bits 16…25 lead to: in bits 0…15 its code, in 16…23 how many bits of magnitude follow, in 24…31 how
-/// many bits these are together.
+/// What a symbol's bits 16…25 lead to: in bits 0…5 how many bits its code and its magnitude are together, above them the code
+/// with zeros for the magnitude. These are 26 bits at most: of an AC symbol 16 and 10; of a DC symbol 12 and 11, since there
+/// are twelve of them, of which the longest codes are as long as there are others.
 typedef struct {
     uint32_t of[CJPEG_TABLES * 256];
 } code_words;
@@ -104,7 +106,7 @@ static uint64_t make_words(const JHUFF_TBL *table, const uint32_t *counts, uint3
     for (unsigned length = 1; length <= 16; length++) {
         for (unsigned each = 0; each < table->bits[length]; each++) {
             unsigned symbol = table->huffval[place++], category = symbol & 15;
-            words[symbol] = code++ | category << 16 | (length + category) << 24;
+            words[symbol] = code++ << (category + 6) | (length + category);
             bits += (uint64_t)counts[symbol] * (length + category);
         }
         code <<= 1;
@@ -120,30 +122,32 @@ enum { STEP_SYMBOLS = 2048, MOST_STEP_BYTES = STEP_SYMBOLS * 27 / 8 + 2 * sizeof
 /// Fewer than 8 bits that have no byte yet, in the lower end.
 typedef struct {
     uint64_t bits;
-    unsigned count;
+    /// Of this only the lower six bits mean something while symbols are added.
+    uint32_t count;
 } pending;
 
-static inline __attribute__((always_inline)) void add(pending *bits, uint32_t symbol, const code_words *words) {
+/// A shift takes the lower six bits of a word as they are, so it need not be taken apart first: with BMI2, and the code shifted
+/// beforehand, writing takes three quarters of the time.
+INLINED void add(pending *bits, uint32_t symbol, const code_words *words) {
     uint32_t word = words->of[symbol >> 16];
-    unsigned length = word >> 24;
-    bits->bits = bits->bits << length | (uint64_t)(word & 0xFFFF) << (word >> 16 & 15) | (symbol & 0xFFFF);
-    bits->count += length;
+    bits->bits = bits->bits << (word & 63) | (word >> 6 | (symbol & 0xFFFF));
+    bits->count += word;
 }
 
 /// Writes whole bytes, and of the eight that are stored leaves the rest to be written over.
-static inline __attribute__((always_inline)) uint8_t *put_bytes(pending *bits, uint8_t *to) {
-    uint64_t eight = bits->bits << (64 - bits->count);
+INLINED uint8_t *put_bytes(pending *bits, uint8_t *to) {
+    uint64_t eight = bits->bits << (-bits->count & 63);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     eight = __builtin_bswap64(eight);
 #endif
     memcpy(to, &eight, sizeof eight);
-    to += bits->count >> 3;
+    to += (bits->count & 63) >> 3;
     bits->count &= 7;
     return to;
 }
 
 /// Codes of two symbols, 54 bits at most, fit beside the 7 that may be pending; a pair takes 2 bits or more.
-static uint8_t *put_symbols(const uint32_t *symbols, size_t count, const code_words *words, pending *state, uint8_t *to) {
+FOR_EACH_PROCESSOR static uint8_t *put_symbols(const uint32_t *symbols, size_t count, const code_words *words, pending *state, uint8_t *to) {
     pending bits = *state;
     for (; count >= 2; count -= 2, symbols += 2) {
         add(&bits, symbols[0], words);
