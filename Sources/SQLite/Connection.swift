@@ -53,6 +53,9 @@ package final class Connection {
     private var idle: [Text: OpaquePointer] = [:]
     private var owner = pthread_self()
 
+    /// Once in a process. Where somebody else has set SQLite up before, it goes on counting.
+    private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
+
     /// Opens a database, which may not be looked at before the first statement.
     ///
     /// - Parameters:
@@ -63,6 +66,7 @@ package final class Connection {
     package init(
         path: String, access: Access, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
+        _ = Connection.countsNoMemory
         guard sqlite3_threadsafe() != 0 else {
             throw SQLiteError(code: .misuse, message: "libsqlite3 is built without threads")
         }

@@ -153,7 +153,7 @@ final class ActiveTransfer {
         if bodyStatus == nil {
             readHead()
             // At once: a length that libcurl cannot read makes it wait for the connection's end.
-            if wantsBody, let problem = handle.framingProblem {
+            if wantsBody, let problem = framingProblem {
                 refusal = (.interrupted, problem)
                 return 0
             }
@@ -219,6 +219,9 @@ final class ActiveTransfer {
         body.leaveGap(continuation.offset)
     }
 
+    /// Of the head, which is complete when this is first asked: libcurl compares all of its names for each one that is looked for.
+    private lazy var framingProblem = handle.framingProblem
+
     private var isRefused: Bool { refusal != nil || bodyRefusal != nil }
 
     private var isEncoded: Bool {
@@ -248,7 +251,7 @@ final class ActiveTransfer {
             result = .failure(failure(code, status: head?.status))
         } else if let refused = refusedResponse(head) {
             result = .response(refused, nil)
-        } else if let head, let problem = handle.framingProblem {
+        } else if let head, let problem = framingProblem {
             result = .failure(
                 TransferFailure(
                     reason: .interrupted, curlCode: nil, httpStatus: head.status,
@@ -277,7 +280,7 @@ final class ActiveTransfer {
 
     /// What there is of a body of which no more comes.
     private func brokenBody(_ head: Response?) -> BrokenBody? {
-        guard let head, isHeadComplete, wantsBody, !isRefused, handle.framingProblem == nil,
+        guard let head, isHeadComplete, wantsBody, !isRefused, framingProblem == nil,
             body.count > body.gap
         else { return nil }
         return BrokenBody(body: body, head: head)
