@@ -38,7 +38,7 @@ extension CacheCatalog {
 
     /// How many content files rows name, by the totals.
     package func countFiles() throws(StorageError) -> Int {
-        try database.read("summing up") { try DiskUsage.read(in: $0).files }
+        try database.usage().files
     }
 
     /// The names in `tmp` that rows know.

@@ -34,3 +34,10 @@ package struct DiskUsage: Hashable, Sendable {
         min(size.bytes, most) / blockSize + (size.bytes % blockSize == 0 ? 0 : 1)
     }
 }
+
+extension CacheDatabase {
+    /// What the content files take that rows name.
+    func usage() throws(StorageError) -> DiskUsage {
+        try read("summing up") { try DiskUsage.read(in: $0) }
+    }
+}

@@ -130,7 +130,7 @@ package struct FailureRecord: Sendable {
                     http_status = ?5, curl_code = ?6, message = ?7, attempts = ?8, class = ?9,
                     runs_in_a_row = 0, first_failed_at = ?10, last_failed_at = ?10,
                     blocked_until = NULL, run_id = NULL, conditions = ?11, former = NULL
-                WHERE url <> ?2 OR reason <> ?4
+                WHERE url <> ?2 OR reason <> ?4 OR reason = 'http-status' AND http_status IS NOT ?5
                 """)
         try statement.execute(
             .text(key), .text(url), .text(host), .text(reason.rawValue),

@@ -144,7 +144,7 @@ package final class ImageRemoval: ImageRemoving {
     }
 
     package var usage: DiskUsage {
-        get throws(StorageError) { try database.read("summing up") { try DiskUsage.read(in: $0) } }
+        get throws(StorageError) { try database.usage() }
     }
 
     package func removeHistory(

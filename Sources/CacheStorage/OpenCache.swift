@@ -253,7 +253,7 @@ package struct OpenCache: Sendable {
 
     /// What the content files take that rows name.
     package func usage() throws(StorageError) -> DiskUsage {
-        try database.read("summing up") { try DiskUsage.read(in: $0) }
+        try database.usage()
     }
 
     /// Sees that this process alone writes the cache, and that what it writes can be found: the names

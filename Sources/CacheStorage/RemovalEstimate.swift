@@ -25,7 +25,7 @@ package final class RemovalEstimate: ImageRemoving {
 
     package var usage: DiskUsage {
         get throws(StorageError) {
-            var usage = try database.read("summing up") { try DiskUsage.read(in: $0) }
+            var usage = try database.usage()
             usage.files -= freed.files
             usage.blocks -= freed.blocks
             return usage

@@ -1,4 +1,5 @@
 package import PrefetchModel
+internal import Scheduling
 
 /// What is to be done for an entry now. The next event says how it went.
 package indirect enum EntryAction: Sendable {
@@ -110,9 +111,10 @@ extension EntryEnd.Failed {
         case counted
     }
 
-    package var memory: Memory {
+    /// - Parameter httpStatus: that of the entry's last response.
+    package func memory(httpStatus: Int?) -> Memory {
         switch blame {
-        case .origin: .counted
+        case .origin: FailurePolicy.isKnown(of: failure.reason, httpStatus: httpStatus) ? .known : .counted
         // A format that cannot hold the image will not hold it tomorrow; limits may be wider by then.
         case .ours: failure.reason == .unsupportedImage ? .known : .none
         case .hostGivenUp: .none

@@ -112,7 +112,7 @@ extension Diagnosis {
         guard growth.bytesADay >= 1 else {
             return .ok(.space, "\(room.free) of \(room.total) free")
         }
-        let pace = "runs store \(ByteCount(Int(min(growth.bytesADay, 1e18)))) a day at most"
+        let pace = "runs store \(ByteCount(Int(min(growth.bytesADay, 1e18)))) a day on average"
         let days = Double(room.free.bytes) / growth.bytesADay
         if days < leastDays {
             return .wrong(

@@ -69,6 +69,3 @@ extension [Diagnosis] {
         return contains { $0.state == .unknown } ? 2 : 0
     }
 }
-
-/// `1 file`, `2 files`
-func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }

@@ -277,7 +277,7 @@ extension RunCoordinator {
         _ machine: EntryMachine, _ failed: EntryEnd.Failed, message: String?
     ) -> Bool {
         if failed.blame == .hostGivenUp { return machine.findings.isKnownTrouble }
-        let memory = failed.memory
+        let memory = failed.memory(httpStatus: machine.httpStatus)
         guard memory == .known || memory == .counted && machine.wasAsked, ending.fatal == nil,
             let record = FailureRecord(
                 machine, failed.failure.reason, message: message ?? "", settings.facts,

@@ -8,8 +8,9 @@ package enum FailureClass: String, CaseIterable, Hashable, Sendable {
     /// Time may mend it: the URL is retried, in this run and in later ones, and blocked only after
     /// ``FailurePolicy/transientRunsToBlock`` runs in a row that failed so.
     case transient
-    /// The cause lies on our side or with the user: neither blocked nor counted. Nothing is
-    /// remembered, so what earlier runs found out about the URL stays as it is.
+    /// The cause lies on our side or with the user: neither blocked nor counted. Unless
+    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is remembered, so what earlier runs found out about the URL stays
+    /// as it is.
     case ours
 }
 
@@ -79,6 +80,13 @@ package enum FailurePolicy {
         // A fault of this program must not be held against the URL.
         case .internal: .ours
         }
+    }
+
+    /// Whether a failure of the class ``FailureClass/ours`` is one that the next runs know of, though it blocks nothing: that the
+    /// origin refuses the image to this client. Object stores answer 403 for what they do not have where listing is forbidden, so
+    /// these are dead URLs as often as credentials that have to be mended, and new once.
+    package static func isKnown(of reason: FailureReason, httpStatus: Int?) -> Bool {
+        reason == .httpStatus && httpStatus != nil && failureClass(ofStatus: httpStatus) == .ours
     }
 
     /// The rows of the table for the reason `http-status`.

@@ -174,7 +174,7 @@ extension FailedCommand {
                 guard !filter.includesAll else { return try cache.failures.removeAll() }
                 return try cache.failures.removeAll(where: filter.includes)
             }
-            StandardError.write("prefetch: \(count) failure\(count == 1 ? "" : "s") removed")
+            StandardError.write("prefetch: \(counted(count, "failure")) removed")
         }
     }
 }

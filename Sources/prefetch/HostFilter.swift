@@ -1,10 +1,22 @@
 import ArgumentParser
 import CacheStorage
+import PrefetchModel
+import URLParsing
 
 extension HostName: ExpressibleByArgument {
+    /// Nil for what names no host, which would match nothing. The URL of an image is none: whoever gives one may mean that image
+    /// alone.
     package init?(argument: String) {
-        guard !argument.isEmpty else { return nil }
-        self.init(argument)
+        guard argument.contains("://") else {
+            guard !argument.isEmpty, !argument.contains("/") else { return nil }
+            self.init(argument)
+            return
+        }
+        // With the scheme's own port, or a slash behind it, the cache has it without.
+        guard let url = try? URLParser().parse(argument.utf8).withoutCredentials,
+            url.text == url.origin || url.text == url.origin + "/"
+        else { return nil }
+        self.init(url.origin)
     }
 }
 

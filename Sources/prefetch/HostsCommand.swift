@@ -120,7 +120,7 @@ extension HostsCommand {
                 hosts.isEmpty
                     ? (try cache.hosts.removeAll(), []) : try cache.hosts.removeAll(named: hosts)
             }
-            StandardError.write("prefetch: \(count) host\(count == 1 ? "" : "s") cleared")
+            StandardError.write("prefetch: \(counted(count, "host")) cleared")
             guard unknown.isEmpty else {
                 for host in unknown {
                     StandardError.write(

@@ -67,9 +67,9 @@ struct PlaceholdersCommand: ParsableCommand {
 
     /// `12 placeholders made, 1 image failed, 2 of formats that are not decoded`
     private static func text(_ progress: PlaceholderFilling.Progress) -> String {
-        var parts = ["\(progress.made) placeholder\(progress.made == 1 ? "" : "s") made"]
+        var parts = ["\(counted(progress.made, "placeholder")) made"]
         if progress.failed > 0 {
-            parts.append("\(progress.failed) image\(progress.failed == 1 ? "" : "s") failed")
+            parts.append("\(counted(progress.failed, "image")) failed")
         }
         if progress.skipped > 0 {
             parts.append("\(progress.skipped) of formats that are not decoded")

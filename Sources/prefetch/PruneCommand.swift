@@ -115,7 +115,7 @@ struct PruneCommand: ParsableCommand {
             let left = isDryRun ? "would be" : "are"
             StandardError.write(
                 """
-                prefetch: \(verb) \(totals.text); \(usage.files) file\(usage.files == 1 ? "" : "s") \
+                prefetch: \(verb) \(totals.text); \(counted(usage.files, "file")) \
                 (\(usage.size) on disk) \(left) left
                 """)
         }
@@ -162,7 +162,7 @@ struct PruneCommand: ParsableCommand {
         // What a line that cannot be read names would go.
         guard problems == 0 else {
             throw CommandFailure.unusable(
-                "\(names): \(problems) line\(problems == 1 ? "" : "s") cannot be read, so nothing was removed",
+                "\(names): \(counted(problems, "line")) cannot be read, so nothing was removed",
                 hint: "correct or delete them, and prune again")
         }
         // An empty list is a mistake of what wrote it more often than a wish.

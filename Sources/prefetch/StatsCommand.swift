@@ -57,7 +57,7 @@ struct StatsCommand: ParsableCommand {
             "variants    \(statistics.variants)"
                 + (statistics.superseded > 0
                     ? ", of which \(statistics.superseded) superseded" : ""),
-            "content     \(statistics.contentFiles) files, \(ByteCount(statistics.contentBytes))"
+            "content     \(counted(statistics.contentFiles, "file")), \(ByteCount(statistics.contentBytes))"
                 + " (\(statistics.diskSize) on the disk"
                 + (statistics.freeSize.map { ", which has \($0) free)" } ?? ")"),
             "sources     \(ByteCount(statistics.sourceBytes))",
@@ -65,16 +65,16 @@ struct StatsCommand: ParsableCommand {
         ]
         if statistics.names.contains(where: { $0.name != VariantName.main.text }) {
             for (name, variants, bytes) in statistics.names {
-                lines.append("            \(name): \(variants) variants, \(ByteCount(bytes))")
+                lines.append("            \(name): \(counted(variants, "variant")), \(ByteCount(bytes))")
             }
         }
         for (format, variants, bytes) in statistics.formats {
             let name = format + String(repeating: " ", count: max(1, 12 - format.count))
-            lines.append("\(name)\(variants) variants, \(ByteCount(bytes))")
+            lines.append("\(name)\(counted(variants, "variant")), \(ByteCount(bytes))")
         }
         if let unlisted = statistics.unlisted, unlisted > 0 {
             lines.append(
-                "unlisted    \(unlisted) resource\(unlisted == 1 ? "" : "s") not on any list for 30 days"
+                "unlisted    \(counted(unlisted, "resource")) not on any list for 30 days"
             )
         }
         if statistics.allHosts > 1 {
@@ -84,7 +84,7 @@ struct StatsCommand: ParsableCommand {
                     : "hosts       \(statistics.allHosts)")
             for (host, variants, bytes) in statistics.hosts {
                 lines.append(
-                    printable("            \(host): \(variants) variants, \(ByteCount(bytes))"))
+                    printable("            \(host): \(counted(variants, "variant")), \(ByteCount(bytes))"))
             }
         }
         if statistics.storedByWeek.contains(where: { $0 > 0 }) {
@@ -95,7 +95,7 @@ struct StatsCommand: ParsableCommand {
         if let share = statistics.freshShare {
             let percent = Int((share * 1000).rounded(.down))
             lines.append(
-                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last 10 runs")
+                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last runs (10 at most)")
         }
         lines.append(
             "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")
@@ -106,7 +106,7 @@ struct StatsCommand: ParsableCommand {
                 lines.append("            \(run.outcomes)")
                 lines.append(
                     """
-                                \(counters.requests) request\(counters.requests == 1 ? "" : "s"), \
+                                \(counted(counters.requests, "request")), \
                     \(ByteCount(counters.bytesReceived)) received, \
                     \(ByteCount(counters.bytesStored)) stored
                     """)
@@ -121,7 +121,7 @@ extension NextPruning {
     fileprivate var text: String {
         var excesses: [String] = []
         if excess.files > 0 {
-            excesses.append("\(excess.files) file\(excess.files == 1 ? "" : "s")")
+            excesses.append("\(counted(excess.files, "file"))")
         }
         if excess.blocks > 0 { excesses.append("\(excess.size)") }
         let oldest = excesses.joined(separator: " and ") + " of the oldest"

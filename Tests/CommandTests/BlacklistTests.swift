@@ -119,10 +119,34 @@ struct BlacklistTests {
             origin.serve("/a.png", Response(status))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for count in 1...6 {
-                    let run = try await workspace.prefetch([url])
+                    let run = try await workspace.prefetch([url], "--fail-on", "new")
                     #expect(run.report.verdicts == ["failed/http-status"], "\(run.result)")
+                    #expect(run.result.status == (count == 1 ? 1 : 0), "\(run.result)")
                     #expect(origin.requests.count == count)
                 }
+                #expect(try await runsInARow(workspace) == [["transient", "0", "0"]])
+                #expect(try await workspace.judge() == 0)
+            }
+        }
+    }
+
+    @Test func aRefusalIsNewAfterAnotherFailureAndIsForgottenWithIt() async throws {
+        try await withOrigin { origin in
+            let url = origin.url("/a.png")
+            origin.serve(
+                "/a.png", .notFound, Response(403), Response(403), .notFound, Response(403),
+                .picture(BlacklistTests.picture))
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                for (status, row) in [
+                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]), (0, ["transient", "0", "0"]),
+                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]),
+                ] {
+                    let run = try await workspace.prefetch([url], "--retry-failed", "--fail-on", "new")
+                    #expect(run.result.status == Int32(status), "\(run.result)")
+                    #expect(try await runsInARow(workspace) == [row])
+                }
+                let last = try await workspace.prefetch([url])
+                #expect(last.report.verdicts == ["downloaded"], "\(last.result)")
                 #expect(try await workspace.query("SELECT * FROM failure") == [])
             }
         }

@@ -135,6 +135,7 @@ struct FailedTests {
                     (["--host", "127.0.0.1"], []),
                     (["--host", "127.0.0.1:\(origin.port)"], []),
                     (["--host", "HTTP://127.0.0.1:\(origin.port)"], []),
+                    (["--host", "http://127.0.0.1:\(origin.port)/"], []),
                     (["--host", "127.0.0"], ["busy", "gone", "page"]),
                     (["--host", "' OR 1=1 --"], ["busy", "gone", "page"]),
                     (["--host", "http"], ["busy", "gone", "page"]),

@@ -123,8 +123,8 @@ struct VariantNameTests {
             let objects = try await workspace.run("list", "--json").jsonLines()
             #expect(objects.compactMap { $0["variant"] as? String }.sorted() == ["main", "web"])
             let stats = try await workspace.run("stats")
-            #expect(stats.output.contains("            main: 1 variants"), "\(stats)")
-            #expect(stats.output.contains("            web: 1 variants"), "\(stats)")
+            #expect(stats.output.contains("            main: 1 variant,"), "\(stats)")
+            #expect(stats.output.contains("            web: 1 variant,"), "\(stats)")
             let sums = try await workspace.run("stats", "--json").jsonLines()
             let names = sums.first?["variant_names"] as? [String: [String: Int]]
             #expect(names?["web"]?["variants"] == 1 && names?.count == 2, "\(sums)")

@@ -346,7 +346,7 @@ REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted 
 
 
 def check_failures(connection):
-    """A failure that is ours has no row; a row is of a run that has ended or of the last one."""
+    """A failure that is ours has no row, or counts for nothing; a row is of a run that has ended or of the last one."""
     last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
     for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
             "runs_in_a_row, first_failed_at, last_failed_at, blocked_until, run_id FROM failure"):
@@ -354,7 +354,8 @@ def check_failures(connection):
         wrong = [
             reason not in REASONS,
             (reason == "http-status") and status is None,
-            reason == "http-status" and status in (401, 403, 407),
+            reason == "http-status" and status in (401, 403, 407)
+            and (runs, until, run) != (0, None, None),
             # What a stored original cannot be made into fails without a request.
             attempts < (0 if reason == "unsupported-image" else 1),
             runs < 0,
