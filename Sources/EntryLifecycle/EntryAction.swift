@@ -111,10 +111,11 @@ extension EntryEnd.Failed {
         case counted
     }
 
-    /// - Parameter httpStatus: that of the entry's last response.
+    /// What the next runs are told, given the status of the entry's last response.
     package func memory(httpStatus: Int?) -> Memory {
         switch blame {
-        case .origin: FailurePolicy.isKnown(of: failure.reason, httpStatus: httpStatus) ? .known : .counted
+        case .origin:
+            FailurePolicy.isKnown(of: failure.reason, httpStatus: httpStatus) ? .known : .counted
         // A format that cannot hold the image will not hold it tomorrow; limits may be wider by then.
         case .ours: failure.reason == .unsupportedImage ? .known : .none
         case .hostGivenUp: .none

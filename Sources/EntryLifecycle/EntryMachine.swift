@@ -190,7 +190,8 @@ package struct EntryMachine: Sendable {
         guard case .committing(_, _, let committing) = state,
             case .failed(let failure, let blame) = committing.outcome
         else { return false }
-        return EntryEnd.Failed(failure: failure, blame: blame).memory(httpStatus: httpStatus) != .none
+        return EntryEnd.Failed(failure: failure, blame: blame).memory(httpStatus: httpStatus)
+            != .none
     }
 
     /// Ends it. What has happened on its way stays readable until it is forgotten.

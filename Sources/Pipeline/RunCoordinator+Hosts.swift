@@ -87,7 +87,9 @@ extension FailureRecord {
         let entry = machine.entry
         let failureClass = FailurePolicy.failureClass(of: reason, httpStatus: machine.httpStatus)
         let isHarmless = FailurePolicy.isKnown(of: reason, httpStatus: machine.httpStatus)
-        guard let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue) else { return nil }
+        guard
+            let kind = isHarmless ? .transient : FailureRecord.Kind(rawValue: failureClass.rawValue)
+        else { return nil }
         self.init(
             key: entry.key, url: entry.url.withoutCredentials.text, host: entry.url.origin,
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,

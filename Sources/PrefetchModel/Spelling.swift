@@ -1,5 +1,7 @@
 /// `1 file`, `2 files`
-package func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
+package func counted(_ count: Int, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+}
 
 extension [String] {
     /// As a sentence names them: `same, jpeg or png`.

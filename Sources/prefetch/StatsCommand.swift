@@ -65,7 +65,8 @@ struct StatsCommand: ParsableCommand {
         ]
         if statistics.names.contains(where: { $0.name != VariantName.main.text }) {
             for (name, variants, bytes) in statistics.names {
-                lines.append("            \(name): \(counted(variants, "variant")), \(ByteCount(bytes))")
+                lines.append(
+                    "            \(name): \(counted(variants, "variant")), \(ByteCount(bytes))")
             }
         }
         for (format, variants, bytes) in statistics.formats {
@@ -84,7 +85,9 @@ struct StatsCommand: ParsableCommand {
                     : "hosts       \(statistics.allHosts)")
             for (host, variants, bytes) in statistics.hosts {
                 lines.append(
-                    printable("            \(host): \(counted(variants, "variant")), \(ByteCount(bytes))"))
+                    printable(
+                        "            \(host): \(counted(variants, "variant")), \(ByteCount(bytes))")
+                )
             }
         }
         if statistics.storedByWeek.contains(where: { $0 > 0 }) {
@@ -95,7 +98,8 @@ struct StatsCommand: ParsableCommand {
         if let share = statistics.freshShare {
             let percent = Int((share * 1000).rounded(.down))
             lines.append(
-                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last runs (10 at most)")
+                "fresh       \(percent / 10).\(percent % 10) % of the entries of the last runs (10 at most)"
+            )
         }
         lines.append(
             "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")

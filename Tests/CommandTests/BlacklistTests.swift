@@ -138,10 +138,12 @@ struct BlacklistTests {
                 .picture(BlacklistTests.picture))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (status, row) in [
-                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]), (0, ["transient", "0", "0"]),
+                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]),
+                    (0, ["transient", "0", "0"]),
                     (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]),
                 ] {
-                    let run = try await workspace.prefetch([url], "--retry-failed", "--fail-on", "new")
+                    let run = try await workspace.prefetch(
+                        [url], "--retry-failed", "--fail-on", "new")
                     #expect(run.result.status == Int32(status), "\(run.result)")
                     #expect(try await runsInARow(workspace) == [row])
                 }
