@@ -142,6 +142,7 @@ private final class CodecThreads: ImageProcessing {
         self.threads = threads
     }
 
+    var workers: Int { threads.count }
     func enqueue(_ job: CodecJob) { stage.enqueue(job) }
     func dropWaiting() -> [Int] { stage.dropWaiting() }
     func cancel() { stage.cancel() }

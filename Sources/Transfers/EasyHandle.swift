@@ -65,8 +65,8 @@ final class EasyHandle {
             (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
             // Redirects come back to the pipeline, which knows loops, limits and hosts.
             (CURLOPT_FOLLOWLOCATION, 0),
-            // Fewer calls into the kernel than with the default of 16 KiB.
-            (CURLOPT_BUFFERSIZE, 128 << 10),
+            // Fewer calls into the kernel than with the default of 16 KiB; each transfer has one.
+            (CURLOPT_BUFFERSIZE, 64 << 10),
         ]
         for (option, value) in options {
             try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")

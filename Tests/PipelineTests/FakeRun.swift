@@ -307,6 +307,7 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
     }
 
     private final class Images: ImageProcessing {
+        let workers = 2
         private let run: FakeRun
         init(run: FakeRun) { self.run = run }
         func enqueue(_ job: CodecJob) { run.pending.append(.job(job)) }
