@@ -35,7 +35,7 @@ typedef struct {
 } cjpeg_window;
 
 /// The next bits, in the upper end of `bits`. At least `count` of them are there; what is below may be, too. Of the count
-/// only its lower eight bits mean something.
+/// only its lower six bits mean something.
 typedef struct {
     uint64_t bits;
     uint32_t count;
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) void cjpeg_fill(cjpeg_bits *bits) {
     bits->count |= 56;
 }
 
-/// Takes as many as the lower eight bits say.
+/// Takes as many as the lower six bits say.
 static inline __attribute__((always_inline)) void cjpeg_take(cjpeg_bits *bits, uint32_t count) {
     bits->bits <<= count & 63;
     bits->count -= count;

@@ -81,9 +81,7 @@ static cjpeg_status run_decode(
     uint64_t begin = cjpeg_now();
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
-    // At the full size, where more comes after the reading, photographs would be 1.14 to 1.2 times as fast, and those of a
-    // tenth of a megapixel no faster.
-    if (denominator > 1 && cjpeg_decode_baseline(s, spare_bytes, &denominator, 1, result)) {
+    if (cjpeg_decode_baseline(s, spare_bytes, &denominator, 1, result)) {
         result->decode_nanoseconds = cjpeg_now() - begin;
         return CJPEG_OK;
     }

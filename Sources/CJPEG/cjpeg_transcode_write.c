@@ -93,8 +93,8 @@ static void put_scan(writer *to, const j_compress_ptr cinfo, const cjpeg_symbols
 // MARK: - Codes
 
 /// What a symbol's bits 16…25 lead to: in bits 0…5 how many bits its code and its magnitude are together, above them the code
-/// with zeros for the magnitude. These are 26 bits at most: of an AC symbol 16 and 10; of a DC symbol 12 and 11, since there
-/// are twelve of them, of which the longest codes are as long as there are others.
+/// with zeros for the magnitude. These are 26 bits at most: of an AC symbol 16 and 10; of a DC symbol 12 and 11, since twelve
+/// symbols and the code that must not be used (all ones) have codes of at most 12 bits.
 typedef struct {
     uint32_t of[CJPEG_TABLES * 256];
 } code_words;
@@ -146,7 +146,7 @@ INLINED uint8_t *put_bytes(pending *bits, uint8_t *to) {
     return to;
 }
 
-/// Codes of two symbols, 54 bits at most, fit beside the 7 that may be pending; a pair takes 2 bits or more.
+/// Codes of two symbols, 52 bits at most, fit beside the 7 that may be pending; a pair takes 2 bits or more.
 FOR_EACH_PROCESSOR static uint8_t *put_symbols(const uint32_t *symbols, size_t count, const code_words *words, pending *state, uint8_t *to) {
     pending bits = *state;
     for (; count >= 2; count -= 2, symbols += 2) {

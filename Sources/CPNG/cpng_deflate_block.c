@@ -122,8 +122,8 @@ INLINED void add_bits(cpng_bit_writer *writer, uint64_t bits, uint32_t count) {
     writer->count += count;
 }
 
-/// Writes whole bytes, and of the eight that are stored leaves the rest to be written over: no branch, of which each third
-/// would go the other way. That, and BMI2, made writing blocks 1.8 times as fast.
+/// Writes whole bytes, and of the eight that are stored leaves the rest to be written over: no branch, one in
+/// three of which would be mispredicted. That, and BMI2, made writing blocks 1.8 times as fast.
 INLINED void put_bytes(cpng_bit_writer *writer) {
     memcpy(writer->next, &writer->bits, sizeof writer->bits);
     writer->next += (writer->count & 63) >> 3;

@@ -21,8 +21,8 @@ static inline int csqlite_enable_triggers(sqlite3 *connection, int enables) {
     return sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_FKEY, enables, (void *)0);
 }
 
-/// `sqlite3_config` is variadic. Has SQLite count no memory, for which each allocation takes a lock that all threads share;
-/// nobody asks for the counts. To be called before the first connection is opened.
+/// `sqlite3_config` is variadic. Turns off SQLite's memory statistics, for which each allocation takes a lock that all
+/// threads share; nothing here asks for them. To be called before the first connection is opened.
 static inline int csqlite_count_no_memory(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
 /// Has SQLite copy the bytes: `SQLITE_TRANSIENT` is a cast that Swift does not import. An empty text

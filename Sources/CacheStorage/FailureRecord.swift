@@ -117,8 +117,10 @@ package struct FailureRecord: Sendable {
             .init(conditions))
     }
 
-    /// Notes a failure that does not count. A row that says the same stays as it is, with its block; any
-    /// other gives way.
+    /// Notes a failure that does not count: a refusal (401, 403, 407), or an image that a variant cannot be made of.
+    ///
+    /// A refusal leaves the row of what failed for good as it is, with its block, and is added to that of the refusal before; any
+    /// other gives way. Of variants, a row that says the same stays as it is, with its block, and any other gives way.
     func noteHarmless(in database: Connection) throws {
         let statement = try Statement(
             database,
@@ -126,11 +128,15 @@ package struct FailureRecord: Sendable {
                 INSERT INTO failure (key, url, host, reason, http_status, curl_code, message,
                     attempts, class, runs_in_a_row, first_failed_at, last_failed_at, conditions)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?10, ?11)
-                ON CONFLICT (key) DO UPDATE SET url = ?2, host = ?3, reason = ?4,
-                    http_status = ?5, curl_code = ?6, message = ?7, attempts = ?8, class = ?9,
-                    runs_in_a_row = 0, first_failed_at = ?10, last_failed_at = ?10,
+                ON CONFLICT (key) DO UPDATE SET
+                    attempts = ?8 + iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
+                        min(attempts, 1000000000000), 0),
+                    first_failed_at = iif(url = ?2 AND reason = ?4 AND http_status IS ?5,
+                        first_failed_at, ?10),
+                    url = ?2, host = ?3, reason = ?4, http_status = ?5, curl_code = ?6,
+                    message = ?7, class = ?9, runs_in_a_row = 0, last_failed_at = ?10,
                     blocked_until = NULL, run_id = NULL, conditions = ?11, former = NULL
-                WHERE url <> ?2 OR reason <> ?4 OR reason = 'http-status' AND http_status IS NOT ?5
+                WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
                 """)
         try statement.execute(
             .text(key), .text(url), .text(host), .text(reason.rawValue),

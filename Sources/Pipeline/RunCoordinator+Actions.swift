@@ -293,9 +293,16 @@ extension RunCoordinator {
 
 extension FailureRecord {
     /// Whether it is the failure that an earlier run left. What became of the image does not depend on
-    /// the status that it came with.
+    /// the status that it came with; and that the origin refuses it is no news of what failed for good.
     fileprivate func repeats(_ former: FormerFailure) -> Bool {
-        former.url == url && former.reason == reason
+        guard former.url == url else { return false }
+        if FailurePolicy.isKnown(of: reason, httpStatus: httpStatus),
+            FailurePolicy.failureClass(of: former.reason, httpStatus: former.httpStatus)
+                == .permanent
+        {
+            return true
+        }
+        return former.reason == reason
             && (reason != .httpStatus || former.httpStatus == httpStatus)
     }
 }

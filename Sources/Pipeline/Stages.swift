@@ -88,7 +88,7 @@ struct RunStages {
     private var outgoing: (requests: [TransferRequest], lookups: [CopyRequest]) = ([], [])
 
     /// Images that may be with the codec workers before nothing more is started, those that they work at included: at least 32, and
-    /// four for each worker. Twice as many took 2 MB of photographs more and were no faster.
+    /// four for each worker. Twice as many took 2 MB more over photographs, and were no faster.
     private var processingCapacity: Int { max(32, 4 * (storing?.images.workers ?? 0)) }
     /// Look-ups that may wait beside those of entries that have their turn.
     private static let lookupCapacity = 4096

@@ -175,7 +175,7 @@ package enum FailurePolicy {
     ///
     /// `previous` is what the URL's row holds, nil without a row: one more of the same class
     /// counts up (and saturates), another class begins at 1. A count below 0 is a damaged row and
-    /// counts as 0. For `ours` the result is 0: such a run is not recorded, and when the row stays
+    /// counts as 0. For `ours` the result is 0: such a run is not counted, and when the row stays
     /// as it was, the runs before and after it are in a row.
     package static func nextRunsInARow(
         previous: (class: FailureClass, runs: Int)?, now failureClass: FailureClass

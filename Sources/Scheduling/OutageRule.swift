@@ -99,8 +99,8 @@ package struct OutageRule: Sendable {
     }
 
     private static func mayBeOutage(_ reason: FailureReason, httpStatus: Int?) -> Bool {
-        // Nothing is recorded of failures that are ours, so there is nothing to hold back, and
-        // a full disk or a wrong password is not to be told as an outage.
+        // Failures that are ours block nothing, so there is nothing to hold back, and a full disk or a
+        // wrong password is not to be told as an outage.
         Outage.canInclude(reason, httpStatus: httpStatus)
             && FailurePolicy.failureClass(of: reason, httpStatus: httpStatus) != .ours
     }

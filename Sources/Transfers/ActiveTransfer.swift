@@ -30,6 +30,8 @@ final class ActiveTransfer {
     /// The status whose body is arriving, read at its first byte.
     private var bodyStatus: Int?
     private var announcedBodyBytes: Int?
+    /// What was found out about the framing of this transfer's response, once anybody has asked.
+    private var judgedFraming: String??
     /// Whether the body is one to keep; known with ``bodyStatus``.
     private var wantsBody = false
     /// The length of the whole body, when the response continues a part of it and tells.
@@ -86,6 +88,7 @@ final class ActiveTransfer {
         startedAt = .now
         lastByteAt = nil
         isHeadComplete = false
+        judgedFraming = .none
         bodyStatus = nil
         announcedBodyBytes = nil
         wantsBody = false
@@ -219,8 +222,14 @@ final class ActiveTransfer {
         body.leaveGap(continuation.offset)
     }
 
-    /// Of the head, which is complete when this is first asked: libcurl compares all of its names for each one that is looked for.
-    private lazy var framingProblem = handle.framingProblem
+    /// Of the head, which is complete when this is first asked: libcurl compares all of its names for each one that is looked
+    /// for, so it is asked once in a transfer.
+    private var framingProblem: String? {
+        if let judgedFraming { return judgedFraming }
+        let problem = handle.framingProblem
+        judgedFraming = problem
+        return problem
+    }
 
     private var isRefused: Bool { refusal != nil || bodyRefusal != nil }
 

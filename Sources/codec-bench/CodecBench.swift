@@ -20,7 +20,7 @@ import PrefetchModel
 /// are, and of how many nothing could be made. See ``LimitBench``.
 ///
 /// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``; `codec-bench scales ROUNDS
-/// FILE...` decodes JPEGs at a half, a quarter and an eighth of their size, see ``ScaleBench``.
+/// FILE...` decodes JPEGs at their size, a half, a quarter and an eighth of it, see ``ScaleBench``.
 ///
 /// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
 /// ``CurveBench``.
@@ -131,7 +131,7 @@ struct CodecBench {
             fail("usage: codec-bench scales ROUNDS FILE...")
         }
         let files = arguments.dropFirst().map(contents)
-        for scale: UInt32 in [2, 4, 8] {
+        for scale: UInt32 in [1, 2, 4, 8] {
             guard let bench = ScaleBench(files, scale: scale, rounds: rounds) else {
                 fail("one of the files is no JPEG that is decoded, or has other pixels")
             }

@@ -4,19 +4,22 @@ import PrefetchModel
 import URLParsing
 
 extension HostName: ExpressibleByArgument {
-    /// Nil for what names no host, which would match nothing. The URL of an image is none: whoever gives one may mean that image
-    /// alone.
+    /// Nil for what has a path or a query: whoever gives the URL of an image may mean that image alone, and it matches nothing.
     package init?(argument: String) {
-        guard argument.contains("://") else {
-            guard !argument.isEmpty, !argument.contains("/") else { return nil }
-            self.init(argument)
+        let parts = argument.lowercased().split(separator: "://", maxSplits: 1)
+        var authority = parts.last ?? ""
+        if parts.count == 2, authority.hasSuffix("/") { authority.removeLast() }
+        guard !authority.isEmpty, !authority.contains(where: { "/?# ".contains($0) }) else {
+            return nil
+        }
+        guard parts.count == 2 else {
+            self.init(String(authority))
             return
         }
-        // With the scheme's own port, or a slash behind it, the cache has it without.
-        guard let url = try? URLParser().parse(argument.utf8).withoutCredentials,
-            url.text == url.origin || url.text == url.origin + "/"
-        else { return nil }
-        self.init(url.origin)
+        let origin = "\(parts[0])://\(authority)"
+        // The cache has none of the scheme's own port, nor names that are not ASCII.
+        let url = try? URLParser().parse("\(origin)/".utf8)
+        self.init(url?.withoutCredentials.origin ?? origin)
     }
 }
 

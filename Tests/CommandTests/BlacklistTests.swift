@@ -125,29 +125,36 @@ struct BlacklistTests {
                     #expect(origin.requests.count == count)
                 }
                 #expect(try await runsInARow(workspace) == [["transient", "0", "0"]])
+                #expect(
+                    try await workspace.query(
+                        "SELECT attempts, last_failed_at > first_failed_at FROM failure") == [
+                            ["6", "1"]
+                        ])
                 #expect(try await workspace.judge() == 0)
             }
         }
     }
 
-    @Test func aRefusalIsNewAfterAnotherFailureAndIsForgottenWithIt() async throws {
+    @Test func aRefusalForgetsNothingThatFailedForGood() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve(
-                "/a.png", .notFound, Response(403), Response(403), .notFound, Response(403),
+                "/a.png", .unavailable(), Response(403), .notFound, Response(401), Response(403),
+                .notFound,
                 .picture(BlacklistTests.picture))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 for (status, row) in [
-                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]),
-                    (0, ["transient", "0", "0"]),
-                    (1, ["permanent", "1", "1"]), (1, ["transient", "0", "0"]),
+                    (1, ["transient", "1", "0"]), (1, ["transient", "0", "0"]),
+                    (1, ["permanent", "1", "1"]),
+                    (0, ["permanent", "1", "1"]), (0, ["permanent", "1", "1"]),
+                    (0, ["permanent", "2", "1"]),
                 ] {
                     let run = try await workspace.prefetch(
                         [url], "--retry-failed", "--fail-on", "new")
                     #expect(run.result.status == Int32(status), "\(run.result)")
                     #expect(try await runsInARow(workspace) == [row])
                 }
-                let last = try await workspace.prefetch([url])
+                let last = try await workspace.prefetch([url], "--retry-failed")
                 #expect(last.report.verdicts == ["downloaded"], "\(last.result)")
                 #expect(try await workspace.query("SELECT * FROM failure") == [])
             }

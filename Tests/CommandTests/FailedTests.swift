@@ -137,7 +137,7 @@ struct FailedTests {
                     (["--host", "HTTP://127.0.0.1:\(origin.port)"], []),
                     (["--host", "http://127.0.0.1:\(origin.port)/"], []),
                     (["--host", "127.0.0"], ["busy", "gone", "page"]),
-                    (["--host", "' OR 1=1 --"], ["busy", "gone", "page"]),
+                    (["--host", "'OR'1'='1'--"], ["busy", "gone", "page"]),
                     (["--host", "http"], ["busy", "gone", "page"]),
                     (["--reason", "dns", "--host", "127.0.0.1"], ["busy", "gone", "page"]),
                     (["--reason", "http-status", "--host", "127.0.0.1"], ["page"]),

@@ -281,4 +281,28 @@ struct FailureTests {
             }
         }
     }
+
+    /// All by one handle and, but for those that are closed, one connection: what was found out about a response is not held
+    /// against the next one, nor in its favour.
+    @Test(arguments: [[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    func framingIsJudgedForEachResponse(kinds: [Int]) async throws {
+        try await withOrigin { origin in
+            let picture = Fixtures.png(seed: 1)
+            var contradictory = Response(body: picture, framing: .closeDelimited)
+            contradictory.rawHead =
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: \(picture.count)\r\n"
+                + "Transfer-Encoding: identity\r\n\r\n"
+            let urls = kinds.indices.map { origin.url("/\($0).png") }
+            for (place, kind) in kinds.enumerated() {
+                origin.serve("/\(place).png", kind == 0 ? contradictory : .picture(picture))
+            }
+            try await withWorkspace(without: [.retries, .probes]) { workspace in
+                let run = try await workspace.prefetch(urls, "-j", "1")
+                #expect(
+                    run.report.verdicts
+                        == kinds.map { $0 == 0 ? "failed/interrupted" : "downloaded" },
+                    "\(run.result)")
+            }
+        }
+    }
 }
