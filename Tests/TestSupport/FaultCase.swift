@@ -19,7 +19,7 @@ package struct FaultCase: Sendable {
     package enum Kind: String, Sendable {
         case permanent
         case transient
-        /// The user's or the program's own: without a row.
+        /// The user's to mend: known, and counted for nothing.
         case ours
     }
 
