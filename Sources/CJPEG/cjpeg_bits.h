@@ -138,4 +138,22 @@ static inline __attribute__((always_inline)) int cjpeg_value(uint32_t magnitude,
     return value >= least + (least >> 1) ? value - least : value - 2 * least + 1;
 }
 
+/// Takes a DC coefficient's difference to the block before (T.81, F.2.2.1). Returns false on doubt.
+static inline __attribute__((always_inline)) bool cjpeg_take_difference(
+    cjpeg_bits *bits, const cjpeg_codes *codes, int *difference) {
+    uint32_t known = codes->known[bits->bits >> (64 - CJPEG_LOOK)];
+    cjpeg_fill(bits);
+    *difference = (int32_t)known >> 16;
+    cjpeg_take(bits, known);
+    if (__builtin_expect(known != 0, 1)) return true;
+    unsigned length;
+    int symbol = cjpeg_symbol(codes, bits->bits, &length);
+    if (symbol < 0 || symbol > 11) return false;
+    cjpeg_take(bits, length);
+    *difference = cjpeg_value(cjpeg_magnitude(bits->bits, (unsigned)symbol), (unsigned)symbol);
+    cjpeg_take(bits, (unsigned)symbol);
+    cjpeg_fill(bits);
+    return true;
+}
+
 #endif

@@ -60,19 +60,8 @@ void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted,
 
 /// Reads a DC coefficient and writes its difference. Returns false on doubt.
 INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) {
-    uint32_t known = place->dc->known[bits->bits >> (64 - CJPEG_LOOK)];
-    cjpeg_fill(bits);
-    int difference = (int32_t)known >> 16;
-    cjpeg_take(bits, known);
-    if (IS_UNLIKELY(known == 0)) {
-        unsigned length;
-        int symbol = cjpeg_symbol(place->dc, bits->bits, &length);
-        if (symbol < 0 || symbol > 11) return false;
-        cjpeg_take(bits, length);
-        difference = cjpeg_value(cjpeg_magnitude(bits->bits, (unsigned)symbol), (unsigned)symbol);
-        cjpeg_take(bits, (unsigned)symbol);
-        cjpeg_fill(bits);
-    }
+    int difference;
+    if (IS_UNLIKELY(!cjpeg_take_difference(bits, place->dc, &difference))) return false;
     int value = place->last->read + difference;
     // Beyond what libjpeg's coefficients hold.
     if (IS_UNLIKELY(value != (JCOEF)value)) return false;

@@ -70,19 +70,8 @@ static bool make_places(coefficient_scan *scan, cjpeg_session *s, const bool wan
 
 /// Returns false on doubt.
 INLINED bool read_mean(cjpeg_bits *bits, const block_place *place) {
-    uint32_t known = place->dc->known[bits->bits >> (64 - CJPEG_LOOK)];
-    cjpeg_fill(bits);
-    int difference = (int32_t)known >> 16;
-    cjpeg_take(bits, known);
-    if (IS_UNLIKELY(known == 0)) {
-        unsigned length;
-        int symbol = cjpeg_symbol(place->dc, bits->bits, &length);
-        if (symbol < 0 || symbol > 11) return false;
-        cjpeg_take(bits, length);
-        difference = cjpeg_value(cjpeg_magnitude(bits->bits, (unsigned)symbol), (unsigned)symbol);
-        cjpeg_take(bits, (unsigned)symbol);
-        cjpeg_fill(bits);
-    }
+    int difference;
+    if (IS_UNLIKELY(!cjpeg_take_difference(bits, place->dc, &difference))) return false;
     int value = *place->last + difference;
     // Beyond what libjpeg's coefficients hold.
     if (IS_UNLIKELY(value != (JCOEF)value)) return false;
@@ -229,9 +218,7 @@ bool cjpeg_begin_coefficients(cjpeg_session *s, const bool wants_means[MAX_COMPO
     scan->restarts = 0;
     scan->left = s->decompress.restart_interval > 0 ? s->decompress.restart_interval : SIZE_MAX;
     cjpeg_count_units(&s->decompress, &scan->columns, &scan->rows);
-    s->kept = cjpeg_take_kept();
-    if (s->kept == NULL) return false;
-    return make_places(scan, s, wants_means) && cjpeg_begin_scan(s, &scan->window, &scan->bits);
+    return cjpeg_take_kept(s) && make_places(scan, s, wants_means) && cjpeg_begin_scan(s, &scan->window, &scan->bits);
 }
 
 static bool restart(coefficient_scan *scan, size_t interval) {

@@ -30,17 +30,23 @@ static bool has_key;
 
 static void make_key(void) { has_key = pthread_key_create(&key, free) == 0; }
 
-cjpeg_kept *cjpeg_take_kept(void) {
+bool cjpeg_take_kept(cjpeg_session *s) {
+    if (s->kept != NULL) return true;
     pthread_once(&once, make_key);
     cjpeg_kept *kept = has_key ? pthread_getspecific(key) : NULL;
-    if (kept == NULL) return calloc(1, sizeof *kept);
-    pthread_setspecific(key, NULL);
-    return kept;
+    if (kept == NULL) {
+        kept = calloc(1, sizeof *kept);
+    } else {
+        pthread_setspecific(key, NULL);
+    }
+    s->kept = kept;
+    return kept != NULL;
 }
 
-void cjpeg_give_back_kept(cjpeg_kept *kept) {
-    if (kept == NULL) return;
-    if (!has_key || pthread_getspecific(key) != NULL || pthread_setspecific(key, kept) != 0) free(kept);
+void cjpeg_give_back_kept(cjpeg_session *s) {
+    if (s->kept == NULL) return;
+    if (!has_key || pthread_getspecific(key) != NULL || pthread_setspecific(key, s->kept) != 0) free(s->kept);
+    s->kept = NULL;
 }
 
 const cjpeg_codes *cjpeg_kept_codes(cjpeg_kept *kept, const JHUFF_TBL *table, bool is_dc, int slot) {

@@ -9,14 +9,14 @@
 
 /// What Huffman and quantisation tables were made into, by their slots in the file. Most pictures of a list have those of the
 /// one before, of their camera or their encoder, and to make them takes 10 µs, as long as reading 15 000 pixels.
-typedef struct cjpeg_kept cjpeg_kept;
+struct cjpeg_kept;
 
-/// Tables that nobody else uses until they are given back; NULL without memory. A thread keeps those of one picture, 160 KB
-/// at most, until it ends.
-cjpeg_kept *cjpeg_take_kept(void);
+/// Gives a session tables, which nobody else uses until it gives them back at its end. Returns false without memory. A thread
+/// keeps those of one picture, 164 KB, until it ends.
+bool cjpeg_take_kept(cjpeg_session *s);
 
-/// - `kept`: NULL for none.
-void cjpeg_give_back_kept(cjpeg_kept *kept);
+/// Does nothing where a session has none.
+void cjpeg_give_back_kept(cjpeg_session *s);
 
 /// A slot's codes; NULL for a table that is not one (see `cjpeg_make_codes`).
 const cjpeg_codes *cjpeg_kept_codes(cjpeg_kept *kept, const JHUFF_TBL *table, bool is_dc, int slot);

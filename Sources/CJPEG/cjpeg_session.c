@@ -217,7 +217,7 @@ void cjpeg_end(cjpeg_session *s) {
     free(s->output);
     free(s->row);
     free(s->scan);
-    cjpeg_give_back_kept(s->kept);
+    cjpeg_give_back_kept(s);
     free(s->symbols);
     cjpeg_free_shared(s);
 }

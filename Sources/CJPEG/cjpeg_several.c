@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cjpeg_coefficients.h"
-#include "cjpeg_kept.h"
 #include "cjpeg_pixels.h"
 
 // Several scales of one source, of which the entropy-coded data, most of the work, is decoded once; or one scale of a
@@ -263,8 +262,6 @@ bool cjpeg_decode_baseline(
     cjpeg_free_shared(s);
     free(s->scan);
     s->scan = NULL;
-    cjpeg_give_back_kept(s->kept);
-    s->kept = NULL;
     return is_read;
 }
 

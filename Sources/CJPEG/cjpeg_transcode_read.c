@@ -179,14 +179,9 @@ static bool read_scan(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS])
 bool cjpeg_read_symbols(
     cjpeg_session *s, const JQUANT_TBL wanted[NUM_QUANT_TBLS], cjpeg_symbols *symbols) {
     if (!cjpeg_is_baseline(&s->decompress)) return false;
-    s->kept = cjpeg_take_kept();
-    if (s->kept == NULL) return false;
+    if (!cjpeg_take_kept(s)) return false;
     cjpeg_scan *scan = malloc(sizeof *scan);
-    if (scan == NULL) {
-        cjpeg_give_back_kept(s->kept);
-        s->kept = NULL;
-        return false;
-    }
+    if (scan == NULL) return false;
     s->scan = scan;
     scan->s = s;
     scan->symbols = symbols;
@@ -200,7 +195,5 @@ bool cjpeg_read_symbols(
     }
     free(scan);
     s->scan = NULL;
-    cjpeg_give_back_kept(s->kept);
-    s->kept = NULL;
     return is_read;
 }

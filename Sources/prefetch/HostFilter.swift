@@ -17,7 +17,8 @@ extension HostName: ExpressibleByArgument {
             return
         }
         let origin = "\(parts[0])://\(authority)"
-        // The cache has none of the scheme's own port, nor names that are not ASCII.
+        // The cache has none of the scheme's own port, nor names that are not ASCII. A text that is no URL, or one that takes a
+        // libcurl that cannot be loaded, is looked for as it was given.
         let url = try? URLParser().parse("\(origin)/".utf8)
         self.init(url?.withoutCredentials.origin ?? origin)
     }
