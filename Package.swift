@@ -159,7 +159,10 @@ let package = Package(
                 "PrefetchModel", "SeededRandom", "TestSupport", "Threading", "prefetch",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
-            exclude: ["differing-verdicts.tsv", "pixel-digests.py", "thumbhash.py"],
+            exclude: [
+                "Formats/differing-verdicts.tsv", "Formats/pixel-digests.py",
+                "Formats/thumbhash.py",
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "EntryLifecycleTests",
@@ -223,7 +226,9 @@ let package = Package(
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
             ],
             path: "Tests/TestSupport",
-            exclude: ["Fixtures", "everywhere.py", "judge.py", "serve.py"],
+            exclude: [
+                "Commands/everywhere.py", "Fixtures", "Judging/judge.py", "Judging/serve.py",
+            ],
             swiftSettings: strict),
         .target(name: "FaultyJPEG", path: "Tests/FaultyJPEG", cSettings: boundary),
         .target(

@@ -137,7 +137,7 @@ class Judge:
         """What it prints: problems, and `rows=N files=N`."""
         with cls.lock:
             if cls.module is None:
-                path = ROOT / "Tests/TestSupport/judge.py"
+                path = ROOT / "Tests/TestSupport/Judging/judge.py"
                 specification = importlib.util.spec_from_file_location("judge", path)
                 cls.module = importlib.util.module_from_spec(specification)
                 specification.loader.exec_module(cls.module)

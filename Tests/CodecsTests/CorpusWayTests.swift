@@ -54,7 +54,8 @@ struct CorpusWayTests {
     /// command's tests.
     private static let expectations = Result {
         let decisions = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "CommandTests/differing-verdicts.tsv")
+            .deletingLastPathComponent()
+            .appending(path: "CommandTests/Formats/differing-verdicts.tsv")
         let decided = Dictionary(
             uniqueKeysWithValues: try rows(of: decisions).map { ($0[0], $0[1]) })
         return try rows(of: TestData.root.appending(path: "EXPECT.tsv")).compactMap {

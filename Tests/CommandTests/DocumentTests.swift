@@ -5,8 +5,7 @@ import Testing
 /// What the documents quote from the program is what the program says.
 @Suite(.timeLimit(.minutes(15)))
 struct DocumentTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let root = SourceTree.root
 
     static func document(_ name: String) throws -> String {
         try String(contentsOf: root.appending(path: name), encoding: .utf8)

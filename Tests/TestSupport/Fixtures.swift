@@ -1,12 +1,20 @@
 import CZlib
 package import Foundation
 
+/// The folders of this package's source tree.
+package enum SourceTree {
+    /// The folder of `Package.swift`.
+    package static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    package static let tests = root.appending(path: "Tests")
+}
+
 /// Small pictures as bytes.
 package enum Fixtures {
-    /// A file of the folder `Fixtures`.
+    /// Returns a file of the folder `Fixtures`.
     package static func file(_ name: String) throws -> [UInt8] {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
-            path: "Fixtures")
+        let folder = SourceTree.tests.appending(path: "TestSupport/Fixtures")
         return Array(try Data(contentsOf: folder.appending(path: name)))
     }
 
@@ -161,11 +169,9 @@ package enum SharedData {
     /// `$PREFETCH_SHARED_DATA`, else `../shared/data` beside the package; nil when it is not there.
     package static let folder: URL? = {
         let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]
-        let package = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
         let folder =
             named.map { URL(filePath: $0) }
-            ?? package.deletingLastPathComponent().appending(path: "shared/data")
+            ?? SourceTree.root.deletingLastPathComponent().appending(path: "shared/data")
         return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
     }()
 

@@ -72,8 +72,7 @@ struct VerifyTests {
 
     /// Of every format, good, odd and hostile ones, as they came and made anew: what is stored is what its rows say.
     @Test func noFormatIsTakenForDamaged() async throws {
-        let tests = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent()
+        let tests = SourceTree.tests
         try await withOrigin { origin in
             var urls: [String] = []
             for folder in ["BitmapSamples", "FormatSamples"] {

@@ -9,8 +9,7 @@ import Testing
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))
 struct AttackTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let root = SourceTree.root
 
     private func attack(_ script: String, _ arguments: String...) async throws -> CommandResult {
         var command = Command(

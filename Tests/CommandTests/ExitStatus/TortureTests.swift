@@ -10,9 +10,7 @@ struct TortureTests {
     private static let seed = String(UInt32.random(in: 0...999_999))
 
     private func torture(_ arguments: [String]) async throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "Scripts/torture")
+        let script = SourceTree.root.appending(path: "Scripts/torture")
         try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             var command = workspace.command(["-B", script.path] + arguments)
             command.executable = "/usr/bin/python3"

@@ -11,8 +11,7 @@ struct FormatTests {
     ]
 
     static func file(_ name: String) throws -> [UInt8] {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "FormatSamples")
+        let folder = SourceTree.tests.appending(path: "FormatSamples")
         let format = name.split(separator: ".").last.map(String.init) ?? ""
         return [UInt8](try Data(contentsOf: folder.appending(path: "\(format)/\(name)")))
     }

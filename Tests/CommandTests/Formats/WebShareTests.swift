@@ -22,8 +22,7 @@ struct WebShareTests {
 
     // MARK: What is served
 
-    private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let tests = SourceTree.tests
 
     private static func files(
         in folder: URL, _ format: String, where isWanted: (URL) -> Bool = { _ in true }

@@ -5,8 +5,7 @@ import Testing
 /// A format that is decoded and not encoded.
 @Suite(.timeLimit(.minutes(5)))
 struct BitmapTests {
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "BitmapSamples")
+    private static let folder = SourceTree.tests.appending(path: "BitmapSamples")
 
     /// What a recipe makes of a bitmap, beside the same picture as the origin has it.
     @Test(arguments: [("same", "png"), ("png", "png"), ("jpeg", "jpg"), ("original", "bmp")])

@@ -123,8 +123,7 @@ struct HabitTests {
 
     /// Told by the build, which asks git each time.
     @Test func theVersionNamesTheCommitThatWasBuilt() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().path
+        let root = SourceTree.root.path
         func git(_ arguments: String...) async throws -> CommandResult {
             try await Command(
                 executable: "/usr/bin/git", arguments: arguments,
