@@ -44,7 +44,7 @@ extension CacheCatalog {
         try statistics(
             at: now,
             isFresh: { CacheCatalog.isFresh(validatedAt: $0, expiresAt: $1, at: now) },
-            isBlocking: { $0.isBlocking(at: now) })
+            isBlacklisted: { $0.isBlacklisted(at: now) })
     }
 }
 

@@ -77,7 +77,7 @@ package struct CacheCheckUp: Sendable {
             made(.hosts) { () throws(StorageError) in .hosts(try catalog.coolingHosts(at: now)) })
         diagnoses.append(
             made(.failures) { () throws(StorageError) in
-                .failures(try catalog.failureCounts { $0.isBlocking(at: now) })
+                .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })
             })
         let origins = (try? catalog.largestHosts(OriginProbe.mostOrigins)) ?? []
         return (diagnoses, origins)

@@ -147,10 +147,11 @@ extension Diagnosis {
             remedy: "see that they answer (--online); `prefetch run --retry-failed` asks at once")
     }
 
-    package static func failures(_ counts: (all: Int, blocked: Int)) -> Diagnosis {
+    package static func failures(_ counts: (all: Int, blacklisted: Int)) -> Diagnosis {
         guard counts.all > 0 else { return .ok(.failures, "none") }
         return .ok(
             .failures,
-            "\(counts.all), \(counts.blocked) of them blocked; `prefetch failed list` says why")
+            "\(counts.all), \(counts.blacklisted) of them blacklisted; `prefetch failed list` says why"
+        )
     }
 }

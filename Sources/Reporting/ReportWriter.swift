@@ -23,7 +23,7 @@ package import PrefetchModel
 /// - `final_url`: where redirects led, shown as `url` is; `content_type`: of the last response, as it
 ///   came; `redirects`: number followed. All describe the requests of this run and are null without
 ///   one; the first two also without redirects and without such a field.
-/// - `blocked_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
+/// - `blacklisted_until`: RFC 3339, UTC, of a `blacklisted` entry, else null.
 /// - `thumbhash`: Base64, `color`: `#rrggbb`, null where all is transparent; only of an entry of which a
 ///   placeholder was made in this run.
 /// - `variants`, only of an entry that asks for more or other than `main`: an array with an object for
@@ -150,7 +150,7 @@ extension JSONObjectWriter {
         string("final_url", result.exchange?.finalURL.map { RedactedURL($0).description })
         string("content_type", result.exchange?.contentType)
         integer("redirects", result.exchange?.redirects)
-        string("blocked_until", result.blockedUntil?.description)
+        string("blacklisted_until", result.blacklistedUntil?.description)
         if let placeholder = result.placeholder {
             string("thumbhash", placeholder.thumbHashText)
             string("color", placeholder.colourText)

@@ -189,7 +189,7 @@ package struct SummaryText: Sendable {
         }
         if summary.counters[.blacklisted] > 0 {
             lines.append(
-                "hint: prefetch failed list --blocked shows what is blacklisted; "
+                "hint: prefetch failed list --blacklisted shows what is blacklisted; "
                     + "--retry-failed requests it again")
         }
         if summary.counters[.cancelled] > 0 {

@@ -160,7 +160,7 @@ struct DiagnosisTests {
         let cooling = ["https://a", "https://b"].map { (host: $0, until: now) }
         expect(.hosts(cooling), .wrong, "https://a and 1 more are not asked again until")
         expect(.failures((0, 0)), .ok, "none")
-        expect(.failures((5, 2)), .ok, "5, 2 of them blocked")
+        expect(.failures((5, 2)), .ok, "5, 2 of them blacklisted")
     }
 
     // MARK: The program

@@ -25,7 +25,7 @@ struct ReportWriterTests {
                 "expires_at":"2027-01-15T08:00:00Z","queue_ms":1.500,\#
                 "transfer_ms":20.000,"decode_ms":0.003,"encode_ms":1000.000,\#
                 "final_url":"https://cdn.example.org/a.jpg?sig=***","content_type":"image/jpeg",\#
-                "redirects":2,"blocked_until":null}
+                "redirects":2,"blacklisted_until":null}
                 """#
             #expect(lines[0] == line0)
             let line1 = #"""
@@ -36,7 +36,7 @@ struct ReportWriterTests {
                 "bytes_stored":null,"format":null,"decoded":null,"width":null,"height":null,\#
                 "sha256":null,"path":null,"expires_at":null,"queue_ms":null,\#
                 "transfer_ms":null,"decode_ms":null,"encode_ms":null,"final_url":null,\#
-                "content_type":null,"redirects":null,"blocked_until":null}
+                "content_type":null,"redirects":null,"blacklisted_until":null}
                 """#
             #expect(lines[1] == line1)
             #expect(lines.count == 3)
@@ -69,7 +69,7 @@ struct ReportWriterTests {
             try writer.finish(Samples.summary())
             let lines = try Samples.text(of: path).split(separator: "\n")
             let variants = #"""
-                "redirects":2,"blocked_until":null,"variants":[\#
+                "redirects":2,"blacklisted_until":null,"variants":[\#
                 {"name":"main","recipe":"same;q=85;strip=safe","outcome":"downloaded",\#
                 "reason":null,"format":"jpeg","decoded":true,"width":640,"height":427,"bytes":70122,\#
                 "sha256":"\#(digest)","path":"/cache/content/01/\#(digest).jpg"},\#
@@ -84,7 +84,7 @@ struct ReportWriterTests {
             #expect(
                 lines[0].contains(
                     #""bytes_stored":70122,"format":"jpeg","decoded":true,"width":640,"#))
-            #expect(lines[1].hasSuffix(#""redirects":null,"blocked_until":null}"#))
+            #expect(lines[1].hasSuffix(#""redirects":null,"blacklisted_until":null}"#))
             #expect(try Samples.objects(Samples.text(of: path)).count == 3)
         }
     }

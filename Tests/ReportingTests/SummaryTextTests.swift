@@ -81,7 +81,7 @@ struct SummaryTextTests {
                 prefetch: 3 entries: 1 blacklisted, 2 cancelled
                   took 1 min 15 s
                   cache: /c
-                hint: prefetch failed list --blocked shows what is blacklisted; --retry-failed \
+                hint: prefetch failed list --blacklisted shows what is blacklisted; --retry-failed \
                 requests it again
                 hint: run the same command again to resume; what is fresh is not fetched again
 

@@ -61,7 +61,7 @@ struct FailurePolicyTests {
     ])
     func blocksLongerWithEveryConfirmation(confirmations: Int, hours: Int?) {
         #expect(
-            FailurePolicy.blockDuration(confirmations: confirmations)
+            FailurePolicy.blacklistDuration(confirmations: confirmations)
                 == hours.map { .seconds($0 * 3600) })
     }
 
@@ -125,13 +125,13 @@ struct FailurePolicyTests {
             (30 * day + 60 * minute + 1, 60 * minute, false),
             (30 * day + 66 * minute, 66 * minute, false),
         ] as [(Int?, Int, Bool)])
-    func believesBlocksThatAClockCanHaveWritten(until: Int?, failed: Int, isBlocking: Bool) {
+    func believesBlocksThatAClockCanHaveWritten(until: Int?, failed: Int, isBlacklisted: Bool) {
         let now = Timestamp(seconds: 1_795_000_000)
         func instant(_ offset: Int) -> Timestamp { now.advanced(by: .milliseconds(offset)) }
         #expect(
-            FailurePolicy.isBlocking(
-                blockedUntil: until.map(instant), lastFailedAt: instant(failed), at: now)
-                == isBlocking)
+            FailurePolicy.isBlacklisted(
+                blacklistedUntil: until.map(instant), lastFailedAt: instant(failed), at: now)
+                == isBlacklisted)
     }
 
     @Test(arguments: [
@@ -143,7 +143,8 @@ struct FailurePolicyTests {
         (Timestamp(seconds: 0), .distantPast, .distantFuture),
     ])
     func believesNoBlockOfExtremeInstants(until: Timestamp, failed: Timestamp, now: Timestamp) {
-        #expect(!FailurePolicy.isBlocking(blockedUntil: until, lastFailedAt: failed, at: now))
+        #expect(
+            !FailurePolicy.isBlacklisted(blacklistedUntil: until, lastFailedAt: failed, at: now))
     }
 
     // MARK: Over weeks
@@ -164,7 +165,7 @@ struct FailurePolicyTests {
             let failureClass: FailureClass
             let runs: Int
             let lastFailedAt: Timestamp
-            let blockedUntil: Timestamp?
+            let blacklistedUntil: Timestamp?
         }
 
         private var row: Row?
@@ -173,8 +174,8 @@ struct FailurePolicyTests {
         mutating func run(hour: Int, _ end: End) -> Bool {
             let now = Timestamp(seconds: 1_795_000_000 + Int64(hour) * 3600)
             if let row,
-                FailurePolicy.isBlocking(
-                    blockedUntil: row.blockedUntil, lastFailedAt: row.lastFailedAt, at: now)
+                FailurePolicy.isBlacklisted(
+                    blacklistedUntil: row.blacklistedUntil, lastFailedAt: row.lastFailedAt, at: now)
             {
                 return false
             }
@@ -190,7 +191,7 @@ struct FailurePolicyTests {
                 failureClass, reason: reason, runsInARow: runs)
             row = Row(
                 failureClass: failureClass, runs: runs, lastFailedAt: now,
-                blockedUntil: FailurePolicy.blockDuration(confirmations: confirmations)
+                blacklistedUntil: FailurePolicy.blacklistDuration(confirmations: confirmations)
                     .map(now.advanced(by:)))
             return true
         }
@@ -213,7 +214,7 @@ struct FailurePolicyTests {
         #expect(asked == [0, 1, 7, 31, 199, 919, 1639])
     }
 
-    @Test func asksATransientlyFailingURLInFiveRunsBeforeItIsBlocked() {
+    @Test func asksATransientlyFailingURLInFiveRunsBeforeItIsBlacklisted() {
         let asked = URLHistory.hoursAsked([.down], weeks: 10)
         #expect(asked == [0, 1, 2, 3, 4, 5, 11, 35, 203, 923, 1643])
         // The block of the fifth run ends after an hour, so only runs within the hour show it.

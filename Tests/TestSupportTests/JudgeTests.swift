@@ -24,7 +24,7 @@ private struct HandmadeCache {
         base.execute("CREATE TABLE attribute (resource_id INTEGER, name TEXT, value BLOB) STRICT")
         base.execute("CREATE TABLE failure (key TEXT PRIMARY KEY, host TEXT, reason TEXT, "
             "http_status INTEGER, attempts INTEGER, class TEXT, runs_in_a_row INTEGER, "
-            "first_failed_at INTEGER, last_failed_at INTEGER, blocked_until INTEGER, run_id INTEGER) STRICT")
+            "first_failed_at INTEGER, last_failed_at INTEGER, blacklisted_until INTEGER, run_id INTEGER) STRICT")
         def words(text):
             digest = hashlib.sha256(text.encode()).digest()
             return [int.from_bytes(digest[i:i + 8], "big", signed=True) for i in (0, 8)]
@@ -178,7 +178,7 @@ struct JudgeTests {
         change("UPDATE failure SET http_status = 403"),
         change("UPDATE failure SET runs_in_a_row = 0"),
         change("UPDATE failure SET class = 'transient'"),
-        change("UPDATE failure SET blocked_until = blocked_until + 30 * 86400000"),
+        change("UPDATE failure SET blacklisted_until = blacklisted_until + 30 * 86400000"),
         change("UPDATE failure SET run_id = 2"),
         change("DROP TABLE freshness"),
         change("UPDATE resource SET final_url = NULL WHERE id = 0"),

@@ -58,10 +58,10 @@ extension CacheCatalog {
 
     /// Rows of the table `failure`, and those of them that block.
     package func failureCounts(
-        isBlocking: (FailureRecord) -> Bool
-    ) throws(StorageError) -> (all: Int, blocked: Int) {
+        isBlacklisted: (FailureRecord) -> Bool
+    ) throws(StorageError) -> (all: Int, blacklisted: Int) {
         try database.read("counting failures") {
-            try CacheCatalog.countFailures(in: $0, isBlocking: isBlocking)
+            try CacheCatalog.countFailures(in: $0, isBlacklisted: isBlacklisted)
         }
     }
 

@@ -10,9 +10,9 @@ extension CacheCatalog {
         package let name: String
         /// What runs go by; nil of one that they ask as any other.
         package fileprivate(set) var state: HostState?
-        /// URLs of it that failed, and those of them that are blocked.
+        /// URLs of it that failed, and those of them that are blacklisted.
         package fileprivate(set) var failures = 0
-        package fileprivate(set) var blocked = 0
+        package fileprivate(set) var blacklisted = 0
     }
 
     /// Calls `body` for every host that the next run treats in a way of its own or of which a URL has
@@ -22,29 +22,29 @@ extension CacheCatalog {
     ///
     /// - Parameters:
     ///   - now: by the wall clock.
-    ///   - isBlocking: whether a failure that is blocked until the first time, and came at the second,
+    ///   - isBlacklisted: whether a failure that is blacklisted until the first time, and came at the second,
     ///     blocks now.
     ///   - body: ends the listing when it throws.
     /// - Throws: what `body` throws, and when the cache cannot be read.
     package func forEachHost(
-        at now: Timestamp, isBlocking: @escaping (Timestamp?, Timestamp) -> Bool,
+        at now: Timestamp, isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool,
         _ body: (Host) throws -> Void
     ) throws {
         try stream("listing hosts", to: body) { database in
-            try CacheCatalog.hosts(database, at: now, isBlocking: isBlocking)
+            try CacheCatalog.hosts(database, at: now, isBlacklisted: isBlacklisted)
         }
     }
 
     private static func hosts(
         _ database: Connection, at now: Timestamp,
-        isBlocking: @escaping (Timestamp?, Timestamp) -> Bool
+        isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool
     ) throws -> () throws -> Host? {
         let rows = try Statement(
             database,
             sql: """
                 SELECT \(HostState.columns), 0 AS is_failure, NULL, NULL FROM host
                 UNION ALL
-                SELECT host, NULL, NULL, NULL, NULL, 1, blocked_until, last_failed_at FROM failure
+                SELECT host, NULL, NULL, NULL, NULL, 1, blacklisted_until, last_failed_at FROM failure
                 ORDER BY host, is_failure
                 """)
         var current: Host?
@@ -65,8 +65,8 @@ extension CacheCatalog {
                         current?.state = state.flatMap { $0.isNormal(at: now) ? nil : $0 }
                     } else {
                         current?.failures += 1
-                        if try isBlocking(rows.optionalTime(6), rows.time(7)) {
-                            current?.blocked += 1
+                        if try isBlacklisted(rows.optionalTime(6), rows.time(7)) {
+                            current?.blacklisted += 1
                         }
                     }
                 }

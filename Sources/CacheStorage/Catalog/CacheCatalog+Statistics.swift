@@ -30,7 +30,7 @@ extension CacheCatalog {
         package let databaseBytes: Int
         /// Rows of the table `failure`, and those of them that block now.
         package let failures: Int
-        package let blockedFailures: Int
+        package let blacklistedFailures: Int
         package let lastRun: Run?
         /// Resources that no run has listed for ``unlistedTime``; nil while runs have not noted it for so
         /// long.
@@ -50,12 +50,12 @@ extension CacheCatalog {
     /// - Parameters:
     ///   - now: the wall clock: what was validated before it and expires after it is fresh.
     ///   - isFresh: gets when any other resource was validated and when it expires.
-    ///   - isBlocking: whether a failure keeps its URL from being requested.
+    ///   - isBlacklisted: whether a failure keeps its URL from being requested.
     /// - Returns: the sums, all of one moment.
     /// - Throws: when the database cannot be read.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
-        isBlocking: (FailureRecord) -> Bool
+        isBlacklisted: (FailureRecord) -> Bool
     ) throws(StorageError) -> Statistics {
         let path = database.path
         let holder = CacheLock.holder(in: directory)
@@ -65,7 +65,8 @@ extension CacheCatalog {
             let kinds = try CacheCatalog.countVariants(in: database)
             let hosts = try CacheCatalog.largestHosts(in: database)
             let runs = try CacheCatalog.runs(limit: 20, holder: holder, in: database)
-            let failures = try CacheCatalog.countFailures(in: database, isBlocking: isBlocking)
+            let failures = try CacheCatalog.countFailures(
+                in: database, isBlacklisted: isBlacklisted)
             var status = stat()
             let databaseBytes = stat(path, &status) == 0 ? Int(status.st_size) : 0
             return Statistics(
@@ -75,7 +76,8 @@ extension CacheCatalog {
                 expired: try CacheCatalog.countExpired(in: database, at: now, isFresh: isFresh),
                 formats: kinds.formats, names: kinds.names, hosts: hosts.largest,
                 allHosts: hosts.all, databaseBytes: databaseBytes,
-                failures: failures.all, blockedFailures: failures.blocked, lastRun: runs.first,
+                failures: failures.all, blacklistedFailures: failures.blacklisted,
+                lastRun: runs.first,
                 unlisted: try CacheCatalog.countUnlisted(in: database, at: now),
                 freshShare: CacheCatalog.freshShare(of: runs),
                 storedByWeek: try CacheCatalog.storedByWeek(in: database, at: now))
@@ -235,14 +237,16 @@ extension CacheCatalog {
     }
 
     static func countFailures(
-        in database: Connection, isBlocking: (FailureRecord) -> Bool
-    ) throws -> (all: Int, blocked: Int) {
+        in database: Connection, isBlacklisted: (FailureRecord) -> Bool
+    ) throws -> (all: Int, blacklisted: Int) {
         let rows = try Statement(
             database, sql: "SELECT \(FailureRecord.columns) FROM failure")
-        var counts = (all: 0, blocked: 0)
+        var counts = (all: 0, blacklisted: 0)
         while try rows.step() {
             counts.all += 1
-            if let record = try FailureRecord(rows), isBlocking(record) { counts.blocked += 1 }
+            if let record = try FailureRecord(rows), isBlacklisted(record) {
+                counts.blacklisted += 1
+            }
         }
         return counts
     }

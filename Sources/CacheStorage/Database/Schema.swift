@@ -79,7 +79,7 @@ internal import SQLite
 //   class          TEXT     permanent, transient: what `runs_in_a_row` counts
 //   runs_in_a_row  INTEGER  runs in a row that ended and in which it failed in this class
 //   first_failed_at, last_failed_at  INTEGER
-//   blocked_until  INTEGER  not asked for before then; NULL when it is not blocked
+//   blacklisted_until  INTEGER  not asked for before then; NULL when it is not blacklisted
 //   run_id         INTEGER  the run of the last failure while that run's end has not been
 //                           settled, else NULL
 //   conditions     TEXT     what the last failure depends on, `name=value` separated by spaces: a
@@ -265,7 +265,7 @@ enum Schema {
                 runs_in_a_row INTEGER NOT NULL,
                 first_failed_at INTEGER NOT NULL,
                 last_failed_at INTEGER NOT NULL,
-                blocked_until INTEGER,
+                blacklisted_until INTEGER,
                 run_id INTEGER
             ) STRICT, WITHOUT ROWID;
 

@@ -25,8 +25,8 @@ package struct FailureRecord: Sendable {
     package var runsInARow: Int
     package var firstFailedAt: Timestamp
     package var lastFailedAt: Timestamp
-    /// Nil when it is not blocked.
-    package var blockedUntil: Timestamp?
+    /// Nil when it is not blacklisted.
+    package var blacklistedUntil: Timestamp?
     /// What the last failure depends on; nil in rows of older versions.
     package var conditions: String?
     /// Of the failure before, while the run of the last one has not been settled; nil without one.
@@ -65,7 +65,7 @@ package struct FailureRecord: Sendable {
 
     static let columns = """
         key, url, host, reason, http_status, curl_code, message, attempts, class, runs_in_a_row,
-        first_failed_at, last_failed_at, blocked_until, conditions,
+        first_failed_at, last_failed_at, blacklisted_until, conditions,
         iif(json_valid(former), json_extract(former, '$[0]'), NULL),
         iif(json_valid(former), json_extract(former, '$[5]'), NULL)
         """
@@ -83,7 +83,7 @@ package struct FailureRecord: Sendable {
             failedAt: try row.time(11))
         runsInARow = try row.count(9)
         firstFailedAt = try row.time(10)
-        blockedUntil = try row.optionalTime(12)
+        blacklistedUntil = try row.optionalTime(12)
         conditions = try row.optionalText(13)
         if let reason = try row.optionalText(14) {
             former = Former(
@@ -108,7 +108,7 @@ package struct FailureRecord: Sendable {
                     first_failed_at = iif(url = ?2, first_failed_at, ?10),
                     former = iif(url = ?2, coalesce(former, json_array(reason, http_status,
                         curl_code, message, class, conditions, last_failed_at, attempts)), NULL),
-                    blocked_until = iif(url = ?2, blocked_until, NULL), url = ?2
+                    blacklisted_until = iif(url = ?2, blacklisted_until, NULL), url = ?2
                 """)
         try statement.execute(
             .text(key), .text(url), .text(host), .text(reason.rawValue),
@@ -135,7 +135,7 @@ package struct FailureRecord: Sendable {
                         first_failed_at, ?10),
                     url = ?2, host = ?3, reason = ?4, http_status = ?5, curl_code = ?6,
                     message = ?7, class = ?9, runs_in_a_row = 0, last_failed_at = ?10,
-                    blocked_until = NULL, run_id = NULL, conditions = ?11, former = NULL
+                    blacklisted_until = NULL, run_id = NULL, conditions = ?11, former = NULL
                 WHERE url <> ?2 OR iif(?4 = 'http-status', class = 'transient', reason <> ?4)
                 """)
         try statement.execute(
@@ -150,12 +150,12 @@ extension FailureLog {
     package struct Settlement: Sendable {
         let kind: FailureRecord.Kind
         let runsInARow: Int
-        let blockedUntil: Timestamp?
+        let blacklistedUntil: Timestamp?
 
-        package init(kind: FailureRecord.Kind, runsInARow: Int, blockedUntil: Timestamp?) {
+        package init(kind: FailureRecord.Kind, runsInARow: Int, blacklistedUntil: Timestamp?) {
             self.kind = kind
             self.runsInARow = runsInARow
-            self.blockedUntil = blockedUntil
+            self.blacklistedUntil = blacklistedUntil
         }
     }
 }
@@ -171,7 +171,7 @@ package struct FailureLog: Sendable {
     /// Settles the failures of a run that has ended.
     ///
     /// `decide` gets a failure as the run left it, with the kind and the runs in a row from before
-    /// the run. It gives both anew, and until when the URL is blocked; nil leaves them as they were,
+    /// the run. It gives both anew, and until when the URL is blacklisted; nil leaves them as they were,
     /// which is for failures that say nothing about their URL: one that had failed before has failed as
     /// it did then.
     ///
@@ -183,7 +183,7 @@ package struct FailureLog: Sendable {
             let update = try Statement(
                 database,
                 sql: """
-                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blocked_until = ?4
+                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4
                     WHERE key = ?1
                     """)
             let restore = try Statement(
@@ -215,7 +215,7 @@ package struct FailureLog: Sendable {
                     }
                     try update.execute(
                         .text(record.key), .text(decision.kind.rawValue),
-                        .init(decision.runsInARow), .init(decision.blockedUntil?.milliseconds))
+                        .init(decision.runsInARow), .init(decision.blacklistedUntil?.milliseconds))
                 }
             }
             try Statement(

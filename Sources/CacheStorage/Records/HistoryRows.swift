@@ -11,7 +11,7 @@ enum HistoryRows {
     }
 
     /// Conditions on a time before which rows are old, `?1`, and the present, `?2`.
-    private static let failures = "last_failed_at < ?1 AND coalesce(blocked_until, 0) <= ?2"
+    private static let failures = "last_failed_at < ?1 AND coalesce(blacklisted_until, 0) <= ?2"
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
     /// The last run tells the next one how it ended, and one whose files may not be on the disk what to
     /// look at.

@@ -15,7 +15,7 @@ package struct PruneRules: Sendable {
     package var wanted: Set<KeyFingerprint>?
     /// Images that have been stale for so long.
     package var expiredFor: Duration?
-    /// Images whose URLs are blocked since they answer 404 or 410.
+    /// Images whose URLs are blacklisted since they answer 404 or 410.
     package var isGone = false
     /// Variants that no run has used for so long, counted back from the last run that used any.
     package var variantsUnusedFor: Duration?

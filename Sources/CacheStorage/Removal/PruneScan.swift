@@ -37,7 +37,7 @@ enum PruneScan {
         }
     }
 
-    /// Those whose URLs are blocked since they answer 404 or 410.
+    /// Those whose URLs are blacklisted since they answer 404 or 410.
     private static func goneImages(in database: Connection) throws -> Set<Int64> {
         Set(
             try Statement(
@@ -46,7 +46,7 @@ enum PruneScan {
                     SELECT id FROM failure JOIN resource ON resource.key = failure.key
                     WHERE reason = '\(FailureReason.httpStatus.rawValue)'
                         AND http_status IN (404, 410) AND class = 'permanent'
-                        AND blocked_until IS NOT NULL
+                        AND blacklisted_until IS NOT NULL
                     """
             ).all { try $0.integer(0) })
     }

@@ -14,7 +14,7 @@ package struct RunConfiguration: Sendable {
     package var lifetimes = LifetimeRules()
     package var storing = StoringRules()
     package var exit = ExitRule()
-    /// Asks for what is blocked, too.
+    /// Asks for what is blacklisted, too.
     package var retriesFailed = false
     package var userAgent: String
     /// What requests carry, and the way that they take.

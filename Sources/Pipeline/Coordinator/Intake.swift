@@ -125,7 +125,7 @@ extension EntryState {
             .refresh(resource: resource)
         case .derivable(let resource, isFresh: true): .derive(resource: resource)
         case .fresh(let resource, _, _): .annotate(resource: resource)
-        case .invalid, .blocked: nil
+        case .invalid, .blacklisted: nil
         }
     }
 }

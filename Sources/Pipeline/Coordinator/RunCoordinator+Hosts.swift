@@ -69,12 +69,12 @@ extension FailureLog.Settlement {
             previous: FailureClass(rawValue: record.kind.rawValue).flatMap {
                 isSame ? ($0, record.runsInARow) : nil
             }, now: failureClass)
-        let duration = FailurePolicy.blockDuration(
+        let duration = FailurePolicy.blacklistDuration(
             confirmations: FailurePolicy.confirmations(
                 failureClass, reason: record.reason, runsInARow: runs))
         self.init(
             kind: kind, runsInARow: runs,
-            blockedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
+            blacklistedUntil: duration.map { record.lastFailedAt.advanced(by: $0) })
     }
 }
 

@@ -106,11 +106,11 @@ extension RunCoordinator {
         _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
         let state = looked.states[number]
-        if case .blocked(let block, _) = state {
+        if case .blacklisted(let block, _) = state {
             let failure = looked.blocks[block]
             return try leaveOut(
                 entry, failure.reason.isExclusion ? .excluded : .blacklisted,
-                message: failure.blockMessage, block: failure)
+                message: failure.blacklistMessage, block: failure)
         }
         if settings.rules.isOffline, let cause = offlineCause(state) {
             return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
@@ -149,7 +149,7 @@ extension RunCoordinator {
                 : expiresAt <= clock.wall()
                     ? "expired at \(expiresAt)" : "stale by this run's rules"
         case .derivable(_, isFresh: false): "its original is not fresh"
-        case .derivable(_, isFresh: true), .fresh, .invalid, .blocked: nil
+        case .derivable(_, isFresh: true), .fresh, .invalid, .blacklisted: nil
         }
     }
 
@@ -162,7 +162,7 @@ extension RunCoordinator {
         try ledger.finish(outcome, reason: exclusion) {
             var result = settings.result(
                 of: entry, outcome, reason: block?.reason, message: message)
-            result.blockedUntil = block?.blockedUntil
+            result.blacklistedUntil = block?.blacklistedUntil
             return result
         }
     }
@@ -243,12 +243,12 @@ struct PendingFates {
 
 extension FailureRecord {
     /// Why an entry is not asked for, and when it is again, in one line.
-    fileprivate var blockMessage: String {
+    fileprivate var blacklistMessage: String {
         if reason.isExclusion {
-            return message + (blockedUntil.map { "; next look after \($0)" } ?? "")
+            return message + (blacklistedUntil.map { "; next look after \($0)" } ?? "")
         }
         let runs = runsInARow > 1 ? " in \(runsInARow) runs in a row" : ""
-        let until = blockedUntil.map { "; next try after \($0)" } ?? ""
+        let until = blacklistedUntil.map { "; next try after \($0)" } ?? ""
         return "failed with \(cause)\(runs)\(until)"
     }
 }

@@ -205,7 +205,7 @@ private struct Worker {
                 }
                 if !areInUse { result.returning.insert(number) }
             case .missing, .incomplete: missing.append(number)
-            case .invalid, .stale, .derivable, .blocked: break
+            case .invalid, .stale, .derivable, .blacklisted: break
             }
         }
         try findMissingAttributes(in: &result)
@@ -329,7 +329,7 @@ private struct Worker {
         for (number, failure) in zip(numbers, failures) {
             guard let failure else { continue }
             result.failedBefore.insert(number)
-            guard !configuration.retriesFailed, failure.isBlocking(at: now) else { continue }
+            guard !configuration.retriesFailed, failure.isBlacklisted(at: now) else { continue }
             switch result.states[number] {
             case .stale, .derivable(_, isFresh: false):
                 // It may be of a variant that cannot be made, while the others want to be kept fresh.
@@ -342,7 +342,7 @@ private struct Worker {
             case .derivable(_, isFresh: true):
                 // Nobody is asked.
                 continue
-            case .invalid, .fresh, .missing, .incomplete, .blocked:
+            case .invalid, .fresh, .missing, .incomplete, .blacklisted:
                 break
             }
             let record = batch.records[number]
@@ -352,7 +352,7 @@ private struct Worker {
             guard failure.url == url.withoutCredentials.text,
                 conditions(of: failure, holdFor: url, batch.extras(of: record))
             else { continue }
-            result.states[number] = .blocked(
+            result.states[number] = .blacklisted(
                 result.blocks.count, resource: result.states[number].resource)
             result.blocks.append(failure)
         }

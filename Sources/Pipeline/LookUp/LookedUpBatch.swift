@@ -18,7 +18,7 @@ enum EntryState {
     case missing
     /// Not to be asked for; an index into ``LookedUpBatch/blocks``, and the resource that may be
     /// stored all the same.
-    case blocked(Int, resource: Int64?)
+    case blacklisted(Int, resource: Int64?)
 
     /// What is stored of the entry, by whatever recipe.
     var resource: Int64? {
@@ -26,7 +26,7 @@ enum EntryState {
         case .fresh(let resource, _, _), .stale(let resource, _), .derivable(let resource, _),
             .incomplete(let resource, _):
             resource
-        case .blocked(_, let resource): resource
+        case .blacklisted(_, let resource): resource
         case .invalid, .missing: nil
         }
     }
@@ -36,7 +36,7 @@ enum EntryState {
     var resourceOfReportedImages: Int64? {
         switch self {
         case .fresh(let resource, _, _), .incomplete(let resource, _): resource
-        case .blocked(_, let resource): resource
+        case .blacklisted(_, let resource): resource
         case .invalid, .stale, .derivable, .missing: nil
         }
     }
@@ -102,7 +102,7 @@ extension EntryState {
     var mayFail: Bool {
         switch self {
         case .stale, .missing, .incomplete, .derivable: true
-        case .invalid, .fresh, .blocked: false
+        case .invalid, .fresh, .blacklisted: false
         }
     }
 }

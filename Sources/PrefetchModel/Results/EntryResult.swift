@@ -17,7 +17,7 @@ package struct EntryResult: Sendable {
     package var message: String?
     /// Until when an entry is not asked for that is `blacklisted`, or `excluded` by what an earlier run has seen; nil for
     /// every other.
-    package var blockedUntil: Timestamp?
+    package var blacklistedUntil: Timestamp?
     /// The last response's status; nil when none arrived.
     package var httpStatus: Int?
     /// Nil where nothing was asked for.

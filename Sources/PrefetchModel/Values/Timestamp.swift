@@ -20,7 +20,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
     /// How far in the future, by the present clock, what was stored may lie and still be believed:
     /// an hour for a clock set back by one, which must not fetch everything again nor ask all
-    /// blocked URLs at once, and five minutes for clocks that are merely off.
+    /// blacklisted URLs at once, and five minutes for clocks that are merely off.
     package static let toleratedClockStep = Duration.seconds(3900)
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool {

@@ -56,7 +56,7 @@ extension FailurePolicy {
     /// What a failure depends on: the one table of it.
     package static func facts(of reason: FailureReason) -> [FailureFact] {
         switch reason {
-        // Never blocked, or blocked whatever a run is like.
+        // Never blacklisted, or blacklisted whatever a run is like.
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal: []
         case .dns: [.route]
         case .connect: [.route, .connectTimeout]

@@ -2,13 +2,13 @@ package import PrefetchModel
 
 /// What a failure says about the next run. The raw values are texts that may be stored.
 package enum FailureClass: String, CaseIterable, Hashable, Sendable {
-    /// Asking again gives the same answer: the URL is blocked from the first failed run on
+    /// Asking again gives the same answer: the URL is blacklisted from the first failed run on
     /// (`uncacheable` from the second).
     case permanent
-    /// Time may mend it: the URL is retried, in this run and in later ones, and blocked only after
-    /// ``FailurePolicy/transientRunsToBlock`` runs in a row that failed so.
+    /// Time may mend it: the URL is retried, in this run and in later ones, and blacklisted only after
+    /// ``FailurePolicy/transientRunsToBlacklist`` runs in a row that failed so.
     case transient
-    /// The cause lies on our side or with the user: neither blocked nor counted. Unless
+    /// The cause lies on our side or with the user: neither blacklisted nor counted. Unless
     /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is remembered, so what earlier runs found out about the URL stays
     /// as it is.
     case ours
@@ -17,15 +17,15 @@ package enum FailureClass: String, CaseIterable, Hashable, Sendable {
 /// Decides which failures block a URL, for how long, and when a stored block still holds.
 ///
 /// Pure functions over a URL's row of failures, which holds `runs_in_a_row`, `last_failed_at` and
-/// `blocked_until`. A failed run, unless its class is ``FailureClass/ours``, counts with
-/// ``nextRunsInARow(previous:now:)`` and blocks for ``blockDuration(confirmations:)`` of
+/// `blacklisted_until`. A failed run, unless its class is ``FailureClass/ours``, counts with
+/// ``nextRunsInARow(previous:now:)`` and blocks for ``blacklistDuration(confirmations:)`` of
 /// ``confirmations(_:reason:runsInARow:)``; a success removes the row.
 package enum FailurePolicy {
     /// Failed runs in a row from which on transient failures block: the fifth is the first.
-    package static let transientRunsToBlock = 5
+    package static let transientRunsToBlacklist = 5
 
     /// The longest that a block lasts: 30 days.
-    package static let maximumBlockDuration = Duration.days(30)
+    package static let maximumBlacklistDuration = Duration.days(30)
 
     // MARK: The table
 
@@ -118,7 +118,7 @@ package enum FailurePolicy {
         // Success without the image: accepted for later (202), no content (204, 205), a part
         // though no range was asked (206; RFC 9110 §15.3.3, §15.3.5 to §15.3.7). Broken caches and
         // half-built sites answer so, and are mended. No answer was given that it never will be
-        // there, so one run is not evidence enough; a site that stays so is blocked at the fifth.
+        // there, so one run is not evidence enough; a site that stays so is blacklisted at the fifth.
         case 200...299: .transient
         // A redirect that leads nowhere: a choice (300), a 304 to an unconditional request, a
         // proxy to use (305, deprecated; RFC 9110 §15.4.1, §15.4.5, §15.4.6). The stray 304 is a
@@ -133,39 +133,39 @@ package enum FailurePolicy {
 
     /// How long a block lasts that was confirmed so often: 1 hour, 6 hours, 1 day, 7 days, and
     /// 30 days for 5 and more; nil, no block, for 0 and less.
-    package static func blockDuration(confirmations: Int) -> Duration? {
+    package static func blacklistDuration(confirmations: Int) -> Duration? {
         switch confirmations {
         case ...0: nil
         case 1: .hours(1)
         case 2: .hours(6)
         case 3: .days(1)
         case 4: .days(7)
-        default: maximumBlockDuration
+        default: maximumBlacklistDuration
         }
     }
 
-    /// Failed runs in a row of the class from which on a URL is blocked; nil for never.
+    /// Failed runs in a row of the class from which on a URL is blacklisted; nil for never.
     ///
     /// `no-store` blocks at the second run only: it forbids keeping anything of the response
     /// (RFC 9111 §5.2.2.5), so one such answer does not decide what the next run asks for. That
     /// the next answer forbids it, too, is how the site is set up.
-    package static func runsToBlock(
+    package static func runsToBlacklist(
         _ failureClass: FailureClass, reason: FailureReason
     ) -> Int? {
         switch failureClass {
         case .permanent: reason == .uncacheable ? 2 : 1
-        case .transient: transientRunsToBlock
+        case .transient: transientRunsToBlacklist
         case .ours: nil
         }
     }
 
     /// How often a URL's block has been confirmed after so many failed runs of the class in a row,
-    /// the last of them with `reason`; 0 before it is blocked, and never negative.
+    /// the last of them with `reason`; 0 before it is blacklisted, and never negative.
     package static func confirmations(
         _ failureClass: FailureClass, reason: FailureReason, runsInARow: Int
     ) -> Int {
         // Compared first: the difference would overflow for a damaged row's smallest number.
-        guard let least = runsToBlock(failureClass, reason: reason), runsInARow >= least else {
+        guard let least = runsToBlacklist(failureClass, reason: reason), runsInARow >= least else {
             return 0
         }
         return runsInARow - least + 1
@@ -188,19 +188,19 @@ package enum FailurePolicy {
 
     /// Whether a stored block holds at `now`, all three by the wall clock.
     ///
-    /// It ends at `blockedUntil`; nil is no block. Two kinds of rows are not believed, since the
+    /// It ends at `blacklistedUntil`; nil is no block. Two kinds of rows are not believed, since the
     /// clock was wrong when they were written, or they are damaged, and a URL must not stay
-    /// blocked for years because of that:
+    /// blacklisted for years because of that:
     /// - `lastFailedAt` lies more than ``Timestamp/toleratedClockStep`` in the future.
-    /// - the block would last longer than ``maximumBlockDuration`` from `now`, or from
+    /// - the block would last longer than ``maximumBlacklistDuration`` from `now`, or from
     ///   `lastFailedAt` where that lies, within the tolerance, in the future. Else a clock put
     ///   back by an hour would end all blocks of full length.
-    package static func isBlocking(
-        blockedUntil: Timestamp?, lastFailedAt: Timestamp, at now: Timestamp
+    package static func isBlacklisted(
+        blacklistedUntil: Timestamp?, lastFailedAt: Timestamp, at now: Timestamp
     ) -> Bool {
-        guard let blockedUntil, blockedUntil > now else { return false }
+        guard let blacklistedUntil, blacklistedUntil > now else { return false }
         guard lastFailedAt <= now.advanced(by: Timestamp.toleratedClockStep) else { return false }
-        return blockedUntil <= max(now, lastFailedAt).advanced(by: maximumBlockDuration)
+        return blacklistedUntil <= max(now, lastFailedAt).advanced(by: maximumBlacklistDuration)
     }
 }
 

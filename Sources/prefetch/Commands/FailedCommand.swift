@@ -15,14 +15,14 @@ struct FailedCommand: ParsableCommand {
         abstract: "Show and forget URLs that could not be fetched.",
         discussion: """
             A URL that failed is remembered until it succeeds. One that is unlikely to recover by \
-            itself is blocked: runs leave it alone until its next try is due. A failure that is \
+            itself is blacklisted: runs leave it alone until its next try is due. A failure that is \
             forgotten is retried by the next run.
 
             Exit status: 0 done, 1 a URL is not among the failures, 2 the cache is missing (1 when \
             it would be changed) or cannot be used, 64 wrong usage, 75 another run holds the cache.
 
             Examples:
-              prefetch failed list --blocked
+              prefetch failed list --blacklisted
               prefetch failed clear --host example.com
             """,
         subcommands: [List.self, Remove.self, Clear.self])
@@ -35,7 +35,7 @@ extension FailedCommand {
             commandName: "list",
             abstract: "List the URLs that failed.",
             discussion: """
-                One line per failure, sorted by cache key: blocked or retried, next try (`now` or a \
+                One line per failure, sorted by cache key: blacklisted or retried, next try (`now` or a \
                 time), reason with the HTTP status, failed runs in a row, attempts, time of the last \
                 failure, URL, message. Secrets in URLs are masked, except with --urls.
 
@@ -43,7 +43,7 @@ extension FailedCommand {
                 tabs.
 
                 Examples:
-                  prefetch failed list --blocked --reason http-status
+                  prefetch failed list --blacklisted --reason http-status
                   prefetch failed list --urls --host example.com | prefetch run - --retry-failed
                 """)
 
@@ -52,8 +52,8 @@ extension FailedCommand {
         @Flag(help: "Print JSON Lines.")
         var json = false
 
-        @Flag(help: "Only URLs that are blocked now.")
-        var blocked = false
+        @Flag(help: "Only URLs that are blacklisted now.")
+        var blacklisted = false
 
         @Flag(
             help: """
@@ -81,7 +81,8 @@ extension FailedCommand {
             try writing {
                 let cooling = try catalog.coolingTimes(at: now)
                 try catalog.forEachFailure { record in
-                    guard filter.includes(record), !blocked || record.isBlocking(at: now) else {
+                    guard filter.includes(record), !blacklisted || record.isBlacklisted(at: now)
+                    else {
                         return
                     }
                     if json {
@@ -104,7 +105,7 @@ extension FailedCommand {
             let nextTry = record.nextTry(at: now, cooling: cooling)
             let status = record.httpStatus.map { " \($0)" } ?? ""
             return [
-                record.isBlocking(at: now) ? "blocked" : "retried",
+                record.isBlacklisted(at: now) ? "blacklisted" : "retried",
                 nextTry?.description ?? "now",
                 record.reason.rawValue + (record.reason == .httpStatus ? status : ""),
                 "\(record.runsInARow)",
@@ -213,9 +214,9 @@ extension FailureRecord {
         [blockEnd(at: now), cooling[host]].compactMap(\.self).max()
     }
 
-    /// Until when its URL is blocked; nil where it is not.
+    /// Until when its URL is blacklisted; nil where it is not.
     func blockEnd(at now: Timestamp) -> Timestamp? {
-        isBlocking(at: now) ? blockedUntil : nil
+        isBlacklisted(at: now) ? blacklistedUntil : nil
     }
 }
 
@@ -226,7 +227,7 @@ extension JSONObject {
         _ record: FailureRecord, at now: Timestamp, cooling: [String: Timestamp]
     ) {
         self.init()
-        add("state", record.isBlocking(at: now) ? "blocked" : "retried")
+        add("state", record.isBlacklisted(at: now) ? "blacklisted" : "retried")
         add("next_try_at", record.nextTry(at: now, cooling: cooling))
         add("key", RedactedURL(record.key).description)
         add("url", RedactedURL(record.url).description)
@@ -240,6 +241,6 @@ extension JSONObject {
         add("runs_in_a_row", record.runsInARow)
         add("first_failed_at", record.firstFailedAt)
         add("last_failed_at", record.lastFailedAt)
-        add("blocked_until", record.blockedUntil)
+        add("blacklisted_until", record.blacklistedUntil)
     }
 }

@@ -15,7 +15,7 @@ struct GetCommand: ParsableCommand {
         abstract: "Print the path of a cached image.",
         discussion: """
             An image that is not in the cache, or no longer fresh, is an error that says why: when a \
-            URL failed, with what, and until when it is blocked.
+            URL failed, with what, and until when it is blacklisted.
 
             With --batch, lines may come one by one, as a coprocess writes them: each is answered \
             before the next one is waited for. Blank lines and comments get no answer. A line may also \
@@ -225,7 +225,7 @@ extension GetCommand.Refusal {
         let message = "is not in the cache: \(failure.account)"
         if let until = failure.blockEnd(at: now) {
             self.init(
-                message: message + ", and is blocked until \(until)",
+                message: message + ", and is blacklisted until \(until)",
                 hint: "`prefetch run --retry-failed URL` asks for it again now")
         } else if let until = cooling[failure.host] {
             self.init(

@@ -34,7 +34,7 @@ extension HostsCommand {
                 One line per host, sorted by name: what the next run makes of it, next request (`now` \
                 or a time), the most transfers at once (`-` for as many as a run allows), failed \
                 connections since its last answer, its URLs that failed, those of them that are \
-                blocked, the time of what is remembered (`-` if only URLs failed), and scheme, host \
+                blacklisted, the time of what is remembered (`-` if only URLs failed), and scheme, host \
                 and port.
 
                 A host is `cooling` if nothing is requested from it before that time, `limited` if it \
@@ -84,7 +84,7 @@ extension HostsCommand {
                 host.state?.concurrency.map(String.init) ?? "-",
                 "\(host.state?.failuresInARow ?? 0)",
                 "\(host.failures)",
-                "\(host.blocked)",
+                "\(host.blacklisted)",
                 host.state?.updatedAt.description ?? "-",
                 printable(host.name),
             ]
@@ -162,6 +162,6 @@ extension JSONObject {
         add("cooling_until", host.state?.coolingUntil)
         add("updated_at", host.state?.updatedAt)
         add("failed_urls", host.failures)
-        add("blocked_urls", host.blocked)
+        add("blacklisted_urls", host.blacklisted)
     }
 }

@@ -31,7 +31,7 @@ struct ListCommand: ParsableCommand {
     @Flag(
         help: """
             Print JSON Lines, with attributes, what is known of the response, and why and until when a \
-            URL is blocked.
+            URL is blacklisted.
             """)
     var json = false
 
@@ -71,7 +71,7 @@ struct ListCommand: ParsableCommand {
             object.add("superseded", item.isSuperseded)
             object.add("path", prefix + item.image.relativePath)
             object.add("reason", item.failure?.reason.rawValue)
-            object.add("blocked_until", item.failure?.blockEnd(at: now))
+            object.add("blacklisted_until", item.failure?.blockEnd(at: now))
             try lines.write(object)
         }
         try lines.finish()

@@ -102,7 +102,8 @@ struct StatsCommand: ParsableCommand {
             )
         }
         lines.append(
-            "failures    \(statistics.failures), of which \(statistics.blockedFailures) blocked")
+            "failures    \(statistics.failures), of which \(statistics.blacklistedFailures) blacklisted"
+        )
         if let run = statistics.lastRun {
             let duration = run.duration.map { ", took \(durationText($0))" } ?? ""
             lines.append("last run    \(run.startedAt)\(duration), \(run.result)")
@@ -163,7 +164,7 @@ extension JSONObject {
         add("stored_bytes_by_week", statistics.storedByWeek)
         var failures = JSONObject()
         failures.add("total", statistics.failures)
-        failures.add("blocked", statistics.blockedFailures)
+        failures.add("blacklisted", statistics.blacklistedFailures)
         add("failures", failures)
         if let run = statistics.lastRun {
             add("last_run", JSONObject(run))

@@ -39,7 +39,7 @@ struct PruneOptions: ParsableArguments {
         help: ArgumentHelp("Images that have been stale for this time.", valueName: "duration"))
     var expiredFor: AgeArgument?
 
-    @Flag(help: "Images whose URLs are blocked since they answer 404 or 410.")
+    @Flag(help: "Images whose URLs are blacklisted since they answer 404 or 410.")
     var gone = false
 
     @Option(

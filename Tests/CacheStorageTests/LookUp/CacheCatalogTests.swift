@@ -202,7 +202,7 @@ struct CacheCatalogTests {
         try cache.failures.settle(run: 3) { _ in
             settled += 1
             return FailureLog.Settlement(
-                kind: .permanent, runsInARow: 1, blockedUntil: Timestamp(milliseconds: 9))
+                kind: .permanent, runsInARow: 1, blacklistedUntil: Timestamp(milliseconds: 9))
         }
         #expect(settled == numbers.count)
         var seen = 0
@@ -212,9 +212,9 @@ struct CacheCatalogTests {
         }
         #expect(seen == numbers.count && removed == 2500)
         let sums = try catalog(cache).statistics(
-            isFresh: { _, _ in true }, isBlocking: { $0.blockedUntil != nil })
+            isFresh: { _, _ in true }, isBlacklisted: { $0.blacklistedUntil != nil })
         #expect(sums.failures == numbers.count - removed)
-        #expect(sums.blockedFailures == sums.failures)
+        #expect(sums.blacklistedFailures == sums.failures)
         #expect(try cache.failures.removeAll() == numbers.count - removed)
         #expect(try failedKeys(cache) == [])
     }
@@ -235,7 +235,7 @@ struct CacheCatalogTests {
         let sums = try catalog(cache).statistics(
             isFresh: { validatedAt, expiresAt in
                 validatedAt == Timestamp(milliseconds: 10) && expiresAt.milliseconds > 200
-            }, isBlocking: { _ in false })
+            }, isBlacklisted: { _ in false })
         #expect(sums.resources == 5 && sums.expired == 2)
     }
 }

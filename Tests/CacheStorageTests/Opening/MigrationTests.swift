@@ -115,7 +115,7 @@ struct MigrationTests {
                 runs_in_a_row INTEGER NOT NULL,
                 first_failed_at INTEGER NOT NULL,
                 last_failed_at INTEGER NOT NULL,
-                blocked_until INTEGER,
+                blacklisted_until INTEGER,
                 run_id INTEGER
             ) STRICT, WITHOUT ROWID;
 

@@ -164,7 +164,7 @@ struct HostLogTests {
             INSERT INTO host VALUES ('http://e', NULL, 0, \(time + 2 * week), \(time)),
                 ('http://f', 0, 1, NULL, \(time)), ('http://g', 1, 1, NULL, \(Int64.max));
             INSERT INTO failure (key, url, host, reason, message, attempts, class, runs_in_a_row,
-                first_failed_at, last_failed_at, blocked_until)
+                first_failed_at, last_failed_at, blacklisted_until)
             SELECT 'k' || value, 'u', iif(value < 3, 'http://a', 'http://g'), 'dns', '', 1,
                 'transient', 1, \(time), \(time) + value, iif(value % 2, 7, NULL)
             FROM json_each('[0, 1, 2, 3]');
@@ -174,13 +174,13 @@ struct HostLogTests {
             var lines: [String] = []
             try catalog.forEachHost(
                 at: now,
-                isBlocking: { until, failedAt in
+                isBlacklisted: { until, failedAt in
                     #expect((until == nil) == (failedAt.milliseconds - time).isMultiple(of: 2))
                     return until == Timestamp(milliseconds: 7)
                 },
                 {
                     let state = $0.state == nil ? "-" : "known"
-                    lines.append("\($0.name) \(state) \($0.failures) \($0.blocked)")
+                    lines.append("\($0.name) \(state) \($0.failures) \($0.blacklisted)")
                 })
             return lines
         }

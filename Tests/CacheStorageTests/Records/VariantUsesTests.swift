@@ -144,7 +144,7 @@ struct VariantUsesTests {
         }
         func counts() throws -> ([String], [Int]) {
             let statistics = try catalog.statistics(
-                isFresh: { _, _ in true }, isBlocking: { _ in false })
+                isFresh: { _, _ in true }, isBlacklisted: { _ in false })
             return (statistics.names.map(\.name), statistics.formats.map(\.variants))
         }
         #expect(try names() == ["web", "main"])

@@ -233,7 +233,7 @@ struct PruneTests {
                 statements.append(
                     """
                     INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
-                        runs_in_a_row, first_failed_at, last_failed_at, blocked_until)
+                        runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until)
                     VALUES ('\(image.key)', '\(image.key)', '\(image.host)', 'http-status', 404, '', 1,
                         'permanent', 1, 1, 1, 2)
                     """)

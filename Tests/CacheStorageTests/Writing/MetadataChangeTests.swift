@@ -288,10 +288,11 @@ struct MetadataChangeTests {
                 failedAt: time(milliseconds)))
     }
 
-    private func settled(_ run: Int64, blockedUntil: Timestamp?) throws {
+    private func settled(_ run: Int64, blacklistedUntil: Timestamp?) throws {
         try cache.failures.settle(run: run) { record in
             FailureLog.Settlement(
-                kind: .permanent, runsInARow: record.runsInARow + 1, blockedUntil: blockedUntil)
+                kind: .permanent, runsInARow: record.runsInARow + 1,
+                blacklistedUntil: blacklistedUntil)
         }
     }
 
@@ -302,29 +303,29 @@ struct MetadataChangeTests {
         #expect(try reader.hasFailures())
         let noted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
         #expect(noted.runsInARow == 0)
-        #expect(noted.blockedUntil == nil)
+        #expect(noted.blacklistedUntil == nil)
         // Another run's end is not this one's.
-        try settled(2, blockedUntil: time(99))
+        try settled(2, blacklistedUntil: time(99))
         #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
-        try settled(1, blockedUntil: time(99))
+        try settled(1, blacklistedUntil: time(99))
         for _ in 0..<2 {
             let counted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
             #expect(counted.runsInARow == 1)
-            #expect(counted.blockedUntil == time(99))
+            #expect(counted.blacklistedUntil == time(99))
             // Once only.
-            try settled(1, blockedUntil: nil)
+            try settled(1, blacklistedUntil: nil)
         }
         _ = try commit([failure("http://a/1", at: 8)], in: cache, run: 3)
         let again = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
         #expect(again.attempts == 2)
         #expect(again.firstFailedAt == time(5))
         #expect(again.lastFailedAt == time(8))
-        #expect(again.blockedUntil == time(99))
+        #expect(again.blacklistedUntil == time(99))
     }
 
     @Test func aKeyThatStandsForAnotherURLBeginsAnew() throws {
         _ = try commit([failure("logo", at: 5)], in: cache, run: 1)
-        try settled(1, blockedUntil: time(99))
+        try settled(1, blacklistedUntil: time(99))
         var other = FailureRecord(
             key: "logo", url: "http://b/2", host: "http://b", reason: .httpStatus, httpStatus: 404,
             curlCode: nil, message: "", attempts: 1, kind: .permanent, failedAt: time(50))
@@ -333,13 +334,13 @@ struct MetadataChangeTests {
         let noted = try #require(try reader.failures(ofKeys: ["logo"])[0])
         #expect(noted.url == "http://b/2")
         #expect(noted.runsInARow == 0 && noted.attempts == 1)
-        #expect(noted.blockedUntil == nil && noted.firstFailedAt == time(50))
-        try settled(2, blockedUntil: time(120))
+        #expect(noted.blacklistedUntil == nil && noted.firstFailedAt == time(50))
+        try settled(2, blacklistedUntil: time(120))
         other.lastFailedAt = time(60)
         _ = try commit([.failure(other)], in: cache, run: 3)
         let again = try #require(try reader.failures(ofKeys: ["logo"])[0])
         #expect(again.runsInARow == 1 && again.attempts == 2)
-        #expect(again.blockedUntil == time(120))
+        #expect(again.blacklistedUntil == time(120))
     }
 
     @Test func whatSaysNothingAboutItsURLIsLeftAsItWas() throws {
@@ -347,8 +348,8 @@ struct MetadataChangeTests {
         try cache.failures.settle(run: 1) { _ in nil }
         let reader = try Lookup(cache).reader
         #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
-        try settled(1, blockedUntil: time(99))
-        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.blockedUntil == nil)
+        try settled(1, blacklistedUntil: time(99))
+        #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.blacklistedUntil == nil)
     }
 
     @Test func successRemovesTheFailure() throws {
@@ -373,7 +374,7 @@ struct MetadataChangeTests {
         _ = try commit(
             (0..<count).map { failure("http://a/\($0)", at: 5) }, in: cache,
             configuration: configuration)
-        try settled(1, blockedUntil: time(77))
-        #expect(try cache.failures.removeAll { $0.blockedUntil == time(77) } == count)
+        try settled(1, blacklistedUntil: time(77))
+        #expect(try cache.failures.removeAll { $0.blacklistedUntil == time(77) } == count)
     }
 }

@@ -65,9 +65,9 @@ struct CrashTests {
                 for entry in next.report.entries where entry.url != bad {
                     #expect(["downloaded", "revalidated", "fresh"].contains(entry.outcome))
                 }
-                let blocked = try await run(options, isFaulty: true)
+                let blacklisted = try await run(options, isFaulty: true)
                 #expect(
-                    blocked.report.entries.first { $0.url == bad }?.verdict == "blacklisted")
+                    blacklisted.report.entries.first { $0.url == bad }?.verdict == "blacklisted")
                 // Other addresses of the same bytes, too.
                 origin.serve("/same.jpg", .picture(bytes))
                 let same = try await workspace.finish(

@@ -17,16 +17,16 @@ struct GetTests {
                 let times = try await workspace.query(
                     """
                     SELECT strftime('%Y-%m-%dT%H:%M:%SZ', last_failed_at / 1000, 'unixepoch'),
-                        strftime('%Y-%m-%dT%H:%M:%SZ', blocked_until / 1000, 'unixepoch')
+                        strftime('%Y-%m-%dT%H:%M:%SZ', blacklisted_until / 1000, 'unixepoch')
                     FROM failure ORDER BY url LIKE '%/gone' DESC
                     """)
-                let (failed, blocked) = (times[0][0] ?? "", times[0][1] ?? "")
+                let (failed, blacklisted) = (times[0][0] ?? "", times[0][1] ?? "")
                 let gone = try await workspace.run("get", urls[0])
                 #expect(gone.status == 1 && gone.output.isEmpty, "\(gone)")
                 #expect(
                     gone.error == """
                         prefetch: \(urls[0]): is not in the cache: failed with HTTP 404 at \(failed), \
-                        and is blocked until \(blocked)
+                        and is blacklisted until \(blacklisted)
                         hint: `prefetch run --retry-failed URL` asks for it again now
 
                         """, "\(gone)")

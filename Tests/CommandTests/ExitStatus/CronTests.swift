@@ -15,12 +15,12 @@ struct CronTests {
         try await workspace.query(
             """
             UPDATE failure SET last_failed_at = last_failed_at - \(time),
-                blocked_until = blocked_until - \(time),
+                blacklisted_until = blacklisted_until - \(time),
                 first_failed_at = first_failed_at - \(time)
             """)
     }
 
-    /// 404 for good, and a server that is ill: blocked after an hour, or by the fifth run.
+    /// 404 for good, and a server that is ill: blacklisted after an hour, or by the fifth run.
     /// What fails while everything fails says nothing, nor does it make anything forgotten.
     @Test func anOutageLeavesKnownFailuresKnown() async throws {
         try await withOrigin { origin in
@@ -166,9 +166,9 @@ struct CronTests {
                 #expect(text.contains("  ... and 2 more blacklisted"))
                 #expect(
                     text.contains(
-                        "hint: prefetch failed list --blocked shows what is blacklisted; "
+                        "hint: prefetch failed list --blacklisted shows what is blacklisted; "
                             + "--retry-failed requests it again"))
-                let listed = try await workspace.run("failed", "list", "--blocked")
+                let listed = try await workspace.run("failed", "list", "--blacklisted")
                 #expect(listed.output.split(separator: "\n").count == 12, "\(listed)")
             }
         }

@@ -10,7 +10,7 @@ struct BlacklistTests {
 
     private func runsInARow(_ workspace: Workspace) async throws -> [[String?]] {
         try await workspace.query(
-            "SELECT class, runs_in_a_row, blocked_until IS NOT NULL FROM failure ORDER BY key")
+            "SELECT class, runs_in_a_row, blacklisted_until IS NOT NULL FROM failure ORDER BY key")
     }
 
     @Test func whatIsGoneIsNotAskedAgainUntilItIsAskedFor() async throws {
@@ -56,7 +56,7 @@ struct BlacklistTests {
         }
     }
 
-    @Test func whatIsIllIsBlockedByTheFifthRunInARow() async throws {
+    @Test func whatIsIllIsBlacklistedByTheFifthRunInARow() async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", .unavailable())
@@ -71,7 +71,7 @@ struct BlacklistTests {
                 let run = try await workspace.prefetch([url])
                 #expect(run.report.verdicts == ["blacklisted"], "\(run.result)")
                 let rows = try await workspace.query(
-                    "SELECT blocked_until - last_failed_at, attempts >= 5 FROM failure")
+                    "SELECT blacklisted_until - last_failed_at, attempts >= 5 FROM failure")
                 #expect(rows == [["\(BlacklistTests.hour)", "1"]])
             }
         }
@@ -113,7 +113,7 @@ struct BlacklistTests {
     }
 
     @Test(arguments: [401, 403, 407])
-    func whatIsTheUsersToMendIsNeverBlocked(status: Int) async throws {
+    func whatIsTheUsersToMendIsNeverBlacklisted(status: Int) async throws {
         try await withOrigin { origin in
             let url = origin.url("/a.png")
             origin.serve("/a.png", Response(status))
@@ -191,8 +191,8 @@ struct BlacklistTests {
                 let fresh = try await workspace.prefetch([url])
                 #expect(fresh.report.verdicts == ["fresh"], "\(fresh.result)")
                 #expect(fresh.result.status == 0)
-                let blocked = try await workspace.prefetch([url], "--refresh", "all")
-                #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                let blacklisted = try await workspace.prefetch([url], "--refresh", "all")
+                #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
                 // No request is needed for it either.
                 let offline = try await workspace.prefetch([url], "--offline")
                 #expect(offline.report.verdicts == ["fresh"], "\(offline.result)")
@@ -212,20 +212,20 @@ struct BlacklistTests {
                     let failed = try await workspace.prefetch([url])
                     #expect(failed.report.verdicts == ["failed/http-status"], "\(failed.result)")
                     let rows = try await workspace.query(
-                        "SELECT blocked_until - last_failed_at FROM failure")
+                        "SELECT blacklisted_until - last_failed_at FROM failure")
                     #expect(rows == [["\(length)"]])
                     try await workspace.query(
                         """
                         UPDATE failure SET last_failed_at = last_failed_at - \(length - minute),
-                            blocked_until = blocked_until - \(length - minute),
+                            blacklisted_until = blacklisted_until - \(length - minute),
                             first_failed_at = first_failed_at - \(length - minute)
                         """)
-                    let blocked = try await workspace.prefetch([url])
-                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                    let blacklisted = try await workspace.prefetch([url])
+                    #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
                     try await workspace.query(
                         """
                         UPDATE failure SET last_failed_at = last_failed_at - \(minute),
-                            blocked_until = blocked_until - \(minute)
+                            blacklisted_until = blacklisted_until - \(minute)
                         """)
                 }
                 #expect(origin.requests.count == 6)
@@ -249,7 +249,7 @@ struct BlacklistTests {
                 running.signal(SIGKILL)
                 #expect(await running.wait().signal == SIGKILL)
                 let rows = try await workspace.query(
-                    "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL "
+                    "SELECT count(*) FROM failure WHERE blacklisted_until IS NOT NULL "
                         + "OR runs_in_a_row > 0")
                 #expect(rows == [["0"]])
                 gate.open()

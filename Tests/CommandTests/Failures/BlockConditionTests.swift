@@ -14,7 +14,7 @@ struct BlockConditionTests {
         var line = ""
         var options: [String] = []
         let reason: String
-        /// Under which it is still blocked.
+        /// Under which it is still blacklisted.
         var stricter: [String] = []
         var laterLine = ""
         var laterOptions: [String] = []
@@ -76,8 +76,8 @@ struct BlockConditionTests {
                 #expect(first.report.verdicts == ["failed/\(change.reason)"], "\(first.result)")
                 let requests = origin.requests.count
                 for options in [change.options, change.stricter] {
-                    let blocked = try await run(change.line, options)
-                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                    let blacklisted = try await run(change.line, options)
+                    #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
                 }
                 #expect(origin.requests.count == requests)
                 let later = try await run(change.laterLine, change.laterOptions)

@@ -37,19 +37,20 @@ struct FailedTests {
                 try #require(all.map(\.name) == ["busy", "gone", "page"])
                 #expect(
                     all.map { Array($0.columns[0...2]) }.map { [$0[0], $0[2]] } == [
-                        ["retried", "http-status 503"], ["blocked", "http-status 404"],
-                        ["blocked", "not-an-image"],
+                        ["retried", "http-status 503"], ["blacklisted", "http-status 404"],
+                        ["blacklisted", "not-an-image"],
                     ])
                 #expect(all[0].columns[1] == "now")
                 for failure in all {
                     #expect(failure.columns[3] == "1", "\(failure)")
                     #expect((Int(failure.columns[4]) ?? 0) >= 1, "\(failure)")
                     let last = try #require(try? Date(failure.columns[5], strategy: .iso8601))
-                    guard failure.columns[0] == "blocked" else { continue }
+                    guard failure.columns[0] == "blacklisted" else { continue }
                     let next = try #require(try? Date(failure.columns[1], strategy: .iso8601))
                     #expect(abs(next.timeIntervalSince(last) - 3600) <= 1, "\(failure)")
                 }
-                #expect(try await listed(workspace, "--blocked").map(\.name) == ["gone", "page"])
+                #expect(
+                    try await listed(workspace, "--blacklisted").map(\.name) == ["gone", "page"])
 
                 let json = try await workspace.run("failed", "list", "--json")
                 let objects = try json.jsonLines()
@@ -57,14 +58,14 @@ struct FailedTests {
                 try #require(objects.count == 3, "\(json)")
                 let gone = objects[1]
                 #expect(gone["key"] as? String == urls[0], "\(json)")
-                #expect(gone["state"] as? String == "blocked", "\(json)")
+                #expect(gone["state"] as? String == "blacklisted", "\(json)")
                 #expect(gone["class"] as? String == "permanent", "\(json)")
                 #expect(gone["http_status"] as? Int == 404, "\(json)")
                 #expect(gone["runs_in_a_row"] as? Int == 1, "\(json)")
-                #expect(gone["blocked_until"] as? String == all[1].columns[1], "\(json)")
+                #expect(gone["blacklisted_until"] as? String == all[1].columns[1], "\(json)")
                 #expect(gone["next_try_at"] as? String == all[1].columns[1], "\(json)")
                 #expect(gone["host"] as? String == "http://127.0.0.1:\(origin.port)", "\(json)")
-                #expect(objects[0]["blocked_until"] is NSNull, "\(json)")
+                #expect(objects[0]["blacklisted_until"] is NSNull, "\(json)")
                 #expect(
                     Set(gone.keys).isSuperset(of: [
                         "reason", "curl_code", "message", "attempts", "first_failed_at",
@@ -73,9 +74,9 @@ struct FailedTests {
 
                 let stats = try await workspace.run("stats", "--json")
                 let sums = try #require(try stats.jsonLines().first?["failures"] as? [String: Int])
-                #expect(sums == ["total": 3, "blocked": 2], "\(stats)")
+                #expect(sums == ["total": 3, "blacklisted": 2], "\(stats)")
                 let text = try await workspace.run("stats")
-                #expect(text.output.contains("3, of which 2 blocked"), "\(text)")
+                #expect(text.output.contains("3, of which 2 blacklisted"), "\(text)")
             }
         }
     }
@@ -87,15 +88,15 @@ struct FailedTests {
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(urls)
                 for change in [
-                    "blocked_until = last_failed_at - 1",
-                    "blocked_until = last_failed_at + 90 * 86400000",
-                    "blocked_until = NULL",
+                    "blacklisted_until = last_failed_at - 1",
+                    "blacklisted_until = last_failed_at + 90 * 86400000",
+                    "blacklisted_until = NULL",
                 ] {
                     try await workspace.runSQL("UPDATE failure SET \(change)")
-                    #expect(try await listed(workspace, "--blocked").isEmpty, "\(change)")
+                    #expect(try await listed(workspace, "--blacklisted").isEmpty, "\(change)")
                     #expect(try await listed(workspace).map(\.columns[1]) == ["now", "now", "now"])
                     let stats = try await workspace.run("stats")
-                    #expect(stats.output.contains("3, of which 0 blocked"), "\(stats)")
+                    #expect(stats.output.contains("3, of which 0 blacklisted"), "\(stats)")
                 }
             }
         }

@@ -101,7 +101,7 @@ struct FaultPlanTests {
         let rows = try await workspace.query(
             """
             SELECT url, iif(
-                http_status IN (401, 403, 407) AND runs_in_a_row = 0 AND blocked_until IS NULL,
+                http_status IN (401, 403, 407) AND runs_in_a_row = 0 AND blacklisted_until IS NULL,
                 'ours', class) FROM failure
             """)
         let kinds = Dictionary(

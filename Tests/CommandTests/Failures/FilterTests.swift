@@ -71,7 +71,7 @@ struct FilterTests {
                 let again = try await run(row.options + ["--fail-on", "any"])
                 #expect(again.report.verdicts == ["excluded/\(row.reason)"], "\(again.result)")
                 #expect(again.result.status == 0)
-                #expect(again.report[line: 1]?.blockedUntil != nil)
+                #expect(again.report[line: 1]?.blacklistedUntil != nil)
                 #expect(again.report[line: 1]?.message?.hasPrefix(row.message) == true)
                 #expect(origin.requests.count == 1)
                 let listed = try await workspace.run("failed", "list", "--json").jsonLines()

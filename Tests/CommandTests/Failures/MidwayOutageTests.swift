@@ -12,9 +12,9 @@ struct MidwayOutageTests {
     }
 
     /// Nothing that failed is held against its URL: no block, and no run counted towards one.
-    private func expectNothingBlocked(_ workspace: Workspace, failures: Int) async throws {
+    private func expectNothingBlacklisted(_ workspace: Workspace, failures: Int) async throws {
         let rows = try await workspace.query(
-            "SELECT count(*), count(blocked_until), count(*) FILTER (WHERE class <> 'transient') "
+            "SELECT count(*), count(blacklisted_until), count(*) FILTER (WHERE class <> 'transient') "
                 + "FROM failure")
         #expect(rows.first?.dropFirst() == ["0", "0"], "\(rows)")
         // Entries of the host that was given up were not asked for and left nothing.
@@ -49,7 +49,7 @@ struct MidwayOutageTests {
             #expect(
                 Set(run.summary.reasons.keys).isSubset(of: ["connect", "interrupted"]),
                 "\(run.result)")
-            try await expectNothingBlocked(workspace, failures: failures)
+            try await expectNothingBlacklisted(workspace, failures: failures)
             try await withOrigin(port: first.port) { second in
                 second.serve(MidwayOutageTests.healthy)
                 let next = try await workspace.prefetch(lines)
@@ -76,7 +76,7 @@ struct MidwayOutageTests {
                 let run = try await workspace.prefetch(lines)
                 let failures = MidwayOutageTests.count - MidwayOutageTests.early
                 #expect(run.summary.reasons == ["http-status": failures], "\(run.result)")
-                try await expectNothingBlocked(workspace, failures: failures)
+                try await expectNothingBlacklisted(workspace, failures: failures)
                 origin.serve(MidwayOutageTests.healthy)
                 let next = try await workspace.prefetch(lines)
                 #expect(next.summary["failed"] == 0, "\(next.result)")
@@ -101,9 +101,9 @@ struct MidwayOutageTests {
                 #expect(run.summary.outage == wanted, "\(run.result)")
                 #expect(origin.snapshot.hosts.count == 40)
                 #expect(origin.snapshot.hosts.values.allSatisfy { $0.requests == 3 })
-                let blocked = try await workspace.query(
-                    "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL")
-                #expect(blocked == [["0"]])
+                let blacklisted = try await workspace.query(
+                    "SELECT count(*) FROM failure WHERE blacklisted_until IS NOT NULL")
+                #expect(blacklisted == [["0"]])
                 origin.serve(MidwayOutageTests.healthy)
                 let next = try await workspace.prefetch(lines)
                 #expect(next.summary.outcomes == ["downloaded": lines.count], "\(next.result)")

@@ -32,7 +32,7 @@ struct OutageTests {
             #expect(run.summary.outage == wanted, "\(run.result)")
             #expect(try Report.Summary(json: run.result.output).outage == wanted)
             let rows = try await workspace.query(
-                "SELECT count(*), sum(runs_in_a_row), count(blocked_until) FROM failure")
+                "SELECT count(*), sum(runs_in_a_row), count(blacklisted_until) FROM failure")
             #expect(rows.first?.dropFirst() == ["0", "0"], "\(rows)")
             // Entries of hosts that were given up were not asked for and left nothing.
             let noted = try #require(rows.first?.first.flatMap { $0 }.flatMap { Int($0) })
@@ -179,7 +179,7 @@ struct OutageTests {
                         == Report.Summary.Outage(
                             reason: "connect", failures: 120, heldBack: 120, asked: 200, hosts: 1))
                 let rows = try await workspace.query(
-                    "SELECT reason, sum(runs_in_a_row), count(blocked_until) FROM failure "
+                    "SELECT reason, sum(runs_in_a_row), count(blacklisted_until) FROM failure "
                         + "GROUP BY reason ORDER BY reason")
                 #expect(rows == [["connect", "0", "0"], ["http-status", "80", "0"]])
                 ill.serve(healthy)

@@ -208,11 +208,11 @@ struct MissingLibraryTests {
                 #expect(message.contains("libavif cannot be loaded: "), "\(message)")
                 #expect(message.contains("lib/libavif.so.15: "), "\(message)")
                 #expect(message.hasSuffix("; Debian's package is libavif15"), "\(message)")
-                let blocked = try await workspace.finish(
+                let blacklisted = try await workspace.finish(
                     without(workspace.prefetchCommand(lines)).run(), entries: 3)
                 #expect(
-                    blocked.report.verdicts == ["blacklisted", "fresh", "fresh"],
-                    "\(blocked.result)")
+                    blacklisted.report.verdicts == ["blacklisted", "fresh", "fresh"],
+                    "\(blacklisted.result)")
                 let version = try await without(workspace.command(["--version"])).run()
                 #expect(version.status == 0, "\(version)")
                 #expect(version.output.contains("\nlibavif cannot be loaded: "), "\(version)")

@@ -131,7 +131,7 @@ struct OtherFormatTests {
                 let again = try await workspace.prefetch(lines, "--other-formats", "skip")
                 #expect(again.report.verdicts == verdicts.dropLast() + ["fresh"])
                 #expect(again.result.status == 0)
-                #expect(again.report[line: 1]?.blockedUntil != nil)
+                #expect(again.report[line: 1]?.blacklistedUntil != nil)
                 #expect(origin.requests.count == requests)
                 let stored = try await workspace.prefetch(lines)
                 #expect(

@@ -104,8 +104,8 @@ struct ClockTests {
                 for clock in ["+10y", "+0", "-10y"] {
                     let asked = try await run(workspace, [url], clock: clock)
                     #expect(asked.report.verdicts == ["failed/http-status"], "\(asked.result)")
-                    let blocked = try await run(workspace, [url], clock: clock)
-                    #expect(blocked.report.verdicts == ["blacklisted"], "\(blocked.result)")
+                    let blacklisted = try await run(workspace, [url], clock: clock)
+                    #expect(blacklisted.report.verdicts == ["blacklisted"], "\(blacklisted.result)")
                 }
                 let past = try await run(workspace, [url], clock: "+0")
                 #expect(past.report.verdicts == ["failed/http-status"], "\(past.result)")

@@ -136,7 +136,7 @@ struct VariantFaultTests {
     }
 
     /// With `--fail-on new` cron says so once, also where no run has ever downloaded it for the
-    /// variant in vain, and nothing is blocked by what the origin did not do.
+    /// variant in vain, and nothing is blacklisted by what the origin did not do.
     @Test(arguments: ["max-age=3600", "no-cache"], [true, false])
     func cronHearsOfItOnce(lifetime: String, isThereFromTheBeginning: Bool) async throws {
         try await withOrigin { origin in

@@ -20,7 +20,7 @@ struct HostsTests {
                     ('https://cool.example', NULL, 0, \(now - 1000), \(now - 2000)),
                     ('http://tomorrow.example', 1, 1, NULL, \(now + 86_400_000));
                 INSERT INTO failure (key, url, host, reason, http_status, message, attempts, class,
-                    runs_in_a_row, first_failed_at, last_failed_at, blocked_until) VALUES
+                    runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until) VALUES
                     ('k1', 'http://cool.example/1', 'http://cool.example', 'dns', NULL, '', 1,
                         'transient', 1, \(now), \(now), NULL),
                     ('k2', 'http://cool.example/2', 'http://cool.example', 'dns', NULL, '', 5,
@@ -87,7 +87,7 @@ struct HostsTests {
             #expect(objects.compactMap { $0["state"] as? String } == rows.map(\.[0]))
             #expect(objects[0]["concurrency"] as? Int == 1)
             #expect(objects[0]["failed_urls"] as? Int == 2)
-            #expect(objects[0]["blocked_urls"] as? Int == 1)
+            #expect(objects[0]["blacklisted_urls"] as? Int == 1)
             #expect(objects[0]["next_request_at"] as? String == rows[0][1])
             #expect(objects[1]["next_request_at"] is NSNull)
             #expect(objects[1]["cooling_until"] is String)

@@ -141,7 +141,9 @@ struct RetryTests {
                 #expect(asked.count < 60)
                 #expect(
                     try await workspace.query(
-                        "SELECT count(*) FROM failure WHERE blocked_until IS NOT NULL") == [["0"]])
+                        "SELECT count(*) FROM failure WHERE blacklisted_until IS NOT NULL") == [
+                            ["0"]
+                        ])
             }
         }
     }

@@ -35,7 +35,7 @@ struct ReportFieldTests {
                 #expect(moved.redirects == 2)
                 let gone = try #require(first.report[line: 2])
                 #expect(gone.finalURL == nil && gone.contentType == "text/plain")
-                #expect(gone.redirects == 0 && gone.blockedUntil == nil)
+                #expect(gone.redirects == 0 && gone.blacklistedUntil == nil)
 
                 let second = try await workspace.prefetch(urls)
                 let confirmed = try #require(second.report[line: 1], "\(second.result)")
@@ -43,17 +43,17 @@ struct ReportFieldTests {
                 // The 304 has no such field.
                 #expect(confirmed.contentType == nil && confirmed.redirects == 2)
                 // No request was made for these two.
-                let blocked = try #require(second.report[line: 2])
-                #expect(blocked.outcome == "blacklisted" && blocked.reason == "http-status")
+                let blacklisted = try #require(second.report[line: 2])
+                #expect(blacklisted.outcome == "blacklisted" && blacklisted.reason == "http-status")
                 let until = try await workspace.query(
                     """
-                    SELECT strftime('%Y-%m-%dT%H:%M:%SZ', blocked_until / 1000, 'unixepoch')
+                    SELECT strftime('%Y-%m-%dT%H:%M:%SZ', blacklisted_until / 1000, 'unixepoch')
                     FROM failure
                     """)
-                #expect(until == [[blocked.blockedUntil]], "\(second.result)")
+                #expect(until == [[blacklisted.blacklistedUntil]], "\(second.result)")
                 let fresh = try #require(second.report[line: 3])
                 #expect(fresh.outcome == "fresh" && fresh.redirects == nil)
-                for entry in [blocked, fresh] {
+                for entry in [blacklisted, fresh] {
                     #expect(entry.finalURL == nil && entry.contentType == nil, "\(entry)")
                     #expect(entry.redirects == nil, "\(entry)")
                 }
@@ -78,7 +78,7 @@ struct ReportFieldTests {
                     #expect(
                         object["final_url"] as? String
                             == origin.url("/end.png?X-Amz-Signature=***&size=3"))
-                    #expect(object["reason"] is NSNull && object["blocked_until"] is NSNull)
+                    #expect(object["reason"] is NSNull && object["blacklisted_until"] is NSNull)
                     if type == "x/y" { break }
                     _ = try await workspace.prefetch([url])
                 }
@@ -87,7 +87,7 @@ struct ReportFieldTests {
                 _ = try await workspace.prefetch([url], "--refresh", "all")
                 let object = try await listed()
                 #expect(object["reason"] as? String == "http-status", "\(object)")
-                #expect(object["blocked_until"] is String, "\(object)")
+                #expect(object["blacklisted_until"] is String, "\(object)")
                 #expect(object["redirects"] as? Int == 2, "\(object)")
                 // In a row of an older version nothing of it is known.
                 try await workspace.runSQL(

@@ -88,10 +88,10 @@ struct SecureFaultTests {
                         row.verdicts.contains(verdict), "\(row.name): \(verdict)\n\(run.result)")
                 }
                 // A wrong clock makes every certificate look bad: nothing is held against URLs.
-                let blocked = try await workspace.query(
+                let blacklisted = try await workspace.query(
                     "SELECT url FROM failure WHERE class <> 'transient' "
-                        + "OR blocked_until IS NOT NULL")
-                #expect(blocked == [])
+                        + "OR blacklisted_until IS NOT NULL")
+                #expect(blacklisted == [])
                 // One connecting and no stall expires; the other second is for a busy machine.
                 #expect(
                     run.result.time < .seconds(SecureFaultTests.second) * 1.1 + .seconds(2)

@@ -28,7 +28,7 @@ package struct Report: Sendable {
         package let finalURL: String?
         package let contentType: String?
         package let redirects: Int?
-        package let blockedUntil: String?
+        package let blacklistedUntil: String?
         /// In the order of the line; empty where there is `main` alone.
         package let variants: [Variant]
         /// Nil when nothing was decoded.
@@ -220,7 +220,7 @@ package struct Report: Sendable {
             }
             for variant in entry.variants
             where (variant.outcome == "failed") != (variant.reason != nil) {
-                // A blocked one says why it failed before.
+                // A blacklisted one says why it failed before.
                 if variant.outcome == "blacklisted" { continue }
                 problems.append(
                     "line \(entry.line): \(variant.name) has a reason or has not failed")
@@ -283,7 +283,7 @@ extension Report.Entry {
         finalURL = object["final_url"] as? String
         contentType = object["content_type"] as? String
         redirects = object["redirects"] as? Int
-        blockedUntil = object["blocked_until"] as? String
+        blacklistedUntil = object["blacklisted_until"] as? String
         decodeMilliseconds = object["decode_ms"] as? Double
         encodeMilliseconds = object["encode_ms"] as? Double
     }

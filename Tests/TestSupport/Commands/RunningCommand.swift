@@ -75,8 +75,8 @@ package final class RunningCommand: Sendable {
 
     /// Whether the program's first thread blocks the signal.
     package func blocks(_ number: Int32) -> Bool {
-        let blocked = RunningCommand.status(of: "\(process)")["SigBlk"]
-        let mask = blocked.flatMap { UInt64($0, radix: 16) } ?? 0
+        let blacklisted = RunningCommand.status(of: "\(process)")["SigBlk"]
+        let mask = blacklisted.flatMap { UInt64($0, radix: 16) } ?? 0
         return mask & (1 << UInt64(number - 1)) != 0
     }
 

@@ -349,7 +349,7 @@ def check_failures(connection):
     """A failure that is ours has no row, or counts for nothing; a row is of a run that has ended or of the last one."""
     last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
     for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
-            "runs_in_a_row, first_failed_at, last_failed_at, blocked_until, run_id FROM failure"):
+            "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id FROM failure"):
         key, host, reason, status, attempts, kind, runs, _, last, until, run = row
         wrong = [
             reason not in REASONS,

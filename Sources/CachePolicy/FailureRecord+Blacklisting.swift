@@ -4,9 +4,9 @@ import Scheduling
 
 extension FailureRecord {
     /// Whether its URL is not asked for at `now`.
-    package func isBlocking(at now: Timestamp) -> Bool {
-        FailurePolicy.isBlocking(
-            blockedUntil: blockedUntil, lastFailedAt: lastFailedAt, at: now)
+    package func isBlacklisted(at now: Timestamp) -> Bool {
+        FailurePolicy.isBlacklisted(
+            blacklistedUntil: blacklistedUntil, lastFailedAt: lastFailedAt, at: now)
     }
 }
 
@@ -16,8 +16,8 @@ extension CacheCatalog {
     package func forEachHost(at now: Timestamp, _ body: (Host) throws -> Void) throws {
         try forEachHost(
             at: now,
-            isBlocking: {
-                FailurePolicy.isBlocking(blockedUntil: $0, lastFailedAt: $1, at: now)
+            isBlacklisted: {
+                FailurePolicy.isBlacklisted(blacklistedUntil: $0, lastFailedAt: $1, at: now)
             }, body)
     }
 }
