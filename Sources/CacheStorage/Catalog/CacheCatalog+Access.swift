@@ -2,16 +2,17 @@ package import PrefetchModel
 internal import SQLite
 
 extension CacheCatalog {
-    /// A variant's access is noted this often at most.
+    /// The shortest time between two access notes of a variant.
     private static let accessInterval = Duration.seconds(86_400)
 
-    /// Notes that images were asked for, which `prune` goes by, once a day each, and only where that costs
-    /// next to nothing: nobody is waited for, the log is left as it is, and where the cache cannot be written
-    /// nothing happens.
+    /// Notes that images were read, at most once a day each; `prune` uses these times.
+    ///
+    /// Does so only where it is nearly free. It never waits for another writer and never
+    /// checkpoints the log. A cache that cannot be written is left unchanged.
     ///
     /// - Parameters:
-    ///   - items: that were handed out.
-    ///   - now: the wall clock.
+    ///   - items: The images that were read.
+    ///   - now: The wall clock.
     package func noteAccess(to items: [Item], at now: Timestamp) {
         // On a network file system a commit waits for the server's disk.
         guard !items.isEmpty, !directory.fileSystem.isNetwork else { return }
@@ -21,7 +22,8 @@ extension CacheCatalog {
             }
             guard !due.isEmpty else { return }
             let connection = try Connection(path: database.path, access: .readWriteExisting)
-            // Else the last connection would move the log, without regard to the files that its rows name.
+            // Otherwise closing the last connection would checkpoint the log without syncing the
+            // files that its rows name.
             try connection.setKeepsLogAtClose(true)
             try connection.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL")
             try connection.transaction(.immediate) {
@@ -38,7 +40,7 @@ extension CacheCatalog {
             }
             try connection.close()
         } catch {
-            // Somebody writes at this moment, or nobody here may: the next one notes it.
+            // Another process is writing, or the cache is read-only: the next read notes it.
         }
     }
 

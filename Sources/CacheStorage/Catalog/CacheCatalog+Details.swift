@@ -1,7 +1,7 @@
 package import PrefetchModel
 internal import SQLite
 
-// What `attr` and `failed` read.
+// Queries of `attr` and `failed`.
 
 extension CacheCatalog {
     /// The resource of a key, or nil when the cache has no such key.
@@ -17,14 +17,14 @@ extension CacheCatalog {
         }
     }
 
-    /// What runs have called their variants: `main` first, the others in the order of their names.
+    /// The names under which runs used variants: `main` first, then by name.
     package func variantNames() throws(StorageError) -> [NotedVariant] {
         try database.read("reading the names of variants") { database in
             try VariantNames.all(in: database)
         }
     }
 
-    /// Whether an image is stored as this recipe says.
+    /// Whether any image of this recipe is stored.
     package func hasVariant(ofRecipe recipe: String) throws(StorageError) -> Bool {
         try database.read("looking up") { database in
             try Statement(database, sql: "SELECT 1 FROM variant WHERE recipe = ? LIMIT 1")
@@ -55,8 +55,8 @@ extension CacheCatalog {
         }
     }
 
-    /// How the last refresh of a resource failed, until it succeeds; nil also when it was another URL of
-    /// its key that failed.
+    /// The latest failure to refresh a resource, until a refresh succeeds; nil if the failure is
+    /// for another URL with the same key.
     package func failure(of resource: Resource) throws(StorageError) -> FailureRecord? {
         try database.read("looking up a failure") { database in
             try CacheCatalog.failure(of: resource, in: database)
@@ -68,7 +68,7 @@ extension CacheCatalog {
         return record?.url == resource.url ? record : nil
     }
 
-    /// The failure of a URL without user information, under whatever key; of several the last one.
+    /// The latest failure of a URL, given without user information, under any key.
     package func failure(ofURL url: String) throws(StorageError) -> FailureRecord? {
         if let record = try failure(of: url), record.url == url { return record }
         return try database.read("looking up a failure") { database in
@@ -90,7 +90,7 @@ extension CacheCatalog {
 
     /// Calls `body` for every failure, ordered by key.
     ///
-    /// The rows are streamed: memory stays flat however many there are.
+    /// The rows are streamed, so memory use is constant.
     package func forEachFailure(_ body: (FailureRecord) throws -> Void) throws {
         try stream("listing failures", to: body) { database in
             let rows = try Statement(

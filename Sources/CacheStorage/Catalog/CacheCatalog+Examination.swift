@@ -1,32 +1,32 @@
 package import PrefetchModel
 internal import SQLite
 
-// What `doctor` reads of the database.
+// Queries of `doctor`.
 
 extension CacheCatalog {
-    /// Opens the database for reading without making anything beside it, not even an index of the log, and without leaving word
-    /// of damage.
+    /// Opens the database for reading without creating any file, not even the log's index, and
+    /// without marking it as damaged.
     ///
-    /// - Throws: also when only a command that writes can read it.
+    /// - Throws: Also when only a writing command can read the database.
     package init(examining directory: CacheDirectory) throws(StorageError) {
         self.init(
             database: try CacheDatabase(directory: directory, access: .examination),
             directory: directory)
     }
 
-    /// Looks for damage as far as a run does before it starts: through a small database, and into no other.
+    /// Runs the integrity check that a run makes at its start, which covers small databases only.
     ///
-    /// - Returns: whether it was looked through.
+    /// - Returns: Whether the database was small enough to be checked.
     package func findDamage() throws(StorageError) -> Bool {
         guard database.size <= CacheDatabase.sizeAlwaysChecked else { return false }
         try database.findDamage(.thorough)
         return true
     }
 
-    /// What the cache remembers of its files; nil where nobody has said.
+    /// The file mode that the cache remembers; nil if none was ever set.
     package func fileMode() throws(StorageError) -> FileMode? { try database.fileMode() }
 
-    /// Whether files without a row may be there: a removal has not come to its end, or a database was lost.
+    /// Whether files without a row may exist: a removal was interrupted, or a database was lost.
     package func strays() throws(StorageError) -> (removalIsUnfinished: Bool, areKept: Bool) {
         try database.read("reading properties") { database in
             (
@@ -36,17 +36,17 @@ extension CacheCatalog {
         }
     }
 
-    /// How many content files rows name, by the totals.
+    /// The number of content files that rows name, read from the totals.
     package func countFiles() throws(StorageError) -> Int {
         try database.usage().files
     }
 
-    /// The names in `tmp` that rows know.
+    /// The files in `tmp` that belong to partial downloads.
     package func partialNames() throws(StorageError) -> Set<String> {
         try PartialStore.fileNames(in: database)
     }
 
-    /// Hosts that runs do not ask for anything at `now`, and until when.
+    /// Hosts that are cooling down at `now`, each with the end of its pause.
     package func coolingHosts(
         at now: Timestamp
     ) throws(StorageError) -> [(host: String, until: Timestamp)] {
@@ -56,7 +56,7 @@ extension CacheCatalog {
         }.sorted { $0.host < $1.host }
     }
 
-    /// Rows of the table `failure`, and those of them that block.
+    /// The number of failures, and of those that are blacklisted.
     package func failureCounts(
         isBlacklisted: (FailureRecord) -> Bool
     ) throws(StorageError) -> (all: Int, blacklisted: Int) {
@@ -65,7 +65,7 @@ extension CacheCatalog {
         }
     }
 
-    /// The hosts of most resources, at most so many: scheme, host and port.
+    /// The hosts with the most resources, as scheme, host and port.
     package func largestHosts(_ count: Int) throws(StorageError) -> [String] {
         try database.read("reading the hosts") { database in
             try Statement(

@@ -1,31 +1,31 @@
 package import PrefetchModel
 internal import SQLite
 
-// What `hosts` reads.
+// Queries of `hosts`.
 
 extension CacheCatalog {
-    /// What is remembered of a host.
+    /// The stored state of a host.
     package struct Host: Sendable {
         /// Scheme, host and port.
         package let name: String
-        /// What runs go by; nil of one that they ask as any other.
+        /// The state that affects the next run; nil if the host is treated like any other.
         package fileprivate(set) var state: HostState?
-        /// URLs of it that failed, and those of them that are blacklisted.
+        /// The number of its URLs that failed, and of those that are blacklisted.
         package fileprivate(set) var failures = 0
         package fileprivate(set) var blacklisted = 0
     }
 
-    /// Calls `body` for every host that the next run treats in a way of its own or of which a URL has
-    /// failed, ordered by name.
+    /// Calls `body` for every host with a failure or with state that affects the next run, ordered
+    /// by name.
     ///
-    /// The rows are streamed: memory stays flat however many there are.
+    /// The rows are streamed, so memory use is constant.
     ///
     /// - Parameters:
-    ///   - now: by the wall clock.
-    ///   - isBlacklisted: whether a failure that is blacklisted until the first time, and came at the second,
-    ///     blocks now.
-    ///   - body: ends the listing when it throws.
-    /// - Throws: what `body` throws, and when the cache cannot be read.
+    ///   - now: The wall clock.
+    ///   - isBlacklisted: Whether a failure is blacklisted now, given the end of its blacklisting
+    ///     and the time of the failure.
+    ///   - body: Receives each host; ends the listing by throwing.
+    /// - Throws: The error of `body`, or a storage error.
     package func forEachHost(
         at now: Timestamp, isBlacklisted: @escaping (Timestamp?, Timestamp) -> Bool,
         _ body: (Host) throws -> Void
@@ -50,7 +50,7 @@ extension CacheCatalog {
         var current: Host?
         var isAtEnd = false
         return {
-            // SQLite would begin anew when it is asked for a row after the last one.
+            // Stepping a statement past its end would restart it.
             while !isAtEnd {
                 isAtEnd = try !rows.step()
                 var finished: Host?

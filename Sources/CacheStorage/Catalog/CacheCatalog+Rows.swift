@@ -2,15 +2,15 @@ import Glibc
 package import PrefetchModel
 internal import SQLite
 
-// What `list` reads.
+// Queries of `list`.
 
 extension CacheCatalog {
-    /// What a line of a list says of a variant; its bytes are valid inside the call that it is handed to.
+    /// One line of a listing. Its bytes are valid only during the call that receives it.
     package struct Row {
         /// UTF-8, unless the database is damaged.
         package let key: UnsafeRawBufferPointer
-        /// The 32 bytes of the image's digest. A ``PrefetchModel/ContentDigest`` would be made of them and taken
-        /// apart again for each line.
+        /// The 32 bytes of the image's digest; building a ``PrefetchModel/ContentDigest`` per line
+        /// would cost time.
         package let digest: UnsafeRawBufferPointer
         package let format: ImageFormat
         /// 0 where neither width nor height is known.
@@ -30,15 +30,15 @@ extension CacheCatalog {
         key, sha256, format, width, height, bytes, validated_at, expires_at, superseded, name
         """
 
-    /// Calls `body` for every variant that is selected, in the order of the selection.
+    /// Calls `body` for every selected variant, in the order of the selection.
     ///
-    /// The rows are streamed, and no text of them is copied: a million take about a second. What has to
-    /// be sorted is in a temporary file of SQLite's where it is much.
+    /// The rows are streamed and their text is not copied: a million take about a second. Large
+    /// sorts use a temporary file of SQLite's.
     ///
     /// - Parameters:
-    ///   - selection: by itself everything.
-    ///   - body: ends the listing when it throws.
-    /// - Throws: what `body` throws, and when the cache cannot be read.
+    ///   - selection: Everything by default.
+    ///   - body: Receives each row; ends the listing by throwing.
+    /// - Throws: The error of `body`, or a storage error.
     package func forEachRow(
         of selection: ListSelection = ListSelection(), _ body: (Row) throws -> Void
     ) throws {
@@ -62,15 +62,15 @@ extension CacheCatalog {
         return Dictionary(rows) { first, _ in first }
     }
 
-    /// Calls `body` for every variant that is selected, in the order of the selection, with attributes
-    /// and failures.
+    /// Calls `body` for every selected variant, with attributes and failures, in the order of the
+    /// selection.
     ///
-    /// The rows are streamed: memory stays flat however large the cache is.
+    /// The rows are streamed, so memory use is constant.
     ///
     /// - Parameters:
-    ///   - selection: by itself everything.
-    ///   - body: ends the listing when it throws.
-    /// - Throws: what `body` throws, and when the cache cannot be read.
+    ///   - selection: The variants to list.
+    ///   - body: Receives each variant; ends the listing by throwing.
+    /// - Throws: The error of `body`, or a storage error.
     package func forEachItem(
         of selection: ListSelection, _ body: (Item) throws -> Void
     ) throws {
@@ -95,13 +95,13 @@ extension CacheCatalog {
 }
 
 extension CacheCatalog.Row {
-    /// Reads the columns of ``CacheCatalog/rowColumns``; nil when the format is not one that we write.
+    /// Reads the columns of ``CacheCatalog/rowColumns``; nil for an unknown format.
     fileprivate init?(
         _ row: borrowing Statement, names: [Int64: String], formats: inout FormatNames
     ) throws {
         guard let format = formats.format(of: try row.textBytes(2)) else { return nil }
         let digest = try row.blobBytes(1)
-        // Says what is wrong with it.
+        // Throws an error that describes the damage.
         if digest.count != ContentDigest.byteCount { _ = try row.digest(1) }
         let name = try row.integer(9)
         self.init(
@@ -113,10 +113,10 @@ extension CacheCatalog.Row {
     }
 }
 
-/// Formats by the bytes of their names, without a text for each row.
+/// Looks up formats by the bytes of their names, without creating a string for each row.
 struct FormatNames {
     private let formats = ImageFormat.allCases.map { (name: Array($0.rawValue.utf8), format: $0) }
-    /// Of the row before: mostly it is the same again.
+    /// The index of the previous row's format, which is usually repeated.
     private var last = 0
 
     mutating func format(of name: UnsafeRawBufferPointer) -> ImageFormat? {

@@ -1,16 +1,16 @@
 package import PrefetchModel
 internal import SQLite
 
-// What `history` and `stats` read.
+// Queries of `history` and `stats`.
 
 extension CacheCatalog {
     /// A row of the run log.
     package struct Run: Sendable {
-        /// What has become of a run.
+        /// The end of a run.
         package enum Ending: Hashable, Sendable {
             /// `exitStatus` is 128 + the signal's number when a signal stopped it.
             case ended(at: Timestamp, exitStatus: Int)
-            /// It still holds the cache.
+            /// The run still holds the lock.
             case running
             /// It was killed, or the machine went down.
             case killed
@@ -20,20 +20,20 @@ extension CacheCatalog {
         package let ending: Ending
         /// The manifests' names, separated by newlines.
         package let manifest: String
-        /// Nil for a run without an end. Reasons are not kept.
+        /// Nil for a run without an end. Failure reasons are not stored.
         package let counters: RunCounters?
-        /// Failures that no earlier run had for the same reason; nil for runs without an end, and of
-        /// older versions.
+        /// Failures that no earlier run had for the same reason; nil for runs without an end, and
+        /// for older versions.
         package let newFailures: Int?
     }
 
-    /// Which runs are wanted; by itself all that are kept.
+    /// A selection of runs; all by default.
     package struct RunFilter: Sendable {
-        /// The latest of those that are wanted, 1 or more; nil for all.
+        /// The number of latest runs to return, 1 or more; nil for all.
         package var limit: Int?
-        /// Only runs that started then or later.
+        /// Only runs that started at this time or later.
         package var startedSince: Timestamp?
-        /// Only runs that ended with another status than 0, or came to no end.
+        /// Only runs that ended with a non-zero status or were killed.
         package var onlyFailed = false
 
         package init() {}
@@ -49,17 +49,17 @@ extension CacheCatalog {
         }
     }
 
-    /// Runs that are kept, the latest first.
+    /// The selected runs, latest first.
     package func runs(_ filter: RunFilter = RunFilter()) throws(StorageError) -> [Run] {
-        // Before the rows: a run that ends meanwhile has its end in them. The lock itself is not tried,
-        // since whoever tries holds it for a moment, and a run that starts then would be turned away.
+        // Read before the rows, so that a run that ends meanwhile is seen as ended. Trying the lock
+        // instead would hold it briefly and could turn away a run that is starting.
         let holder = CacheLock.holder(in: directory)
         return try database.read("reading the run log") { database in
             try CacheCatalog.runs(filter, holder: holder, in: database)
         }
     }
 
-    /// The last runs, the latest first.
+    /// The last runs, latest first.
     static func runs(limit: Int, holder: LockHolder?, in database: Connection) throws -> [Run] {
         var filter = RunFilter()
         filter.limit = limit
@@ -78,8 +78,8 @@ extension CacheCatalog {
         var isLast = true
         while runs.count < filter.limit ?? .max, try rows.step() {
             let startedAt = try rows.time(1)
-            // The lock is taken before a run is noted, and only the last one can hold it. Another
-            // command may, after a run that was killed.
+            // A run takes the lock before it is logged, and only the last run can still hold it.
+            // After a killed run, the holder may be another command.
             let mayRun = isLast && holder.map { $0.since <= startedAt } ?? false
             isLast = false
             let end = try rows.optionalTime(2)
@@ -102,7 +102,7 @@ extension CacheCatalog {
         return runs
     }
 
-    /// The counts in a row's JSON object, none of them negative; empty for a text that is none.
+    /// The counts in a row's JSON object, clamped to 0 or more; empty if the text is not an object.
     private static func counters(of run: Int64, in database: Connection) throws -> [String: Int] {
         let members = try Statement(
             database,
@@ -117,7 +117,7 @@ extension CacheCatalog {
 }
 
 extension RunCounters {
-    /// Takes what ``RunLog/end(_:at:exitStatus:counters:)`` has written.
+    /// Decodes the counters that ``RunLog/end(_:at:exitStatus:counters:)`` stored.
     fileprivate init(_ members: [String: Int]) {
         self.init()
         entriesRead = members["entries", default: 0]

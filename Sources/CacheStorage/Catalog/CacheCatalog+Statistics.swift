@@ -3,56 +3,57 @@ package import PrefetchModel
 internal import SQLite
 
 extension CacheCatalog {
-    /// Sums over the cache.
+    /// Totals of the cache.
     package struct Statistics: Sendable {
         package let resources: Int
         package let variants: Int
-        /// Those of them that no run uses any more by their name.
+        /// Superseded variants.
         package let superseded: Int
-        /// Equal images are one file.
+        /// Content files; equal images share one.
         package let contentFiles: Int
         /// Bytes of the content files.
         package let contentBytes: Int
-        /// What they take on the disk.
+        /// The content files' size on disk.
         package let diskSize: ByteCount
-        /// What the file system has left for this user; nil when it does not say.
+        /// Free space on the file system for this user; nil if unknown.
         package let freeSize: ByteCount?
         /// Bytes of the sources as fetched.
         package let sourceBytes: Int
         /// Resources that are not fresh.
         package let expired: Int
         package let formats: [(format: String, variants: Int, bytes: Int)]
-        /// By what runs call them; the names that variants have, `main` first.
+        /// Variants and bytes by name, `main` first.
         package let names: [(name: String, variants: Int, bytes: Int)]
-        /// Those with the most bytes, the largest first; at most ``shownHosts``.
+        /// The hosts with the most bytes, largest first; at most ``shownHosts``.
         package let hosts: [(host: String, variants: Int, bytes: Int)]
         package let allHosts: Int
         package let databaseBytes: Int
-        /// Rows of the table `failure`, and those of them that block now.
+        /// The number of failures, and of those that are blacklisted now.
         package let failures: Int
         package let blacklistedFailures: Int
         package let lastRun: Run?
-        /// Resources that no run has listed for ``unlistedTime``; nil while runs have not noted it for so
-        /// long.
+        /// Resources that no run has listed for ``unlistedTime``; nil if listings have been
+        /// recorded for less than that.
         package let unlisted: Int?
-        /// Of the entries of the last ten runs that ended, those that needed nothing: 0…1. Nil without any.
+        /// The share of entries of the last ten finished runs that were fresh, 0…1; nil without
+        /// such runs.
         package let freshShare: Double?
-        /// Bytes that runs have stored in each of the last four weeks, the present one first.
+        /// Bytes stored by runs in each of the last four weeks, the current one first.
         package let storedByWeek: [Int]
 
         package static let shownHosts = 20
         package static let unlistedTime = Duration.seconds(30 * 86400)
     }
 
-    /// Sums the cache up from totals that are kept with each change; only what depends on the time is
-    /// looked at row by row.
+    /// Returns the totals of one moment. Most are maintained with each change; only values that
+    /// depend on the time are computed row by row.
     ///
     /// - Parameters:
-    ///   - now: the wall clock: what was validated before it and expires after it is fresh.
-    ///   - isFresh: gets when any other resource was validated and when it expires.
-    ///   - isBlacklisted: whether a failure keeps its URL from being requested.
-    /// - Returns: the sums, all of one moment.
-    /// - Throws: when the database cannot be read.
+    ///   - now: The wall clock. A resource validated before it that expires after it is fresh.
+    ///   - isFresh: Decides for every other resource, given its validation and expiry times.
+    ///   - isBlacklisted: Whether a failure is blacklisted.
+    /// - Returns: The totals.
+    /// - Throws: When the database cannot be read.
     package func statistics(
         at now: Timestamp = .distantFuture, isFresh: (Timestamp, Timestamp) -> Bool,
         isBlacklisted: (FailureRecord) -> Bool
@@ -100,7 +101,7 @@ extension CacheCatalog {
         }
     }
 
-    /// Of counts that damage may have made large: as much as there can be, rather than a crash.
+    /// Adds two counts; saturates, since counts in a damaged database may be huge.
     private static func sum(_ first: Int, _ second: Int) -> Int {
         let (sum, isTooLarge) = first.addingReportingOverflow(second)
         return isTooLarge ? .max : sum
@@ -190,11 +191,11 @@ extension CacheCatalog {
 
     private static func countUnlisted(in database: Connection, at now: Timestamp) throws -> Int? {
         let listed = try LastListed.read(in: database)
-        // As `prune` counts.
+        // The same rule as `prune`.
         let earliest = min(now, listed.latest ?? now).advanced(by: .zero - Statistics.unlistedTime)
         guard let begin = listed.begin, begin <= earliest else { return nil }
         let recent = listed.resources(since: earliest)
-        // Its index is the smallest that has every resource.
+        // The smallest index that has every resource.
         let rows = try Statement(
             database, sql: "SELECT resource_id FROM freshness ORDER BY resource_id")
         var unlisted = ResourceSet()

@@ -3,40 +3,40 @@ package import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Reads the cache for people and scripts: what `get`, `list`, `stats`, `attr` and `failed` show.
+/// Reads the cache for the commands `get`, `list`, `stats`, `attr` and `failed`.
 package struct CacheCatalog: Sendable {
     /// One variant with its resource.
     package struct Item: Sendable {
         package let resource: Resource
         package let recipe: String
-        /// That it is in use by, or was last; of several names with its recipe `main`, else the first.
-        /// Nil when the database has lost the name.
+        /// The name by which it is or was last in use. If its recipe has several names, `main`,
+        /// else the first. Nil when the database has lost the name.
         package let name: String?
         package let image: StoredImage
         package let fetchedAt: Timestamp
         package let validatedAt: Timestamp
-        /// Fresh until then by the rules of the run that stored it; 0 when it has to be validated
-        /// at every use.
+        /// The end of its freshness by the rules of the run that stored it; 0 if it must be
+        /// validated at every use.
         package let expiresAt: Timestamp
-        /// The response's field as it came.
+        /// The response's field, unchanged.
         package let cacheControl: String?
         package let sourceSize: ByteCount
         package let sourceFormat: String
         /// Whether a later run used another variant of the resource by that name.
         package let isSuperseded: Bool
-        /// Where redirects led, without user information; nil without any.
+        /// The final URL after redirects, without user information; nil without redirects.
         package let finalURL: String?
-        /// The response's field as it came; nil without one, and in rows of older versions.
+        /// The response's field, unchanged; nil without one, and in rows of older versions.
         package let contentType: String?
-        /// Redirects that were followed to the response; nil in rows of older versions.
+        /// The number of redirects followed; nil in rows of older versions.
         package let redirects: Int?
-        /// How the last refresh of the URL failed, until it succeeds; nil unless it was asked for.
+        /// The latest failure to refresh the URL, until a refresh succeeds; nil unless requested.
         package internal(set) var failure: FailureRecord?
-        /// The resource's, ordered by name; empty unless they were asked for.
+        /// The resource's attributes, ordered by name; empty unless requested.
         package internal(set) var attributes: [EntryAttribute] = []
     }
 
-    /// What a cache key names.
+    /// The resource that a cache key names.
     package struct Resource: Sendable {
         let id: Int64
         package let key: String
@@ -69,17 +69,17 @@ package struct CacheCatalog: Sendable {
         decoded
         """
 
-    /// The variants of one key, the newest first.
+    /// The variants of one key, newest first.
     package func variants(of key: String) throws(StorageError) -> [Item] {
         try variants(ofKeys: [key])[0]
     }
 
-    /// The same variant as its row is now; nil when it is gone.
+    /// The current row of a variant; nil if it was removed.
     package func item(like item: Item) throws(StorageError) -> Item? {
         try variants(of: item.resource.key).first { $0.recipe == item.recipe }
     }
 
-    /// The variants of each key, the newest first; none for a key that is not there.
+    /// The variants of each key, newest first; empty for a key that is not stored.
     package func variants(ofKeys keys: [String]) throws(StorageError) -> [[Item]] {
         try database.read("looking up") { database in
             let rows = try Statement(
@@ -95,8 +95,8 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    /// The key of the resource that was asked for at a URL without user information, where the key is
-    /// another text; of several the one that was validated last. Nil without any.
+    /// The key of the resource requested at a URL, given without user information, if the key
+    /// differs from the URL. If there are several, the last validated one; nil if there is none.
     package func key(ofURL url: String) throws(StorageError) -> String? {
         try database.read("looking up") { try CacheCatalog.key(ofURL: url, in: $0) }
     }
@@ -113,8 +113,8 @@ package struct CacheCatalog: Sendable {
 
     /// Calls `body` for every variant, ordered by key and recipe.
     ///
-    /// The rows are streamed: memory stays flat however large the cache is. With attributes, those
-    /// of one resource are held at a time, and failures come with them.
+    /// The rows are streamed, so memory use is constant. With attributes, those of one resource are
+    /// held at a time, and failures are included.
     package func forEachVariant(
         withAttributes: Bool = false, _ body: (Item) throws -> Void
     ) throws {
@@ -150,8 +150,8 @@ package struct CacheCatalog: Sendable {
     }
 
     static func itemsWithAttributes(_ database: Connection) throws -> () throws -> Item? {
-        // One row an attribute, and one for a variant without any. Three primary keys are in this
-        // order already, so nothing is sorted.
+        // One row per attribute, and one for a variant without attributes. The three primary keys
+        // are already in this order, so nothing is sorted.
         let rows = try Statement(
             database,
             sql: """
@@ -168,7 +168,7 @@ package struct CacheCatalog: Sendable {
             return current
         }
         return {
-            // SQLite would begin anew when it is asked for a row after the last one.
+            // Stepping a statement past its end would restart it.
             if isAtEnd { return nil }
             while try rows.step() {
                 var finished: Item?
@@ -194,7 +194,7 @@ package struct CacheCatalog: Sendable {
         }
     }
 
-    /// Hands what `open` gives, one by one, to a caller whose errors pass through unchanged.
+    /// Passes the values that `open` produces to `body`, whose errors are rethrown unchanged.
     func stream<Value>(
         _ operation: String, to body: (Value) throws -> Void,
         _ open: (Connection) throws -> () throws -> Value?
@@ -209,15 +209,16 @@ package struct CacheCatalog: Sendable {
         if let failure { throw failure }
     }
 
-    /// The path of a variant's content file, or nil when the file is missing or its size is not
+    /// The path of a variant's content file; nil if the file is missing or its size differs from
     /// the row's.
     package func wholeFile(of image: StoredImage) -> String? {
         directory.hasWholeFile(image) ? directory.path(of: image) : nil
     }
 
-    /// The same after reading the file: nil also when its bytes are not those that its name says.
+    /// The path of a variant's content file after hashing it; nil also if its digest differs from
+    /// its name.
     ///
-    /// - Throws: when the file cannot be read.
+    /// - Throws: When the file cannot be read.
     package func checkedFile(
         of image: StoredImage, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> String? {

@@ -1,7 +1,7 @@
 import Glibc
 package import PrefetchModel
 
-/// What can be seen of a cache's folder without changing anything, for `doctor`.
+/// Examines a cache folder without changing anything, for `doctor`.
 package struct CacheExamination: Sendable {
     package let directory: CacheDirectory
 
@@ -9,7 +9,7 @@ package struct CacheExamination: Sendable {
         self.directory = directory
     }
 
-    /// Whether there is a folder of content files.
+    /// Whether the folder of content files exists.
     package var hasContent: Bool { directory.contains("content") }
 
     // MARK: Permissions
@@ -17,7 +17,7 @@ package struct CacheExamination: Sendable {
     package struct Ownership: Hashable, Sendable {
         package let owner: UInt32
         package let isOwn: Bool
-        /// Whether others of the folder's group may write it.
+        /// Whether the folder's group may write it.
         package let groupWrites: Bool
         /// The folder's permission bits, like `0700`.
         package let bits: String
@@ -41,7 +41,8 @@ package struct CacheExamination: Sendable {
             bits: "0" + String(status.st_mode & 0o777, radix: 8))
     }
 
-    /// What of the layout is there and has other permissions than the cache remembers; names below the folder.
+    /// The parts of the layout, as names below the folder, whose permissions differ from the
+    /// cache's mode.
     package func namesWithoutMode(_ mode: FileMode) -> [String] {
         CacheDirectory.layout.filter { name in
             guard let status = status(of: name) else { return false }
@@ -50,14 +51,15 @@ package struct CacheExamination: Sendable {
         }
     }
 
-    /// What of the layout others than the owner may write, which no mode allows; names below the folder.
+    /// The parts of the layout that others than the owner may write, which no mode allows; names
+    /// below the folder.
     package var namesThatOthersWrite: [String] {
         CacheDirectory.layout.filter { name in
             status(of: name).map { $0.st_mode & 0o022 != 0 } ?? false
         }
     }
 
-    /// Which of the folders lie on other file systems than the cache's own.
+    /// The subfolders on another file system than the cache folder.
     package var namesElsewhere: [String] {
         guard let own = status(of: ".") else { return [] }
         return ["content", "tmp"].filter { name in
@@ -67,7 +69,7 @@ package struct CacheExamination: Sendable {
 
     // MARK: The database's files
 
-    /// Of `-wal` or `-journal`; nil where there is none.
+    /// The size of `-wal` or `-journal`; nil if the file does not exist.
     package func size(ofCompanion suffix: String) -> ByteCount? {
         status(of: CacheDirectory.databaseName + suffix).map {
             ByteCount(max(0, Int($0.st_size)))
@@ -78,10 +80,10 @@ package struct CacheExamination: Sendable {
 
     package var hasDatabase: Bool { databaseSize.bytes > 0 }
 
-    /// Whether a command has met damage and left word of it.
+    /// Whether a command found damage and left a mark.
     package var isDatabaseSuspected: Bool { directory.isDatabaseSuspected }
 
-    /// Databases that were set aside, with their logs.
+    /// Damaged databases that were set aside, and their logs.
     package func damagedDatabases() throws(StorageError) -> [String] {
         let prefix = CacheDatabase.damagedPrefix
         return try directory.names(in: directory.handle, path: directory.path)
@@ -90,9 +92,10 @@ package struct CacheExamination: Sendable {
 
     package var holder: LockHolder? { CacheLock.holder(in: directory) }
 
-    // MARK: Files on their way
+    // MARK: Temporary files
 
-    /// Files in `tmp` other than those named, and their bytes; none where there is no such folder.
+    /// The number and total size of the files in `tmp` other than `known`; zero without that
+    /// folder.
     package func temporaries(
         besides known: Set<String>
     ) throws(StorageError) -> (count: Int, size: ByteCount) {

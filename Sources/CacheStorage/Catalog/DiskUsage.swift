@@ -1,24 +1,26 @@
 package import PrefetchModel
 internal import SQLite
 
-/// What the content files of a cache take on the disk.
+/// The disk space that a cache's content files take.
 package struct DiskUsage: Hashable, Sendable {
     package var files: Int
-    /// Of ``blockSize`` bytes. ext4, XFS, btrfs and tmpfs give a file whole ones of these.
+    /// The number of blocks of ``blockSize`` bytes. ext4, XFS, btrfs and tmpfs allocate whole
+    /// blocks.
     package var blocks: Int
 
     package static let blockSize = 4096
 
     package var size: ByteCount { ByteCount(max(0, blocks) * DiskUsage.blockSize) }
 
-    /// From totals that are kept with each change: nothing is summed up.
+    /// Reads the totals that are maintained with each change.
     static func read(in database: Connection) throws -> DiskUsage {
         try Statement(database, sql: "SELECT files, blocks FROM usage")
             .first { DiskUsage(clamping: try $0.count(0), blocks: try $0.count(1)) }
             ?? DiskUsage(files: 0, blocks: 0)
     }
 
-    /// More than any disk has: what damaged rows say is cut to it, so that sums of a few are numbers.
+    /// Larger than any disk. Values of damaged rows are clamped to it, so that sums cannot
+    /// overflow.
     private static let most = 1 << 48
 
     init(clamping files: Int, blocks: Int) {
@@ -36,7 +38,7 @@ package struct DiskUsage: Hashable, Sendable {
 }
 
 extension CacheDatabase {
-    /// What the content files take that rows name.
+    /// The usage of the content files that rows name.
     func usage() throws(StorageError) -> DiskUsage {
         try read("summing up") { try DiskUsage.read(in: $0) }
     }

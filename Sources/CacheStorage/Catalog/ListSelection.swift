@@ -1,22 +1,22 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Which variants are listed and in what order; by itself all of them, by their keys.
+/// The variants to list, and their order. By default all, ordered by key.
 package struct ListSelection: Sendable {
     package enum Order: String, CaseIterable, Sendable {
         case key
-        /// The largest first.
+        /// Largest first.
         case bytes
-        /// What was downloaded first comes first.
+        /// Earliest download first.
         case age
-        /// What expires first comes first.
+        /// Earliest expiry first.
         case expiry
         case host
     }
 
-    /// Whether images are wanted that are fresh, or those that are not; made of a run's rules.
+    /// Selects fresh or stale images by a run's rules.
     package struct FreshnessTest: Sendable {
-        /// Fresh is what was validated then or earlier…
+        /// A fresh image was validated at this time or earlier…
         let latestValidation: Timestamp
         /// …and expires later than this.
         let latestExpired: Timestamp
@@ -28,9 +28,10 @@ package struct ListSelection: Sendable {
             self.isFresh = isFresh
         }
 
-        /// Whether it holds of a copy.
+        /// Whether a copy passes the test.
         package func holds(validatedAt: Timestamp, expiresAt: Timestamp) -> Bool {
-            // As numbers: the comparison of timestamps is a call of another module, a million times.
+            // Compares integers: comparing timestamps is a cross-module call, which adds up over a
+            // million rows.
             let isFreshNow =
                 validatedAt.milliseconds <= latestValidation.milliseconds
                 && expiresAt.milliseconds > latestExpired.milliseconds
@@ -38,22 +39,22 @@ package struct ListSelection: Sendable {
         }
     }
 
-    /// Of any of them; of all when there is none.
+    /// Any of these hosts; all if empty.
     package var hosts: [HostName] = []
-    /// In any of them; in all when there is none.
+    /// Any of these formats; all if empty.
     package var formats: [ImageFormat] = []
-    /// Of the content file, both inclusive.
+    /// Limits of the content file's size, inclusive.
     package var minimumBytes: ByteCount?
     package var maximumBytes: ByteCount?
-    /// When the body arrived; then is not included.
+    /// Limits of the time when the body arrived, exclusive.
     package var fetchedBefore: Timestamp?
     package var fetchedAfter: Timestamp?
-    /// All have to hold.
+    /// All of these tests must pass.
     package var freshness: [FreshnessTest] = []
     package var variant: VariantSelector?
     package var order = Order.key
     package var isReversed = false
-    /// So many of them, the first by their order; nil for all.
+    /// The number of variants to list, from the start of the order; nil for all.
     package var limit: Int?
 
     package init() {}
@@ -63,7 +64,7 @@ package struct ListSelection: Sendable {
             || fetchedBefore != nil || fetchedAfter != nil || !freshness.isEmpty || variant != nil
     }
 
-    /// Whether all variants are listed, by their keys.
+    /// Whether all variants are selected, ordered by key.
     var isEverything: Bool { !isFiltered && order == .key && !isReversed && limit == nil }
 
     /// The statement that reads these columns of the tables `resource` and `variant`.
@@ -71,9 +72,9 @@ package struct ListSelection: Sendable {
         reading columns: String, in database: Connection
     ) throws -> Statement {
         let (conditions, values) = conditions
-        // By their keys, all come from an index, and the first ones at once. Anything else looks at every
-        // row: in the order of the tables, by which pages are read once, and not in that of an index, which
-        // SQLite prefers as soon as something is to be sorted.
+        // Ordered by key, rows are read from an index, the first ones at once. Any other selection
+        // reads every row, in table order so that each page is read once. SQLite would prefer an
+        // index as soon as it must sort.
         let source =
             isFiltered || order != .key
             ? "resource NOT INDEXED CROSS JOIN variant" : "resource JOIN variant"
@@ -103,7 +104,7 @@ package struct ListSelection: Sendable {
         return "\(first)key\(up), recipe\(up)"
     }
 
-    /// What the rows have to be; the values are those of the parameters in the texts, in their order.
+    /// The SQL conditions, and the values of their parameters in order.
     private var conditions: (texts: [String], values: [Statement.Value]) {
         var texts: [String] = []
         var values: [Statement.Value] = []
@@ -139,8 +140,8 @@ package struct ListSelection: Sendable {
 }
 
 extension HostName {
-    /// The condition that ``matches(origin:)`` is, of the column `host`, in whose origins names are in
-    /// lower case and have these schemes.
+    /// The SQL form of ``matches(origin:)`` for the column `host`. Names in its origins are lower
+    /// case, and their schemes are the ones below.
     fileprivate var condition: (text: String, values: [Statement.Value]) {
         var values: [Statement.Value] = [.text(text)]
         var conditions = ["host = ?"]
@@ -148,7 +149,7 @@ extension HostName {
             let origin = "\(scheme)://\(text)"
             conditions.append("host = ?")
             values.append(.text(origin))
-            // A port, and not the rest of an IPv6 address. What follows a colon is `;`.
+            // Matches a port, not the rest of an IPv6 address. The character after `:` is `;`.
             guard text.hasPrefix("[") == text.hasSuffix("]") else { continue }
             conditions.append("host > ? AND host < ? AND substr(host, ?) NOT GLOB '*[^0-9]*'")
             values += [

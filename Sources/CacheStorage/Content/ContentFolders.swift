@@ -1,19 +1,19 @@
 import Glibc
 import PrefetchModel
 
-/// When a folder of content files was changed the last time, in nanoseconds since 1970.
+/// The last change of a folder of content files, in nanoseconds since 1970.
 ///
-/// Both times change whenever a file comes or goes. Unlike the first one, the second cannot be set:
-/// a copy of the folder has another, even where its files were left out.
+/// Both times change with every file that is added or removed. Programs can set the first but not
+/// the second, so a copy of the folder has another, even without its files.
 struct FolderTimes: Hashable {
     let modifiedAt: Int64
     let changedAt: Int64
 
-    /// Changes that follow one another this fast may leave a folder with the same times: clocks of
-    /// file systems tick every few milliseconds, on FAT every two seconds.
+    /// File systems may give two changes within this time equal stamps: their clocks tick every few
+    /// milliseconds, on FAT every two seconds.
     private static let granularity = Duration.seconds(3)
 
-    /// Whether the times lie so far back that a change from `now` on gives others.
+    /// Whether any change from `now` on is certain to give other times.
     func areSettled(at now: Timestamp) -> Bool {
         let limit = now.advanced(by: .zero - FolderTimes.granularity)
         return max(modifiedAt, changedAt) / 1_000_000 < limit.milliseconds
@@ -21,10 +21,10 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a folder of content files, `number` of 0 to 255; nil when it is not there, or
-    /// something else has its place, which a symbolic link is.
+    /// The times of a folder of content files, `number` of 0 to 255; nil if it is missing or not a
+    /// folder, for example a symbolic link.
     ///
-    /// - Throws: when the system does not say.
+    /// - Throws: When the system call fails.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
         var status = stat()
         let name = ContentStore.name(ofFolder: number)
@@ -41,23 +41,23 @@ extension ContentStore {
             modifiedAt: nanoseconds(status.st_mtim), changedAt: nanoseconds(status.st_ctim))
     }
 
-    /// The digests whose content files are in a folder, `number` of 0 to 255; what else is there does
-    /// not count. None when the folder is not there.
+    /// The digests of the content files in a folder, `number` of 0 to 255; other files are ignored.
+    /// Empty if the folder is missing.
     ///
-    /// - Throws: when the folder cannot be read.
+    /// - Throws: When the folder cannot be read.
     func digests(inFolder number: UInt8) throws(StorageError) -> Set<ContentDigest> {
         let path = path(ofFolder: number)
         let descriptor = openat(
             content.number, ContentStore.name(ofFolder: number),
             O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
-            // Whatever has taken the folder's place, there are no content files in it.
+            // Anything else in the folder's place holds no content files.
             guard errno == ENOENT || errno == ENOTDIR || errno == ELOOP else {
                 throw .system("open", path)
             }
             return []
         }
-        // The stream takes over the descriptor.
+        // The stream owns the descriptor.
         guard let stream = fdopendir(descriptor) else {
             close(descriptor)
             throw .system("open", path)
@@ -73,9 +73,9 @@ extension ContentStore {
         return digests
     }
 
-    /// The digest in the name of a content file; nil for whatever is none.
+    /// The digest in the name of a content file; nil for any other entry.
     private static func digest(of entry: UnsafeMutablePointer<dirent>) -> ContentDigest? {
-        // File systems that do not say what it is leave it open.
+        // Some file systems do not report the type.
         guard entry.pointee.d_type == DT_REG || entry.pointee.d_type == DT_UNKNOWN else {
             return nil
         }

@@ -5,23 +5,23 @@ package import PrefetchModel
 import Synchronization
 import Threading
 
-/// Writes and removes content files. Any thread may use it; several write at once.
+/// Writes and removes content files. Thread-safe; several threads write at once.
 package final class ContentStore: Sendable {
     let directory: CacheDirectory
     let content: FileDescriptor
     private let temporary: FileDescriptor
-    /// Those of the 256 folders below `content` that were used last.
+    /// The most recently used of the 256 folders below `content`.
     private let shards: Monitor<OpenFolders>
-    /// Digests whose file is in place and whose row is not committed yet, with the number of rows
-    /// on their way: such a file must not be removed though no row names it.
+    /// Digests whose file is in place but whose row is not committed yet, with the number of
+    /// pending rows. Such a file must not be removed although no row names it.
     private let pinned = Monitor([ContentDigest: Int]())
     private let temporaryNames = Atomic(0)
     private let firstUntidy = Monitor<StorageError?>(nil)
     private let writesFileAttributes = Atomic(false)
-    /// Whether a power cut may bring files back that were removed.
+    /// Whether a power cut may restore removed files.
     private let hasUnsyncedRemovals = Atomic(false)
 
-    /// Keeps at most `openFolders` folders of content open.
+    /// Creates a store that keeps at most `openFolders` content folders open.
     package init(
         directory: CacheDirectory, openFolders: Int = 256
     ) throws(StorageError) {
@@ -33,15 +33,15 @@ package final class ContentStore: Sendable {
             "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
     }
 
-    /// Puts bytes in place under their digest's name and pins the file until ``unpin(_:)``.
+    /// Stores bytes under their digest's name and pins the file until ``unpin(_:)``.
     ///
-    /// Content files never change once named; bytes that are there already are not written again. A
-    /// file that is there is read first: a disk, or somebody, may have changed it.
-    /// After ``writeFileAttributes()`` the file carries the extended attributes `user.xdg.origin.url`
-    /// and `user.mime_type` where the file system allows (the names that curl and wget2 use); the URL
-    /// has no user information.
+    /// Content files never change once named, and existing bytes are not written again. An existing
+    /// file is read and compared first, since a disk or a program may have damaged it. After
+    /// ``writeFileAttributes()`` the file carries the extended attributes `user.xdg.origin.url` and
+    /// `user.mime_type`, if the file system allows (the names that curl and wget2 use). The URL has
+    /// no user information.
     ///
-    /// - Throws: when a system call fails; nothing is left under the final name then.
+    /// - Throws: When a system call fails; then no file has the final name.
     package func store(
         _ bytes: UnsafeRawBufferPointer, as image: StoredImage, originURL: String
     ) throws(StorageError) {
@@ -79,14 +79,13 @@ package final class ContentStore: Sendable {
                 throw StorageError.system("rename", directory.path(of: image))
             }
         } catch {
-            // The temporary file's own removal cannot be helped when it fails; the next run
-            // collects it.
+            // A temporary file that cannot be removed is collected by the next run.
             unlinkat(temporary.number, temporaryName, 0)
             throw error
         }
     }
 
-    /// Writes everything and closes the descriptor.
+    /// Writes all bytes and closes the descriptor.
     private func write(
         _ bytes: UnsafeRawBufferPointer, to number: Int32, originURL: String, mediaType: String
     ) throws(StorageError) {
@@ -101,8 +100,8 @@ package final class ContentStore: Sendable {
             guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
             return
         }
-        // Attributes are a courtesy: a file system without them, or without room for a long URL,
-        // is no reason to fail.
+        // Attributes are optional: a file system without them, or without space for a long URL, is
+        // not an error.
         _ = originURL.withCString { fsetxattr(number, "user.xdg.origin.url", $0, strlen($0), 0) }
         _ = mediaType.withCString { fsetxattr(number, "user.mime_type", $0, strlen($0), 0) }
         guard close(number) == 0 else { throw .system("close", directory.path(of: "tmp")) }
@@ -114,21 +113,21 @@ package final class ContentStore: Sendable {
         let number = UInt8(digest.leadingWords.0 >> 56)
         if let open = shards.withLock({ $0.use(number) }) { return open }
         let name = String(hexadecimal.prefix(2))
-        // Two threads may open the same folder; the later one's handle stays, both are right.
+        // Two threads may open the same folder; either handle works, and the later one is kept.
         let opened = try FileDescriptor.directory(
             name, in: content, path: directory.path(of: "content/\(name)"), isCreated: true,
             mode: directory.fileMode)
-        // Who still uses the one that makes room keeps it open.
+        // Other users of the evicted handle keep it open.
         let closed = shards.withLock { $0.add(opened, number) }
         withExtendedLifetime(closed) {}
         return opened
     }
 
-    /// Whether an image's content file is there in its whole size.
+    /// Whether an image's content file exists with its full size.
     func hasWholeFile(_ image: StoredImage) -> Bool { directory.hasWholeFile(image) }
 
-    /// From now on files get extended attributes that say where they came from and what they are:
-    /// `user.xdg.origin.url` and `user.mime_type`. On ext4 they take a block of each file.
+    /// Enables the extended attributes `user.xdg.origin.url` and `user.mime_type` for files stored
+    /// from now on. On ext4 they take one block per file.
     package func writeFileAttributes() {
         writesFileAttributes.store(true, ordering: .relaxed)
     }
@@ -142,19 +141,19 @@ package final class ContentStore: Sendable {
         return found.elementsEqual(bytes)
     }
 
-    /// Reads the content file of a stored image and compares it with its name.
+    /// Reads the content file of a stored image and checks its digest.
     package func bytes(
         of image: StoredImage, hasher: borrowing SHA256Hasher
     ) -> CacheDirectory.StoredBytes {
         directory.bytes(of: image, hasher: hasher)
     }
 
-    /// Keeps a file that is there from being removed until ``unpin(_:)``, for a row on its way.
+    /// Protects an existing file from removal until ``unpin(_:)``, for a pending row.
     package func pin(_ digest: ContentDigest) {
         pinned.withLock { $0[digest, default: 0] += 1 }
     }
 
-    /// Tells that the row of a stored file is committed, or given up.
+    /// Removes a pin after the row is committed or abandoned.
     package func unpin(_ digest: ContentDigest) {
         pinned.withLock { pinned in
             guard let count = pinned[digest] else { return }
@@ -162,11 +161,10 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Removes a file that no row names any more, unless a row that will name it is on its way.
+    /// Removes a file that no row names, unless it is pinned for a pending row.
     ///
-    /// - Returns: whether a file is gone that was there.
-    /// - Throws: when the file is there and the disk keeps it from being removed; where that is not
-    ///   allowed, see ``untidy``.
+    /// - Returns: Whether an existing file was removed.
+    /// - Throws: When the removal fails. Missing permissions are recorded in ``untidy`` instead.
     @discardableResult
     func remove(_ digest: ContentDigest, format: ImageFormat) throws(StorageError) -> Bool {
         let hexadecimal = digest.description
@@ -178,7 +176,7 @@ package final class ContentStore: Sendable {
             return false
         }
         let name = "\(hexadecimal).\(format.fileExtension)"
-        // Under the lock, so that nobody pins the digest between the look and the removal.
+        // Under the lock, so that no thread can pin the digest between the check and the removal.
         let code: Int32 = pinned.withLock { pinned in
             guard pinned[digest] == nil else { return ENOENT }
             return unlinkat(shard.number, name, 0) == 0 ? 0 : errno
@@ -193,17 +191,16 @@ package final class ContentStore: Sendable {
         return code == 0
     }
 
-    // MARK: Strays
+    // MARK: Orphaned files
 
-    /// What could not be tidied up, the first of it; nil when all could.
+    /// The first error of a clean-up that was not permitted; nil if there was none.
     ///
-    /// Files that somebody else has put there, or has taken the right to, are no reason to keep a
-    /// cache from being used.
+    /// Files that another user has added or made read-only do not make a cache unusable.
     package var untidy: StorageError? { firstUntidy.withLock { $0 } }
 
-    /// Bears that something cannot be tidied up, and keeps the first error for ``untidy``.
+    /// Tolerates an error of a clean-up and keeps the first one for ``untidy``.
     ///
-    /// - Throws: the error, when it says that the disk fails.
+    /// - Throws: The error, if it indicates a failing disk.
     func bear(_ error: StorageError) throws(StorageError) {
         switch error.code {
         case .system(EACCES), .system(EPERM), .system(EISDIR), .system(EROFS), .system(EBUSY),
@@ -213,7 +210,7 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Empties `tmp` of all but the files named. Only for the holder of the lock.
+    /// Removes all files in `tmp` except those named. The caller must hold the lock.
     func removeTemporaries(keeping kept: Set<String>) throws(StorageError) {
         let path = directory.path(of: "tmp")
         for name in try directory.names(in: temporary, path: path)
@@ -222,16 +219,16 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Removes content files that no row names: what a run left that ended between a file's
-    /// rename and its row's commit. Only for the holder of the lock, while nothing is being stored.
+    /// Removes content files that no row names, left by a run that was killed between a file's
+    /// rename and its row's commit. The caller must hold the lock, and nothing may be stored
+    /// meanwhile.
     ///
-    /// Files whose names are not of our form are left alone, and those that were put in place before
-    /// `keptBefore`, if there is such a time. `isNamed` tells whether a row names the digest; the
-    /// result is the number of files removed.
+    /// Skips files with foreign names, and files put in place before `keptBefore`. `isNamed` tells
+    /// whether a row names the digest. Returns the number of files removed.
     func removeStrays(
         keptBefore: Timestamp?, isNamed: (ContentDigest) -> Bool
     ) throws(StorageError) -> Int {
-        // What a killed process has removed is not to be seen any more, and need not be on the disk.
+        // Removals of a killed process are visible but may not be on the disk.
         hasUnsyncedRemovals.store(true, ordering: .relaxed)
         var removed = 0
         try forEachFolder { (shard, path) throws(StorageError) in
@@ -258,7 +255,7 @@ package final class ContentStore: Sendable {
         return removed
     }
 
-    /// Whether there is no content file; a folder that cannot be read counts as one that holds some.
+    /// Whether no content file exists; an unreadable folder counts as non-empty.
     func isEmpty() throws(StorageError) -> Bool {
         var isEmpty = true
         try forEachFolder { (shard, path) throws(StorageError) in
@@ -268,7 +265,7 @@ package final class ContentStore: Sendable {
         return isEmpty && untidy == nil
     }
 
-    /// Calls `body` with each folder of content files and its path, as long as it returns true.
+    /// Calls `body` with each folder of content files and its path until it returns false.
     private func forEachFolder(
         _ body: (FileDescriptor, String) throws(StorageError) -> Bool
     ) throws(StorageError) {
@@ -285,9 +282,9 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Writes everything of the cache's file system to the disk.
+    /// Syncs the cache's file system.
     func synchronize() throws(StorageError) {
-        // What is removed meanwhile is not among it.
+        // This sync may miss removals made from now on.
         let hasRemoved = hasUnsyncedRemovals.exchange(false, ordering: .relaxed)
         guard syncfs(directory.handle.number) == 0 else {
             if hasRemoved { hasUnsyncedRemovals.store(true, ordering: .relaxed) }
@@ -295,15 +292,15 @@ package final class ContentStore: Sendable {
         }
     }
 
-    /// Sees that no power cut brings files back that were removed: to be called before the note goes by which the next
-    /// run would look for them.
+    /// Syncs removals, so that a power cut cannot restore the files. Must precede the removal of
+    /// the note that makes the next run look for them.
     func synchronizeRemovals() throws(StorageError) {
         if hasUnsyncedRemovals.load(ordering: .relaxed) { try synchronize() }
     }
 }
 
 extension ContentDigest {
-    /// What the name of a content file says, `<sha256>.<extension>`; nil of another name.
+    /// Parses the name of a content file, `<sha256>.<extension>`; nil for other names.
     package init?(contentFile name: String) {
         guard let dot = name.firstIndex(of: ".") else { return nil }
         self.init(hexadecimal: name[..<dot])

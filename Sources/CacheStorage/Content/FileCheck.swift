@@ -1,33 +1,34 @@
 import PrefetchModel
 internal import SQLite
 
-/// How a run sees that the files of the cache's rows are there.
+/// The extent to which a run checks that the files of the cache's rows exist.
 package enum FileCheck: String, CaseIterable, Sendable {
-    /// Folders are listed that have changed since all their files were seen: what was removed is
-    /// found, and mostly nothing has to be listed.
+    /// Lists the folders that have changed since all their files were last seen. Finds removed
+    /// files, and usually lists nothing.
     case auto
-    /// Every file has to be there in its whole size.
+    /// Every file must exist with its full size.
     case always
-    /// Rows are believed.
+    /// Rows are trusted.
     case never
 }
 
-/// Finds rows whose content files are gone, and removes them, so that their images are fetched again.
+/// Finds rows with missing content files and removes them, so that their images are fetched again.
 ///
-/// The 256 folders of content files change their times whenever a file comes or goes. The times of a
-/// folder in which nothing was missing are kept in the table `folder`; as long as they stay the same,
-/// so do its files. Noted is what the start of a run has seen, not what its end has left: a file that
-/// somebody removes while a run adds others would be noted along with them. So each folder that a run
-/// has changed is listed once, by the next run.
+/// The times of the 256 content folders change whenever a file is added or removed. The table
+/// `folder` holds the times of folders in which nothing was missing; while they are equal, no file
+/// was removed. They are recorded at the start of a run. At its end they would hide files that
+/// another program removed meanwhile. So a folder that a run has changed is listed once by the next
+/// run.
 struct MissingFiles {
     let database: CacheDatabase
     let content: ContentStore
 
-    /// Only for the holder of the lock, before anything is read or stored; the wall clock is at `now`.
+    /// Checks the files and removes the rows of missing ones. The caller must hold the lock, before
+    /// anything is read or stored; `now` is the wall clock.
     ///
-    /// - Returns: the number of files that are missing or, with ``FileCheck/always``, have another
-    ///   size. Their rows are gone then.
-    /// - Throws: when the database or a folder cannot be read.
+    /// - Returns: The number of files that are missing or, with ``FileCheck/always``, have another
+    ///   size.
+    /// - Throws: When the database or a folder cannot be read.
     func remove(_ check: FileCheck, at now: Timestamp) throws(StorageError) -> Int {
         guard check != .never else { return 0 }
         let known = try knownTimes()
@@ -35,7 +36,7 @@ struct MissingFiles {
         var seen: [(folder: UInt8, times: FolderTimes)] = []
         for folder in UInt8.min...UInt8.max {
             do throws(StorageError) {
-                // Before its files: what changes meanwhile is seen the next time.
+                // Read before the files: changes made meanwhile are found next time.
                 let times = try content.times(ofFolder: folder)
                 if check == .auto, let times, times == known[folder] { continue }
                 let lost =
@@ -49,7 +50,7 @@ struct MissingFiles {
                     seen.append((folder, times))
                 }
             } catch {
-                // Nobody can use files that nobody can read.
+                // An unreadable folder is tolerated only if it holds no images.
                 guard try images(in: folder, where: { _ in true }).isEmpty else { throw error }
                 try content.bear(error)
             }
@@ -91,18 +92,18 @@ struct MissingFiles {
                 }
             }
         } catch {
-            // They only spare the next run some work.
+            // The times only save the next run some work.
             guard error.isDiskFull else { throw error }
         }
     }
 
     // MARK: Files
 
-    /// The images of a folder that rows name and whose files are not in its list.
+    /// The images in a folder that rows name but the folder lacks.
     private func missingFiles(in folder: UInt8) throws(StorageError) -> [StoredImage] {
         let present = try content.digests(inFolder: folder)
         let suspects = try database.read("comparing files with rows") { database in
-            // Of the index alone.
+            // Answered by the index alone.
             let rows = try Statement(
                 database,
                 sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
@@ -129,7 +130,7 @@ struct MissingFiles {
         }
     }
 
-    /// The images of a folder that rows name and that `isWanted` picks.
+    /// The images in a folder that rows name and that satisfy `isWanted`.
     private func images(
         in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
     ) throws(StorageError) -> [StoredImage] {
@@ -150,32 +151,32 @@ struct MissingFiles {
         }
     }
 
-    /// Removes the rows that name these files, and what is left of the files; the wall clock is at `now`.
+    /// Removes the rows of these files, and their remains; `now` is the wall clock.
     ///
-    /// A property says that this is going on: after a kill in between, the next run looks for files without a row.
+    /// A property marks the operation. After a kill, the next run looks for files without a row.
     func removeRows(of images: [StoredImage], at now: Timestamp) throws(StorageError) {
-        // All of them go in one transaction, in no order of the tables.
+        // One transaction removes all rows, in random order.
         try database.holdMorePages()
         let ownsNote = try database.write("removing rows of missing files") { database in
             var statements = MetadataStatements(run: 0)
             for image in images { _ = try statements.apply(.lost(image), in: database) }
             return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
         }
-        // The rows first, for good: a power cut must not bring them back without their files.
+        // The rows first, and on the disk: a power cut must not restore them without their files.
         try content.synchronize()
         for image in images { try content.remove(image.digest, format: image.format) }
         guard ownsNote else { return }
         do throws(StorageError) {
             try database.endRemoval(in: content)
         } catch {
-            // It only costs the next run some work.
+            // The note only costs the next run some work.
             guard error.isDiskFull else { throw error }
         }
     }
 }
 
 extension Statement {
-    /// Binds the first and the last digest of a folder's files.
+    /// Binds the first and last digest of a folder.
     func bind(folder: UInt8) throws {
         let rest = ContentDigest.byteCount - 1
         try bind(.blob([folder] + [UInt8](repeating: 0, count: rest)), at: 1)

@@ -1,7 +1,7 @@
 internal import CLinux
 import Glibc
 
-// Whole files through descriptors.
+// Reads and writes whole files through descriptors.
 
 extension FileDescriptor {
     /// Writes all bytes; the path is for messages.
@@ -20,16 +20,16 @@ extension FileDescriptor {
         }
     }
 
-    /// What ``contents(of:in:size:path:)`` finds.
+    /// The result of ``contents(of:in:size:path:)``.
     enum Contents {
-        /// So many bytes as were asked for, or less when the file was cut while it was read.
+        /// The bytes; fewer than requested if the file was truncated during the read.
         case bytes([UInt8])
-        /// There is no regular file of that name and size.
+        /// No regular file has this name and size.
         case missing
         case unreadable(StorageError)
     }
 
-    /// Reads a regular file below `parent` that has to be of that size; the path is for messages.
+    /// Reads a regular file of exactly this size below `parent`; the path is for messages.
     static func contents(
         of name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
     ) -> Contents {
@@ -49,9 +49,9 @@ extension FileDescriptor {
         }
     }
 
-    /// The same into memory that is there, as large as the file has to be.
+    /// Reads a regular file into `buffer`, whose size the file must have.
     ///
-    /// - Returns: whether all of it was read.
+    /// - Returns: Whether all of it was read.
     static func read(
         _ name: String, in parent: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer,
         path: @autoclosure () -> String
@@ -63,16 +63,16 @@ extension FileDescriptor {
         return fill(buffer, from: file) == (buffer.count, 0)
     }
 
-    /// What ``fill(_:from:in:path:)`` has done.
+    /// The result of ``fill(_:from:in:path:)``.
     enum Reading {
         case whole
-        /// There is no regular file of that name and size, or it was cut meanwhile.
+        /// No regular file has this name and size, or it was truncated during the read.
         case missing
         case unreadable(StorageError)
     }
 
-    /// Reads a regular file below `parent` into memory as large as the file has to be; the path is for
-    /// messages.
+    /// Reads a regular file below `parent` into `buffer`, whose size the file must have; the path
+    /// is for messages.
     static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from name: String, in parent: FileDescriptor,
         path: @autoclosure () -> String
@@ -90,7 +90,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Larger files are none of ours, whatever a row says: no format that is stored has 4 GiB, and nobody has the memory.
+    /// A limit for sizes in damaged rows: no stored format reaches 4 GiB.
     static let mostBytes = 1 << 32
 
     private enum RegularFile {
@@ -99,10 +99,9 @@ extension FileDescriptor {
         case unreadable(StorageError)
     }
 
-    /// Opens a file for reading, if it is a regular one of that size.
+    /// Opens a regular file of this size for reading.
     ///
-    /// Symbolic links are not followed, and whatever may have taken the file's place, nothing is
-    /// waited for: a FIFO would block.
+    /// Follows no symbolic links and never blocks, even if a FIFO has replaced the file.
     private static func regularFile(
         _ name: String, in parent: FileDescriptor, size: Int, path: @autoclosure () -> String
     ) -> RegularFile {
@@ -127,7 +126,7 @@ extension FileDescriptor {
 
     /// Reads until the buffer is full or the file ends.
     ///
-    /// - Returns: the count of bytes read, and the code of the error that ended it, or zero.
+    /// - Returns: The number of bytes read, and the error code that ended the read, or zero.
     private static func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from file: FileDescriptor
     ) -> (count: Int, code: Int32) {

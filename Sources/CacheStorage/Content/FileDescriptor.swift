@@ -9,15 +9,16 @@ final class FileDescriptor: Sendable {
     }
 
     deinit {
-        // Nothing is written through a descriptor that is closed here; files that are written
-        // are closed by ``ContentStore``, which checks the result.
+        // Errors can be ignored: nothing is written through descriptors closed here.
+        // ``ContentStore`` closes written files and checks the result.
         close(number)
     }
 
-    /// Opens a directory below `parent`, making it first where it is missing; symbolic links are
-    /// refused. The path is for messages.
+    /// Opens a directory below `parent`, creating it if `isCreated`; refuses symbolic links. The
+    /// path is for messages.
     ///
-    /// With a `mode` it has that afterwards, new or not, whatever the umask.
+    /// Sets the permissions of `mode`, if given, for new and existing directories, whatever the
+    /// umask.
     static func directory(
         _ name: String, in parent: FileDescriptor, path: String, isCreated: Bool,
         mode: FileMode? = nil

@@ -1,10 +1,10 @@
 import Glibc
 import PrefetchModel
 
-/// Which file a name leads to: equal as long as nobody removes, replaces or moves it.
+/// The identity of a file: equal until the file is removed, replaced or moved.
 ///
-/// An inode's number may be given to another file once nobody holds it open, so an identity is worth
-/// something while its file is open.
+/// An inode number may be reused once no process holds the file open. So an identity is valid only
+/// while its file is open.
 struct FileIdentity: Equatable {
     private let device: dev_t
     private let inode: ino_t
@@ -14,21 +14,22 @@ struct FileIdentity: Equatable {
         inode = status.st_ino
     }
 
-    /// Nil when the file cannot be looked at.
+    /// Nil if `fstat` fails.
     init?(of file: FileDescriptor) {
         var status = stat()
         guard fstat(file.number, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of what lies under a name in a folder; a symbolic link is not followed. Nil without any.
+    /// The identity of the entry `name` in a folder; does not follow a symbolic link. Nil if it
+    /// does not exist.
     init?(_ name: String, in folder: FileDescriptor) {
         var status = stat()
         guard fstatat(folder.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Of what a path leads to. Nil without any.
+    /// The identity of the file at a path; nil if it does not exist.
     init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -37,7 +38,7 @@ struct FileIdentity: Equatable {
 }
 
 extension stat {
-    /// When the file was made, written or renamed the last time.
+    /// The time when the file was last created, written or renamed.
     var changeTime: Timestamp {
         Timestamp(milliseconds: Int64(st_ctim.tv_sec) * 1000 + Int64(st_ctim.tv_nsec) / 1_000_000)
     }

@@ -2,12 +2,13 @@ internal import CLinux
 import Glibc
 package import PrefetchModel
 
-/// The file system that a cache lies on, as the kernel tells it.
+/// The type of the cache's file system, as reported by the kernel.
 package struct FileSystem: Hashable, Sendable {
-    /// What several machines may have mounted, or what does not promise that a file that is mapped by two processes is the
-    /// same memory for both: SQLite's write-ahead log needs that for its index ("Write-Ahead Logging", section 1).
+    /// Whether several machines may have mounted it, or it does not guarantee that two processes
+    /// that map a file share its memory. SQLite's write-ahead log needs that for its index
+    /// ("Write-Ahead Logging", section 1).
     package let isNetwork: Bool
-    /// Like `ext4`; for what is not known here its number, like `0x1234`.
+    /// A name like `ext4`; for unknown types the number, like `0x1234`.
     package let name: String
 
     package init(name: String, isNetwork: Bool) {
@@ -15,10 +16,10 @@ package struct FileSystem: Hashable, Sendable {
         self.isNetwork = isNetwork
     }
 
-    /// For tests and for whoever asks about nothing that is there.
+    /// A network file system, for tests and as a default without a folder.
     package static let nfs = FileSystem(type: 0x6969)
 
-    /// By the number that `statfs` gives.
+    /// Creates a value from the number that `statfs` returns.
     package init(type: UInt32) {
         if let name = FileSystem.network[type] {
             self.init(name: name, isNetwork: true)
@@ -28,18 +29,19 @@ package struct FileSystem: Hashable, Sendable {
         }
     }
 
-    /// Of an open file or folder; nil where the system does not say.
+    /// The file system of an open file or folder; nil if unknown.
     init?(of file: FileDescriptor) {
         var status = clinux_file_system()
         guard clinux_fstatfs(file.number, &status) == 0 else { return nil }
         self.init(type: status.type)
     }
 
-    /// Those that GNU coreutils call remote (`src/stat.c`), less overlayfs and aufs, whose files are those of a local one,
-    /// and what never holds files of ours. FUSE is among them whatever is behind it: sshfs, s3fs, and the shared folders of
-    /// virtual machines and containers (virtiofs says FUSE, too).
+    /// The types that GNU coreutils calls remote (`src/stat.c`), without overlayfs and aufs, whose
+    /// files are local, and without types that never hold cache files.
     ///
-    /// Numbers: `linux/magic.h`, and the manual page of `statfs`.
+    /// FUSE counts as remote whatever is behind it: sshfs, s3fs, and shared folders of virtual
+    /// machines and containers (virtiofs reports FUSE, too). Numbers: `linux/magic.h` and the
+    /// manual page of `statfs`.
     private static let network: [UInt32: String] = [
         0x6969: "nfs", 0x517B: "smb", 0xFE53_4D42: "smb2", 0xFF53_4D42: "cifs",
         0x0102_1997: "9p", 0x6573_5546: "fuse", 0x00C3_6400: "ceph", 0x5346_414F: "afs",
@@ -60,13 +62,13 @@ package struct FileSystem: Hashable, Sendable {
 }
 
 extension CacheDirectory {
-    /// Room on the cache's file system.
+    /// Free and total space of the cache's file system.
     package struct Room: Hashable, Sendable {
-        /// That the present user may fill.
+        /// Space available to the current user.
         package let free: ByteCount
-        /// That all files together may fill.
+        /// Total space for files.
         package let total: ByteCount
-        /// Files and folders that can be added; nil where the file system has no limit of them.
+        /// The number of files and folders that can be added; nil if unlimited.
         package let freeFiles: Int?
         package let isReadOnly: Bool
 
@@ -78,7 +80,7 @@ extension CacheDirectory {
         }
     }
 
-    /// Nil where the system does not say.
+    /// The file system's space; nil if unknown.
     package var room: Room? {
         var status = clinux_file_system()
         guard clinux_fstatfs(handle.number, &status) == 0 else { return nil }

@@ -1,4 +1,4 @@
-/// Folders that are kept open, the least recently used of which makes room for another one.
+/// A least-recently-used cache of open folders.
 struct OpenFolders {
     private struct Folder {
         let handle: FileDescriptor
@@ -9,24 +9,26 @@ struct OpenFolders {
     private var folders: [UInt8: Folder] = [:]
     private var uses = 0
 
-    /// - Precondition: the capacity is at least 1.
+    /// Creates an empty cache.
+    ///
+    /// - Precondition: The capacity is at least 1.
     init(capacity: Int) {
         self.capacity = capacity
     }
 
     var count: Int { folders.count }
 
-    /// The folder, when it is open.
+    /// The folder, if it is open.
     mutating func use(_ number: UInt8) -> FileDescriptor? {
         uses += 1
         folders[number]?.lastUse = uses
         return folders[number]?.handle
     }
 
-    /// Keeps a folder open, in place of the one of that number, or when there are too many, of the
-    /// one that was used least recently.
+    /// Adds a folder, replacing its previous handle or, at capacity, the least recently used
+    /// folder.
     ///
-    /// - Returns: that one, to be closed by its last user.
+    /// - Returns: The replaced handle, to be closed by its last user.
     mutating func add(_ handle: FileDescriptor, _ number: UInt8) -> FileDescriptor? {
         uses += 1
         var replaced = folders.updateValue(Folder(handle: handle, lastUse: uses), forKey: number)

@@ -2,8 +2,9 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Reads the cache for one thread of a run, beside the writer: through a connection of its own,
-/// so that it never waits for a commit or a checkpoint.
+/// Reads the cache for one thread of a run.
+///
+/// It has its own connection, so it never waits for a commit or a checkpoint of the writer.
 package final class CacheReader {
     private let database: CacheDatabase
     private let matchesVary: @Sendable (String) -> Bool
@@ -12,10 +13,11 @@ package final class CacheReader {
 
     /// Opens a connection.
     ///
-    /// `matchesVary` tells whether this run's requests select a response that varies as the text
-    /// says; it is asked once for every text.
-    ///
-    /// - Throws: when the database cannot be opened.
+    /// - Parameters:
+    ///   - cache: The open cache.
+    ///   - matchesVary: Whether this run's requests select a response with the given Vary text.
+    ///     Called once per text.
+    /// - Throws: When the database cannot be opened.
     package init(
         _ cache: OpenCache, matchesVary: @escaping @Sendable (String) -> Bool
     ) throws(StorageError) {
@@ -29,7 +31,7 @@ package final class CacheReader {
     func freshnessRecords(
         of fingerprints: [VariantFingerprint]
     ) throws(StorageError) -> [FreshnessRecord?] {
-        // In the order of the primary key, neighbours share their way through the tree.
+        // In the order of the primary key, neighbouring look-ups share pages of the tree.
         let order = fingerprints.indices.sorted {
             fingerprints[$0].upper < fingerprints[$1].upper
         }
@@ -52,7 +54,7 @@ package final class CacheReader {
         }
     }
 
-    /// Reads a piece of the table; nil when it is too large.
+    /// Reads one piece of the table; nil if it is too large.
     func freshnessTable(
         piece: Int, expectedRows: Int
     ) throws(StorageError) -> FreshnessTable? {
@@ -82,11 +84,11 @@ package final class CacheReader {
     /// Whether a request selects the stored response (RFC 9111 §4.1).
     ///
     /// - Parameters:
-    ///   - record: of the stored response.
-    ///   - isSelected: judges what the response varies on for a request with fields of its own; nil
-    ///     for this run's usual ones.
-    /// - Returns: false also when the row has changed since.
-    /// - Throws: when the database cannot be read.
+    ///   - record: The record of the stored response.
+    ///   - isSelected: Judges the Vary text for a request with its own header fields; nil for this
+    ///     run's usual fields.
+    /// - Returns: The result; false also if the row has changed since it was read.
+    /// - Throws: When the database cannot be read.
     package func matchesVary(
         _ record: FreshnessRecord, isSelected: ((String) -> Bool)? = nil
     ) throws(StorageError) -> Bool {
@@ -96,8 +98,8 @@ package final class CacheReader {
             try Statement(database, sql: "SELECT vary FROM resource WHERE id = ?")
                 .first(.integer(record.resourceID)) { try $0.optionalText(0) } ?? nil
         }
-        // The row may have changed since the record was read; then its text says nothing of what
-        // others with this fingerprint vary on.
+        // If the row has changed since the record was read, its text does not belong to this
+        // fingerprint.
         guard let text, VaryFingerprint(text, hasher: hasher) == vary else { return false }
         if let isSelected { return isSelected(text) }
         let matches = matchesVary(text)
@@ -105,9 +107,9 @@ package final class CacheReader {
         return matches
     }
 
-    // MARK: What is stored
+    // MARK: Stored images
 
-    /// The stored variants of one recipe, for resources in any order; nil where there is none.
+    /// The stored variants of one recipe, for resources in any order; nil where none is stored.
     package func images(
         of resources: [Int64], recipe: Recipe
     ) throws(StorageError) -> [StoredImage?] {
@@ -156,8 +158,8 @@ package final class CacheReader {
         }
     }
 
-    /// The stored variant of a key and when it expires, or nil when there is none: for entries whose
-    /// image another one has brought since they were looked up.
+    /// The stored variant of a key and its expiry; nil if there is none. For entries whose image
+    /// another entry has stored since they were looked up.
     package func stored(
         key: String, recipe: Recipe
     ) throws(StorageError) -> (image: StoredImage, expiresAt: Timestamp)? {
@@ -174,9 +176,11 @@ package final class CacheReader {
         }
     }
 
-    /// The freshness of the resources of keys, and whether every recipe's variant is there or can be made:
-    /// they have their originals, or are stored by recipes that make the same bytes of them. Nil for keys
-    /// of which nothing is stored.
+    /// The freshness of each key's resource, and whether every recipe's variant is stored or can be
+    /// made without a download.
+    ///
+    /// A variant can be made from a stored original. It is stored if another recipe produced the
+    /// same bytes. Nil for keys without stored variants.
     package func sources(
         of wanted: [(key: String, recipes: [Recipe])]
     ) throws(StorageError) -> [(record: FreshnessRecord, isDerivable: Bool)?] {
@@ -218,7 +222,7 @@ package final class CacheReader {
         }
     }
 
-    /// All that is known of resources; nil for those that are gone.
+    /// The complete records of resources; nil for those that were removed.
     package func copies(of resources: [Int64]) throws(StorageError) -> [CachedCopy?] {
         try database.read("looking up resources") { database in
             let statements = try CopyStatements(database)
@@ -226,7 +230,7 @@ package final class CacheReader {
         }
     }
 
-    /// Whether each of the resources has all of the attributes beside it, with these values.
+    /// Whether each resource has all of the given attributes with the given values.
     package func haveAttributes(
         _ wanted: [(resource: Int64, attributes: [EntryAttribute])]
     ) throws(StorageError) -> [Bool] {
@@ -242,7 +246,7 @@ package final class CacheReader {
 
     // MARK: Failures
 
-    /// Whether the table `failure` has any row: mostly it has none, and nobody needs to look.
+    /// Whether any failure is stored. Usually there is none, and no look-up is needed.
     package func hasFailures() throws(StorageError) -> Bool {
         try database.read("looking for failures") { database in
             try FailureLog.isAny(in: database)
@@ -260,7 +264,7 @@ package final class CacheReader {
         }
     }
 
-    /// What the row of a host says, whatever its time; nil where there is none.
+    /// The stored state of a host, even if outdated; nil where there is none.
     package func hostState(of host: String) throws(StorageError) -> HostState? {
         try database.read("looking up a host") { database in
             try Statement(
@@ -270,25 +274,25 @@ package final class CacheReader {
     }
 }
 
-/// Valid on the thread that made it: what it remembers has no lock.
+/// Confined to the thread that created it: its caches have no lock.
 @available(*, unavailable)
 extension CacheReader: Sendable {}
 
-/// What the cache holds of one resource.
+/// The cache's complete record of one resource.
 package struct CachedCopy: Sendable {
     package let resourceID: Int64
-    /// The URL that gave the response, at the end of all redirects, without user information.
+    /// The URL of the response, after all redirects, without user information.
     package let responseURL: String
-    /// The URL that was asked for, without user information.
+    /// The requested URL, without user information.
     package let url: String
-    /// Where the permanent redirects led that came first from ``url`` on; nil without such.
+    /// The target of the leading permanent redirects from ``url``; nil without any.
     package let permanentURL: String?
     package let response: StoredResponse
     package let fetchedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
     package let sourceFormat: String
-    /// Few, and each with the canonical text of its recipe.
+    /// The stored images, each with the canonical text of its recipe.
     package let images: [(recipe: String, image: StoredImage)]
 
     /// The image of a recipe by its canonical text.
@@ -296,8 +300,8 @@ package struct CachedCopy: Sendable {
         images.first { $0.recipe == recipe }?.image
     }
 
-    /// The variant of a recipe, by its canonical text, or one that another recipe made with the same bytes; nil
-    /// without any.
+    /// The variant of a recipe, given its canonical text, or a variant of another recipe with the
+    /// same bytes; nil if neither is stored.
     package func image(asBy recipe: String) -> StoredImage? {
         if let image = self[recipe] { return image }
         let effective = Recipe.effectiveText(of: recipe, forSource: sourceFormat)
@@ -307,7 +311,7 @@ package struct CachedCopy: Sendable {
     }
 }
 
-/// What reads the copies of resources, prepared once for many.
+/// Prepared statements that read the copies of many resources.
 private struct CopyStatements: ~Copyable {
     private let variants: Statement
     private let resource: Statement
@@ -361,8 +365,8 @@ extension Statement {
             mark: try integer(column + 4))
     }
 
-    /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and where it matters
-    /// `decoded`; nil when the format is not one that we write.
+    /// Reads `sha256, format, width, height, bytes` from the columns that begin at `column`, and
+    /// `decoded` if its column is given; nil for an unknown format.
     func storedImage(from column: Int32, decoded: Int32? = nil) throws -> StoredImage? {
         guard let format = ImageFormat(rawValue: try text(column + 1)) else { return nil }
         return StoredImage(

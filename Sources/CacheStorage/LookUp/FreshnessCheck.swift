@@ -2,20 +2,20 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-// Whether the table `freshness`, which is a copy for speed, says what it is a copy of.
+// Compares the table `freshness`, a copy for fast look-ups, with the tables that it copies.
 
 extension CacheInspection {
-    /// What is wrong with the table `freshness`.
+    /// Differences between `freshness` and the tables that it copies.
     package struct FreshnessFindings: Sendable {
-        /// The keys of images of which it says nothing, or something else than their rows.
+        /// The keys of images with a missing or different row.
         package fileprivate(set) var keys: [String] = []
-        /// Its rows that no variant has.
+        /// The number of rows without a variant.
         package fileprivate(set) var strayRows = 0
 
         package var isEmpty: Bool { keys.isEmpty && strayRows == 0 }
     }
 
-    /// Compares `freshness` with `resource` and `variant`, as they were at one moment.
+    /// Compares `freshness` with `resource` and `variant` in one read transaction.
     package func freshnessFindings() throws(StorageError) -> FreshnessFindings {
         try database.read("comparing freshness") { database in
             var check = try FreshnessTableCheck(database)
@@ -25,14 +25,14 @@ extension CacheInspection {
 }
 
 extension OpenCache {
-    /// Makes `freshness` anew from `resource` and `variant`.
+    /// Rebuilds `freshness` from `resource` and `variant`.
     package func rebuildFreshness() throws(StorageError) {
         try database.write("making freshness anew") { try Schema.rebuildFreshness(in: $0) }
     }
 }
 
 extension Schema {
-    /// Makes `freshness` anew from `resource` and `variant`; in a transaction.
+    /// Rebuilds `freshness` from `resource` and `variant`; call inside a transaction.
     static func rebuildFreshness(in database: Connection) throws {
         try database.execute("DELETE FROM freshness")
         var check = try FreshnessTableCheck(database)
@@ -40,7 +40,7 @@ extension Schema {
     }
 }
 
-/// Goes through all variants with what `freshness` should say of each.
+/// Iterates over all variants and their expected `freshness` rows.
 private struct FreshnessTableCheck: ~Copyable {
     private struct Row {
         let key: String
@@ -104,7 +104,7 @@ private struct FreshnessTableCheck: ~Copyable {
                 founded += 1
                 if found.values != row.values { findings.keys.append(row.key) }
             case .some:
-                // Another variant has that fingerprint, and the row.
+                // Another variant has the same fingerprint and owns the row.
                 break
             case nil:
                 findings.keys.append(row.key)
@@ -117,7 +117,7 @@ private struct FreshnessTableCheck: ~Copyable {
     }
 
     mutating func insertAll() throws {
-        // Where two meet in the fingerprint, one has no row.
+        // If two variants have the same fingerprint, only one gets a row.
         let insertion = try Statement(
             database,
             sql: """

@@ -1,32 +1,31 @@
 import PrefetchModel
 internal import SQLite
 
-/// Answers for every entry of a run what the table `freshness` says of it, at a cost that fits the
-/// list: a short list costs a few look-ups however large the cache is, a long one a single scan.
+/// Looks up the freshness of a run's entries at a cost proportional to the list.
 ///
-/// Look-ups in the table cost one or two microseconds, sorted and in a batch; a scan costs an eighth
-/// of that a row (both measured with 1 and 10 million rows). As soon as the look-ups so far have cost
-/// about as much as a scan would, the table is read into memory: whatever the length of the list
-/// turns out to be, the whole costs at most twice the better way. Where that many are expected
-/// anyway, from the size of the manifest, it is read at once. Tables beyond
-/// ``FreshnessTable/largestCount`` rows are never read.
+/// A look-up in the table costs one or two microseconds, sorted and in a batch. A scan costs an
+/// eighth of that per row (both measured with 1 and 10 million rows). When the look-ups have cost
+/// about as much as a scan, the table is read into memory. So the total is at most twice the cost
+/// of the better strategy, for any length of list. If the size of the manifest suggests that many
+/// look-ups, the table is read at once. Tables beyond ``FreshnessTable/largestCount`` rows are
+/// never read.
 ///
-/// Every thread that looks up has a ``CacheReader`` of its own; what they share is here.
+/// Each thread has its own ``CacheReader`` and shares this index.
 package final class FreshnessIndex: Sendable {
     private let scan: SharedScan<FreshnessTable>
     private let expectedRows: Int
 
-    /// How many look-ups cost as much as the scan of a row, and the least that are made: below
-    /// them neither way is worth a thought.
+    /// The number of scanned rows that cost as much as one look-up, and the number of look-ups
+    /// before a scan is considered at all.
     private static let rowsPerLookup = 8
     private static let leastLookups = 20_000
 
-    /// `expectedLookups` is a guess of how many there will be, 0 without one.
+    /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     ///
-    /// - Throws: when the database cannot be read.
+    /// - Throws: When the database cannot be read.
     package init(_ database: CacheDatabase, expectedLookups: Int = 0) throws(StorageError) {
-        // Where the last row stands is known at once; a count would be a scan. Rows that were
-        // removed make the guess too large, which only delays the scan.
+        // The largest identifier is read in constant time; a count would be a scan. Removed rows
+        // make the estimate too large, which only delays the scan.
         expectedRows = try database.read("reading the index") { database in
             try Statement(database, sql: "SELECT max(id) FROM resource")
                 .first { Int(truncatingIfNeeded: max(0, try $0.optionalInteger(0) ?? 0)) } ?? 0
@@ -39,7 +38,7 @@ package final class FreshnessIndex: Sendable {
             expectedLookups: expectedLookups)
     }
 
-    /// Whether nothing was stored when it was made.
+    /// Whether the cache was empty when the index was created.
     package var isEmpty: Bool { expectedRows == 0 }
 
     /// The records of `fingerprints`, in their order.
@@ -61,8 +60,8 @@ package final class FreshnessIndex: Sendable {
         }
     }
 
-    /// Looks up in memory, in two passes: the loads of each do not wait for one another, so that the
-    /// processor has many of its cache misses under way at once.
+    /// Looks up in memory, in two passes. The loads of each pass are independent, so their cache
+    /// misses overlap.
     private static func records(
         of fingerprints: [VariantFingerprint], in tables: [FreshnessTable]
     ) -> [FreshnessRecord?] {

@@ -3,24 +3,24 @@ package import PrefetchModel
 /// A row of the table `freshness`, as far as a run needs it to decide whether an entry is warm.
 package struct FreshnessRecord: Hashable, Sendable {
     package let resourceID: Int64
-    /// When the origin last said that the copy is good.
+    /// The time of the origin's last confirmation.
     package let validatedAt: Timestamp
-    /// Zero when it has to be validated at every use.
+    /// Zero if it must be validated at every use.
     package let expiresAt: Timestamp
-    /// What the response varies on, or nil without Vary.
+    /// The fingerprint of the response's Vary values; nil without Vary.
     let vary: VaryFingerprint?
     /// Whether a later run used another variant of the resource by its name.
     package let isSuperseded: Bool
-    /// Whether it is in use as `main`, if it is in use.
+    /// Whether it is or was in use as `main`.
     package let isMain: Bool
 
-    /// Whether a run that uses the variant by that name finds it in use.
+    /// Whether the variant is in use by that name.
     package func isInUse(as name: VariantName) -> Bool {
-        // Only `main` has to be told from the others: what it is made by may differ between entries.
+        // Only `main` needs the distinction: its recipe may differ between entries.
         !isSuperseded && (isMain || name != .main)
     }
 
-    /// Takes what `freshness.superseded` says for `mark`.
+    /// Decodes `mark`, a value of `freshness.superseded`.
     init(
         resourceID: Int64, validatedAt: Timestamp, expiresAt: Timestamp, vary: VaryFingerprint?,
         mark: Int64
@@ -45,16 +45,16 @@ package struct FreshnessRecord: Hashable, Sendable {
 
 /// A piece of the table `freshness` in memory: about 44 bytes a row, some 50 ns a look-up.
 ///
-/// The table is cut in four by the first bits of its primary key, so that several threads may read
-/// it at once.
+/// The first bits of the primary key divide the table into four pieces, so that several threads can
+/// read it at once.
 ///
-/// Rows lie in the order of the table's primary key. The keys are parts of a SHA-256 and so spread
-/// evenly: a directory by their first bits leads to within a row or two of the right one.
+/// Rows are in the order of the primary key. The keys are parts of a SHA-256 and so evenly
+/// distributed: a directory by their first bits leads to within a row or two of the right one.
 ///
-/// Times are kept as whole seconds, rounded down; what lies before 1970 or after 2106 is kept as
-/// these ends, so that nothing counts as fresh for longer than its row says.
+/// Times are whole seconds, rounded down and clamped to 1970–2106, so that no row counts as fresh
+/// for too long.
 struct FreshnessTable: Sendable {
-    /// All that a look-up needs lies together: it costs a miss of the processor's cache or two.
+    /// The fields of a look-up are adjacent, so it costs one or two cache misses.
     private struct Row {
         let upper: UInt64
         let lower: Int64
@@ -70,18 +70,18 @@ struct FreshnessTable: Sendable {
     private var rows: [Row] = []
     private var varies: [VaryFingerprint] = []
     private var numbers: [VaryFingerprint: UInt16] = [:]
-    /// Where the rows begin whose key begins with the bits of the index, or the next ones.
+    /// The index of the first row whose key begins with the entry's bits, or of the next row.
     private var directory: [UInt32] = []
     private var directoryShift: UInt64 = 0
 
-    /// Rows of the whole table beyond which it is not worth its memory, which is some 700 MB then.
-    /// A run comes to that only with a list of millions of entries.
+    /// The largest number of rows of the whole table that is held, which takes some 700 MB. Only a
+    /// list of millions of entries reaches it.
     static let largestCount = 16_000_000
 
     private static let pieceBits: UInt64 = 2
     static let pieces = 1 << pieceBits
 
-    /// The piece that the variant is in.
+    /// The piece that holds the variant.
     static func piece(of fingerprint: VariantFingerprint) -> Int {
         Int(ordered(fingerprint.upper) >> (64 - pieceBits))
     }
@@ -102,8 +102,7 @@ struct FreshnessTable: Sendable {
 
     /// Adds the next row in the order of `freshness.fingerprint`.
     ///
-    /// - Returns: false when the table is too large to be held, or what responses vary on too
-    ///   various.
+    /// - Returns: False if there are too many rows or too many different Vary fingerprints.
     mutating func append(upper: Int64, lower: Int64, _ record: FreshnessRecord) -> Bool {
         guard count < FreshnessTable.largestCount / FreshnessTable.pieces else { return false }
         var varyNumber: UInt16 = 0
@@ -122,7 +121,7 @@ struct FreshnessTable: Sendable {
                 upper: FreshnessTable.ordered(upper), lower: lower,
                 resourceID: record.resourceID,
                 validatedAt: FreshnessTable.seconds(record.validatedAt),
-                // What is over must not become what has to be validated at every use, which is 0.
+                // An expired row must not become 0, which means "validate at every use".
                 expiresAt: record.expiresAt.milliseconds > 0
                     ? max(1, FreshnessTable.seconds(record.expiresAt)) : 0,
                 varyNumber: varyNumber, isSuperseded: record.isSuperseded,
@@ -130,9 +129,9 @@ struct FreshnessTable: Sendable {
         return true
     }
 
-    /// Makes the directory, after the last row.
+    /// Builds the directory after the last row.
     mutating func seal() {
-        // As many buckets as rows, rounded down to a power of two.
+        // One bucket per row, rounded down to a power of two.
         let bits = UInt64(max(1, Int.bitWidth - 1 - count.leadingZeroBitCount))
         directoryShift = 64 - bits
         directory = [UInt32](repeating: UInt32(count), count: 1 << bits)
@@ -146,17 +145,17 @@ struct FreshnessTable: Sendable {
         }
     }
 
-    /// By the bits behind those that are the same in the whole piece.
+    /// The bits after those that are equal in the whole piece.
     private func bucket(of upper: UInt64) -> Int {
         Int((upper << FreshnessTable.pieceBits) >> directoryShift)
     }
 
-    /// Where a row of the variant, which belongs to this piece, would begin.
+    /// The index where the variant's row would begin; it must belong to this piece.
     func start(of fingerprint: VariantFingerprint) -> UInt32 {
         directory[bucket(of: FreshnessTable.ordered(fingerprint.upper))]
     }
 
-    /// The row of the variant, found from its ``start(of:)``; nil where there is none.
+    /// The row of the variant, searched from its ``start(of:)``; nil where there is none.
     func record(of fingerprint: VariantFingerprint, from start: UInt32) -> FreshnessRecord? {
         let upper = FreshnessTable.ordered(fingerprint.upper)
         var index = Int(start)
@@ -176,7 +175,7 @@ struct FreshnessTable: Sendable {
         record(of: fingerprint, from: start(of: fingerprint))
     }
 
-    /// The order of SQLite's signed integers as one of unsigned ones.
+    /// Maps the order of SQLite's signed integers to unsigned integers.
     private static func ordered(_ upper: Int64) -> UInt64 {
         UInt64(bitPattern: upper) ^ 1 << 63
     }

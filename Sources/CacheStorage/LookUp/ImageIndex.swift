@@ -1,26 +1,25 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Answers for the fresh entries of a run which image each has, at a cost that fits the list, as
-/// ``FreshnessIndex`` does for freshness: by look-ups in the table `variant`, or by reading it into
-/// memory.
+/// Looks up the images of a run's fresh entries, by single look-ups in the table `variant` or by
+/// reading it into memory, as ``FreshnessIndex`` does.
 ///
-/// A look-up costs 2 µs here, since the rows are wide and every one is on another page, and reading
-/// a row of a scan 0.3 µs (measured with a million rows).
+/// A look-up costs 2 µs, since the rows are wide and each is on another page; a scanned row costs
+/// 0.3 µs (measured with a million rows).
 package final class ImageIndex: Sendable {
     private let scan: SharedScan<ImageTable>
     private let recipe: Recipe
-    /// Cut into as many pieces as ``ImageTable/pieces``.
+    /// Divided into ``ImageTable/pieces`` pieces.
     private let resources: ClosedRange<Int64>
-    /// Of a piece.
+    /// The number of identifiers in a piece.
     private let size: Int64
 
     private static let rowsPerLookup = 8
     private static let leastLookups = 20_000
 
-    /// `expectedLookups` is a guess of how many there will be, 0 without one.
+    /// Creates the index; `expectedLookups` is an estimate, 0 if unknown.
     ///
-    /// - Throws: when the database cannot be read.
+    /// - Throws: When the database cannot be read.
     package init(
         _ database: CacheDatabase, recipe: Recipe, expectedLookups: Int = 0
     ) throws(StorageError) {
@@ -72,7 +71,7 @@ package final class ImageIndex: Sendable {
                 return tables[Int((resource - 1) / size)][resource]
             }
         }
-        // What the run has stored since, and what would be no image of ours in any case.
+        // Images stored during this run, and rows that the table could not hold.
         let missing = images.indices.filter { images[$0] == nil }
         guard !missing.isEmpty else { return images }
         let found = try reader.images(of: missing.map { resources[$0] }, recipe: recipe)
@@ -81,12 +80,12 @@ package final class ImageIndex: Sendable {
     }
 }
 
-/// A piece of the table `variant` in memory, of one recipe: 48 bytes for each of its resources,
-/// whether it has the image or not.
+/// A piece of the table `variant` in memory, for one recipe: 48 bytes per resource, with or without
+/// an image.
 struct ImageTable: Sendable {
     private struct Row {
         var digest: ContentDigest
-        /// Lengths beyond 32 bits are left to look-ups.
+        /// Images whose size exceeds 32 bits are left to look-ups.
         var sizeInBytes: UInt32
         var widthInPixels: UInt32
         var heightInPixels: UInt32
@@ -101,7 +100,7 @@ struct ImageTable: Sendable {
     private static let formats = ImageFormat.allCases
 
     static let pieces = 4
-    /// Resources beyond which the table is not held: it takes some 200 MB then.
+    /// The largest number of resources for which the table is held, which takes some 200 MB.
     static let largestCount = 4_000_000
 
     init(of resources: Range<Int64>) {
@@ -109,7 +108,7 @@ struct ImageTable: Sendable {
         rows.reserveCapacity(resources.count)
     }
 
-    /// Adds the image of the next resource; images that do not fit a row are left out.
+    /// Adds the image of the next resource; skips images that do not fit a row.
     mutating func append(_ image: StoredImage, of resource: Int64) {
         guard let format = ImageTable.formats.firstIndex(of: image.format),
             let size = UInt32(exactly: image.size.bytes),
@@ -119,9 +118,9 @@ struct ImageTable: Sendable {
         let row = Row(
             digest: image.digest, sizeInBytes: size, widthInPixels: width, heightInPixels: height,
             format: UInt8(format + 1), isDecoded: image.isDecoded)
-        // Out of order in a damaged table only.
+        // Rows are out of order only in a damaged table.
         guard rows.count <= resource - first else { return }
-        // Those of resources without an image are never looked at.
+        // The other fields of rows without an image are never read.
         var empty = row
         empty.format = 0
         while rows.count < resource - first { rows.append(empty) }

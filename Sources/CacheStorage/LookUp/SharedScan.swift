@@ -1,21 +1,22 @@
 import PrefetchModel
 import Threading
 
-/// Whether a run looks single rows of a table up or reads all of it into memory, shared by the threads
-/// that ask: look-ups are made until they have cost about as much as the reading, which is done in
-/// pieces then, by every thread that comes along.
+/// Decides whether a run's threads look up single rows of a table or read all of it into memory.
+///
+/// Look-ups are made until they have cost about as much as a scan. Then each thread that asks reads
+/// one piece of the table.
 final class SharedScan<Piece: Sendable>: Sendable {
     enum Step {
         case look
-        /// To be followed by ``keep(_:_:)``.
+        /// The caller must call ``keep(_:_:)`` afterwards.
         case readPiece(Int)
         case use([Piece])
     }
 
     private enum State {
-        /// With the number of look-ups so far.
+        /// The payload is the number of look-ups.
         case looking(Int)
-        /// Every thread that comes along takes a piece of the table, until none is left.
+        /// Each thread that asks takes the next piece.
         case reading(next: Int, [Piece?])
         case read([Piece])
         /// The table is too large for memory.
@@ -26,17 +27,19 @@ final class SharedScan<Piece: Sendable>: Sendable {
     private let pieces: Int
     private let lookupsBefore: Int
 
+    /// Creates a scan that has not started.
+    ///
     /// - Parameters:
-    ///   - pieces: into which the table is cut; at least 1.
-    ///   - lookupsBefore: after which it is read; `Int.max` for never.
-    ///   - expectedLookups: a guess; where it comes to `lookupsBefore`, the table is read at once.
+    ///   - pieces: The number of pieces of the table; at least 1.
+    ///   - lookupsBefore: The number of look-ups before the table is read; `Int.max` for never.
+    ///   - expectedLookups: An estimate. If it reaches `lookupsBefore`, the table is read at once.
     init(pieces: Int, lookupsBefore: Int, expectedLookups: Int) {
         self.pieces = pieces
         self.lookupsBefore = lookupsBefore
         state = Monitor(.looking(expectedLookups >= lookupsBefore ? lookupsBefore : 0))
     }
 
-    /// What a thread does that wants so many rows; after a piece it asks again.
+    /// The next step of a thread that wants `lookups` rows; after reading a piece it asks again.
     func nextStep(lookups: Int) -> Step {
         state.withLock { state in
             switch state {
@@ -50,7 +53,7 @@ final class SharedScan<Piece: Sendable>: Sendable {
                 state = .reading(next: next + 1, read)
                 return .readPiece(next)
             case .reading, .tooLarge:
-                // Another thread has its piece still to finish.
+                // Another thread is still reading its piece.
                 return .look
             case .read(let pieces):
                 return .use(pieces)
@@ -58,7 +61,7 @@ final class SharedScan<Piece: Sendable>: Sendable {
         }
     }
 
-    /// Keeps a piece, or with nil gives up: the table is too large.
+    /// Stores a piece; nil abandons the scan because the table is too large.
     func keep(_ piece: Piece?, _ number: Int) {
         state.withLock { state in
             guard case .reading(let next, var read) = state else { return }

@@ -1,22 +1,22 @@
 package import PrefetchModel
 
-/// What a run changes in the metadata, one change for each entry.
+/// A change of the metadata; each entry of a run makes one.
 package enum MetadataChange: Sendable {
     /// A body was stored.
     case image(ImageRow)
-    /// Something new is known of a resource whose body stays.
+    /// A resource whose body is unchanged got new metadata.
     case resource(ResourceChange)
-    /// An entry failed in a way that is remembered, and which blocks by the rules of the run's end.
+    /// An entry failed, and the failure may be blacklisted by the rules at the end of the run.
     case failure(FailureRecord)
-    /// An entry failed in a way that the next run knows by, and which never blocks.
+    /// An entry failed in a way that is stored for the next run but never blacklisted.
     case harmlessFailure(FailureRecord)
-    /// A content file is gone or damaged: no variant may name it any more, whosever it is, and what
-    /// is left of it goes.
+    /// A content file is missing or damaged: removes all variants that name it, and the remains of
+    /// the file.
     case lost(StoredImage)
-    /// A run uses these variants of resources, which are stored, where an earlier one used others.
+    /// The variants of resources in use changed to others that are stored.
     case used(resources: [Int64], [RequestedVariant])
 
-    /// Of the one resource or failure that it changes, if that is known by it.
+    /// The key of the one resource or failure that changes, if the change contains it.
     var key: String? {
         switch self {
         case .image(let row): row.key
@@ -27,7 +27,7 @@ package enum MetadataChange: Sendable {
     }
 }
 
-/// A variant that was made, whose file ``ContentStore`` has put in place and pinned.
+/// A new variant, whose file ``ContentStore`` has stored and pinned.
 package struct VariantRow: Sendable {
     package var variant: RequestedVariant
     package var image: StoredImage
@@ -40,17 +40,17 @@ package struct VariantRow: Sendable {
     }
 }
 
-/// Everything that one stored download writes: its resource, its variants and its attributes, together.
+/// The rows of one stored download, committed together: resource, variants and attributes.
 package struct ImageRow: Sendable {
     package var key: String
-    /// What the response said; the body came with it.
+    /// The metadata of the response that delivered the body.
     package var validation: ResourceValidation
     package var source: SourceImage
-    /// Those that could be made, at least one, with different names.
+    /// The variants that could be made, at least one, with different names.
     package var variants: [VariantRow]
     package var attributes: [EntryAttribute]
-    /// Whether something that was asked for could not be made: a failure of the key stays, which the
-    /// next one is counted by.
+    /// Whether a requested variant could not be made. Then the key's failure stays, so that the
+    /// next failure continues its count.
     package var isIncomplete: Bool
 
     package init(
@@ -66,20 +66,20 @@ package struct ImageRow: Sendable {
     }
 }
 
-/// What becomes of a resource whose body stays: the origin confirmed it, other variants were made
-/// from it, or it got attributes.
+/// A change of a resource whose body is unchanged: the origin confirmed it, variants were made from
+/// it, or it got attributes.
 package struct ResourceChange: Sendable {
     package var resourceID: Int64
     package var key: String
     /// The variants in use from now on.
     package var used: [RequestedVariant]
-    /// What the origin said; nil when it was not asked.
+    /// The origin's response; nil if it was not asked.
     package var validation: ResourceValidation?
-    /// Those that were made.
+    /// The new variants.
     package var variants: [VariantRow]
-    /// Added to those that the resource has, or put in their place where the name is the same.
+    /// Attributes to add; they replace attributes of the same name.
     package var attributes: [EntryAttribute]
-    /// As in ``ImageRow``.
+    /// See ``ImageRow/isIncomplete``.
     package var isIncomplete: Bool
 
     package init(

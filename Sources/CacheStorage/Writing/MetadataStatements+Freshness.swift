@@ -2,9 +2,9 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// The rows of `freshness`.
+/// Statements for the table `freshness`.
 extension MetadataStatements {
-    /// What a resource's rows in `freshness` say; times in milliseconds.
+    /// The values of a resource's rows in `freshness`; times in milliseconds.
     struct Freshness {
         let validatedAt: Int64
         let expiresAt: Int64
@@ -23,7 +23,7 @@ extension MetadataStatements {
         }
     }
 
-    /// Writes the freshness of every variant of a resource.
+    /// Writes the freshness rows of all variants of a resource.
     mutating func putFreshness(
         key: String, resource: Int64, _ freshness: Freshness, in database: Connection
     ) throws {

@@ -5,29 +5,30 @@ internal import SQLite
 struct NamedFile {
     let digest: ContentDigest
     let bytes: Int
-    /// Nil of a format that is not known: nobody can tell the file's name.
+    /// Nil for an unknown format, so that the file's name is unknown.
     let format: ImageFormat?
 }
 
-/// What went of a batch of images.
+/// The result of removing a batch of images.
 struct RemovedRows {
-    /// Files that rows named and none names any more, each once, in the order of their folders.
+    /// Files that no row names any more, each once, in the order of their folders.
     var files: [NamedFile] = []
     var variants = 0
-    /// Images of which nothing is left.
+    /// The number of images without a remaining variant.
     var wholeImages = 0
-    /// Those of which anything went.
+    /// The images that lost any variant.
     var gone = ResourceSet()
-    /// Keys of those that are whole gone, and of which there was a part of another body.
+    /// Keys of completely removed images that had a partial download.
     var keysOfParts: [String] = []
 }
 
 extension MetadataStatements {
-    /// Removes whole images, with all that is known of them.
+    /// Removes whole images and all their metadata.
     ///
-    /// A statement for each table, and not for each image: so each table and index is gone through once, in the order of
-    /// its pages as far as SQLite sorts them. Triggers and foreign keys would go through them for each image. What was
-    /// there is read before, since rows that a removal returns are kept until its end: that takes a third more time.
+    /// Uses one statement per table instead of one per image, so that each table and index is
+    /// traversed once, in page order as far as SQLite sorts. Triggers and foreign keys would
+    /// traverse them for each image. Rows are read before the removal: RETURNING keeps all rows
+    /// until its end and takes a third more time.
     mutating func remove(
         images ids: some Sequence<Int64>, in database: Connection
     ) throws -> RemovedRows {
@@ -47,11 +48,11 @@ extension MetadataStatements {
         }
     }
 
-    /// The table has the identifiers of the images that go.
+    /// Fills the table `removal` with the identifiers of the images to remove.
     private static func fillRemovalTable(
         with ids: some Sequence<Int64>, in database: Connection
     ) throws {
-        // Gone with its transaction, if that fails.
+        // A failed transaction rolls the table back.
         try database.execute(
             "CREATE TEMP TABLE IF NOT EXISTS removal (id INTEGER PRIMARY KEY); DELETE FROM removal")
         let insertion = try Statement(database, sql: "INSERT OR IGNORE INTO removal VALUES (?)")
@@ -105,7 +106,7 @@ extension MetadataStatements {
                     (SELECT key FROM resource WHERE id IN (SELECT id FROM removal))
                 """)
         }
-        // In the order of its fingerprints.
+        // In the order of the fingerprints.
         try database.execute(
             """
             DELETE FROM freshness WHERE fingerprint IN
@@ -119,7 +120,7 @@ extension MetadataStatements {
         try database.execute("DELETE FROM removal")
     }
 
-    /// Removes the variants that are meant, and images that have lost their last one.
+    /// Removes the selected variants, and images that lose their last variant.
     mutating func remove(
         _ batch: [RemovalCandidate], _ selector: VariantSelector, in database: Connection
     ) throws -> RemovedRows {
@@ -144,7 +145,7 @@ extension MetadataStatements {
                     database, sql: "SELECT 1 FROM variant WHERE resource_id = ? LIMIT 1"
                 ).first(.integer(candidate.id)) { _ in true } ?? false
             guard !hasOthers else { continue }
-            // Its other rows go by the trigger.
+            // A trigger removes its other rows.
             try Statement(database, sql: "DELETE FROM resource WHERE id = ?")
                 .execute(.integer(candidate.id))
             removed.wholeImages += database.changes > 0 ? 1 : 0
@@ -154,12 +155,12 @@ extension MetadataStatements {
     }
 }
 
-/// The files among those of removed variants that no variant names any more.
+/// The files of removed variants that no variant names any more.
 struct UnnamedFiles {
-    /// One after another with each digest, ascending.
+    /// Sorted by digest, ascending; a digest may repeat.
     private let all: [NamedFile]
 
-    /// Asks in the order of the index.
+    /// Queries in the order of the index.
     init(among files: [NamedFile], in database: Connection) throws {
         let name = try Statement(database, sql: MetadataStatements.nameOfDigest)
         var last: (digest: ContentDigest, isNamed: Bool)?
@@ -179,11 +180,11 @@ struct UnnamedFiles {
         }
     }
 
-    /// Each file once that has a name.
+    /// The files with a known name, each once.
     var files: [NamedFile] {
         var files: [NamedFile] = []
         for file in all where file.format != nil {
-            // With one digest there may be several formats.
+            // One digest may have several formats.
             let isKnown = files.reversed().prefix { $0.digest == file.digest }
                 .contains { $0.format == file.format }
             if !isKnown { files.append(file) }

@@ -10,7 +10,7 @@ extension MetadataStatements {
             ?18, ?19, ?20, ?21, ?22)
         """
 
-    /// A placeholder stays unless there is another one, or another picture.
+    /// Keeps the placeholder unless a new one is given or the picture changes.
     static let resourceUpdate = """
         UPDATE resource SET url = ?2, final_url = ?3, host = ?4, etag = ?5, last_modified = ?6,
             cache_control = ?7, expires = ?8, vary = ?9, date = ?10, fetched_at = ?11,
@@ -24,14 +24,15 @@ extension MetadataStatements {
 }
 
 extension [VariantRow] {
-    /// Whether one of them has this content file.
+    /// Whether one of the variants has this content file.
     func name(_ image: StoredImage) -> Bool {
         contains { $0.image.digest == image.digest && $0.image.format == image.format }
     }
 
-    /// Without those whose recipe another one before has: these are the same bytes, and one row.
+    /// The variants without later ones of the same recipe, which have the same bytes and share a
+    /// row.
     ///
-    /// By its text, as the table has it: a quality is not part of what makes a PNG.
+    /// Compares the recipes' texts, as the table does: a quality does not affect a PNG.
     var withoutRepeatedRecipes: [VariantRow] {
         guard count > 1 else { return self }
         var recipes: Set<String> = []

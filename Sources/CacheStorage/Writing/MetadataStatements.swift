@@ -2,21 +2,21 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// Carries changes out in the tables, inside one transaction; the writer's thread only.
+/// Applies changes to the tables inside a transaction, on the writer's thread.
 struct MetadataStatements: ~Copyable {
     let hasher = SHA256Hasher()
     var recipes: [String: RecipeFingerprint] = [:]
-    /// The rows of names, as this transaction has found them.
+    /// The name rows found in this transaction.
     private var names: [VariantName: Int64] = [:]
-    /// The run that failures are noted with.
+    /// The run to which failures are attributed.
     private let run: Int64
-    /// Resources that got a body. Identifiers are given anew, so that they need not be the largest.
+    /// Resources that got a body. A set, since identifiers are reused and need not be the largest.
     private(set) var stored = ResourceSet()
-    /// Whether there may be failures, which most caches never have; nil before it is looked up in a
-    /// transaction.
+    /// Whether any failure may be stored, which is rare; nil until looked up in a transaction.
     private var hasFailures: Bool?
 
-    /// What is written once all new images are; nil where triggers act and each row is written at once.
+    /// Rows to write after all new images; nil while triggers are active and each row is written at
+    /// once.
     struct NewRows {
         var totals = TotalsChange()
         var freshness: [FreshnessRow] = []
@@ -28,15 +28,15 @@ struct MetadataStatements: ~Copyable {
         self.run = run
     }
 
-    /// Forgets what held in the last transaction: commands write to the table of failures, too, and
-    /// names that were added may have been rolled back.
+    /// Discards cached values: other commands also write failures, and a rollback may have removed
+    /// names.
     mutating func beginTransaction() {
         hasFailures = nil
         names = [:]
     }
 
-    /// Carries out the changes of a group and returns the images of variants that they replaced or
-    /// made obsolete.
+    /// Applies the changes of a group. Returns the images of variants that were replaced or became
+    /// obsolete.
     mutating func apply(
         _ changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [StoredImage] {
@@ -47,14 +47,14 @@ struct MetadataStatements: ~Copyable {
         return replaced
     }
 
-    /// Carries out what is new, without triggers, which would write each total once a row; but nothing
-    /// before what else is there of its key, or before what may be of its files.
+    /// Inserts new resources with triggers off, since triggers would write each total once per row.
+    /// Skips an image after another change of its key, or after a change that may remove its files.
     ///
-    /// - Returns: the other changes, in their order.
+    /// - Returns: The remaining changes, in their order.
     private mutating func insertNewImages(
         among changes: some Collection<MetadataChange>, in database: Connection
     ) throws -> [MetadataChange] {
-        // To switch triggers off and on prepares every statement anew.
+        // Switching triggers off and on prepares every statement again.
         let hasImages = changes.contains { if case .image = $0 { true } else { false } }
         guard hasImages else { return Array(changes) }
         var others: [MetadataChange] = []
@@ -76,7 +76,7 @@ struct MetadataStatements: ~Copyable {
             }
             guard let rows = newRows else { preconditionFailure("new rows are counted") }
             try rows.totals.write(in: database)
-            // In the order of the table, each of whose pages is gone to once.
+            // In the order of the table, so that each page is visited once.
             for row in rows.freshness.sorted(by: { $0.fingerprint.upper < $1.fingerprint.upper }) {
                 try put(row, in: database)
             }
@@ -84,8 +84,7 @@ struct MetadataStatements: ~Copyable {
         return others
     }
 
-    /// Carries out one change and returns the images of variants that it replaced or made
-    /// obsolete.
+    /// Applies one change. Returns the images of variants that it replaced or made obsolete.
     mutating func apply(
         _ change: MetadataChange, in database: Connection
     ) throws -> [StoredImage] {
@@ -115,8 +114,7 @@ struct MetadataStatements: ~Copyable {
         }
     }
 
-    /// Removes the variants that name a content file. Their resources stay, and with them their
-    /// attributes.
+    /// Removes the variants that name a content file. Their resources and attributes stay.
     private mutating func forget(_ image: StoredImage, in database: Connection) throws {
         let variants = try Statement(
             database,
@@ -135,9 +133,9 @@ struct MetadataStatements: ~Copyable {
         ).execute(.digest(image.digest), .text(image.format.rawValue))
     }
 
-    // MARK: A body
+    // MARK: Stored bodies
 
-    /// Stores a resource that is not there yet.
+    /// Inserts a new resource.
     private mutating func insert(_ row: ImageRow, in database: Connection) throws {
         try write(row, sql: MetadataStatements.resourceInsertion, in: database)
         let resource = database.lastInsertedRowID
@@ -163,7 +161,7 @@ struct MetadataStatements: ~Copyable {
         try finish(row, resource: resource, in: database)
     }
 
-    /// Stores another body of a resource; returns the images that this replaces.
+    /// Replaces the body of a resource; returns the images that this replaces.
     private mutating func update(
         _ previous: (id: Int64, sourceDigest: ContentDigest), to row: ImageRow,
         in database: Connection
@@ -173,7 +171,7 @@ struct MetadataStatements: ~Copyable {
         stored.insert(resource)
         var replaced: [StoredImage] = []
         if previous.sourceDigest != row.source.digest {
-            // Variants of other recipes were made from another body.
+            // Variants of other recipes were made from the old body.
             replaced = try removeVariants(of: resource, key: row.key, in: database)
         }
         for variant in row.variants.withoutRepeatedRecipes {
@@ -232,11 +230,11 @@ struct MetadataStatements: ~Copyable {
         return removed.compactMap(\.image)
     }
 
-    /// Writes a variant, and returns the image that it replaces, if any.
+    /// Writes a variant and returns the image that it replaces, if any.
     private mutating func putVariant(
         _ row: VariantRow, of resource: Int64, in database: Connection
     ) throws -> [StoredImage] {
-        // These stay as they are, in ``freshness``, too, until the variant is used.
+        // These values are kept, also in ``freshness``, until the variant is used.
         var isSuperseded: Int64 = 0
         var name = try nameRow(of: row.variant, in: database)
         let replaced = try Statement(
@@ -283,7 +281,7 @@ struct MetadataStatements: ~Copyable {
         return row
     }
 
-    // MARK: A resource whose body stays
+    // MARK: Unchanged bodies
 
     private mutating func apply(
         _ change: ResourceChange, in database: Connection
@@ -339,8 +337,7 @@ struct MetadataStatements: ~Copyable {
         return replaced
     }
 
-    /// Makes these variants the ones in use of a resource, if they are stored; mostly they are
-    /// already.
+    /// Marks stored variants of a resource as in use. Usually they already are.
     private mutating func use(
         _ variants: [RequestedVariant], of resource: Int64, in database: Connection
     ) throws {
@@ -381,7 +378,7 @@ struct MetadataStatements: ~Copyable {
         }
     }
 
-    /// The variants of a resource, in the order of their recipes.
+    /// The variants of a resource, ordered by recipe.
     func uses(
         of resource: Int64, in database: Connection
     ) throws -> [VariantUses.Row] {
@@ -424,6 +421,6 @@ struct MetadataStatements: ~Copyable {
         try Statement(database, sql: nameOfDigest).first(.digest(digest)) { _ in true } ?? false
     }
 
-    /// A row where any variant names the digest.
+    /// Selects a row if any variant names the digest.
     static let nameOfDigest = "SELECT 1 FROM variant WHERE sha256 = ? LIMIT 1"
 }

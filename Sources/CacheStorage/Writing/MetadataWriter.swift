@@ -2,73 +2,72 @@ package import PrefetchModel
 internal import SQLite
 import Threading
 
-/// Writes rows in groups, on the one thread that calls ``run(delivered:)``.
+/// Writes rows in groups, on the thread that calls ``run(delivered:)``.
 ///
-/// Files are in place before their rows come here, and on the disk before the group of their rows is
-/// committed: the whole file system is synchronised first. It would be too late before the
-/// checkpoint. What is in the log may reach the disk at any time after the commit, since the kernel
-/// writes back what it likes, and it must not get there before the files that it names.
+/// Files are in place before their rows are enqueued, and synced before their group is committed:
+/// the whole file system is synchronised first. Syncing before the checkpoint would be too late.
+/// After a commit the kernel may write the log back at any time, and the log must not reach the
+/// disk before the files that it names.
 package final class MetadataWriter: Sendable {
-    /// How far "done" reaches.
+    /// The guarantee that a finished entry has.
     package enum Durability: String, CaseIterable, Sendable {
         /// `syncfs` before each commit: a power cut loses the last seconds and tears nothing.
         case normal
-        /// Rows are on the disk, too, before an entry is reported.
+        /// Rows are also synced before an entry is reported.
         case full
-        /// Nothing is synchronised; a power cut may leave rows that name empty files, which the next
-        /// run removes.
+        /// Nothing is synchronised. A power cut may leave rows that name empty files; the next run
+        /// removes them.
         case off
     }
 
     package struct Configuration: Sendable {
-        /// A group is committed when it has this many rows. Rows of one group share the pages of
-        /// the log that they change.
+        /// The number of rows that completes a group. Rows of one group share the log pages that
+        /// they change.
         package var groupRows = 4096
-        /// A group is committed when its images have this many bytes.
+        /// The size of the images that completes a group.
         package var groupBytes = ByteCount.mebibytes(64)
-        /// A group is committed when its rows take about so much memory.
+        /// The estimated memory of the rows that completes a group.
         package var groupMemory = ByteCount.mebibytes(16)
-        /// The longest that a row waits for its group, as long as commits are fast.
+        /// The longest time that a row waits for its group while commits are fast.
         package var groupDelay: Duration = .milliseconds(200)
-        /// The same where the disk is slow or the cache large: a row waits for so many times the time that the
-        /// last group took, so that synchronising and committing take a tenth of the time and not all
-        /// of it.
+        /// The delay on a slow disk or with a large cache, as a multiple of the last group's
+        /// duration. So commits take at most about a tenth of the time.
         package var delayPerCommit = 10
         package var longestGroupDelay: Duration = .seconds(2)
-        /// The longest time of work between two checkpoints.
+        /// The longest working time between two checkpoints.
         package var checkpointInterval: Duration = .seconds(5)
         package var durability: Durability = .normal
-        /// What the content files may take on the disk; nil for any.
+        /// The disk space limit of the content files; nil for none.
         package var maximumSize: ByteCount?
-        /// Which resources must not go so that others find room.
+        /// Whether a resource must not be evicted.
         package var isProtected: @Sendable (Int64) -> Bool = { _ in true }
         package var wallClock: @Sendable () -> Timestamp = { .distantPast }
 
         package init() {}
     }
 
-    /// A change on its way, with what the caller knows it by.
+    /// A queued change and the caller's token.
     private struct Item {
         let change: MetadataChange
         let token: Int?
-        /// About what it takes in memory.
+        /// The estimated memory in bytes.
         let memory: Int
     }
 
     private struct State {
         var items: [Item] = []
-        /// Of the images whose rows are in ``items``, up to a whole group's.
+        /// The size of the images whose rows are in ``items``, up to a whole group.
         var contentBytes = 0
-        /// Of all changes that are not committed, those of the present group included.
+        /// The memory of all uncommitted changes, including the current group.
         var memory = 0
-        /// Whether what is there is committed without waiting for more.
+        /// Whether to commit without waiting for more rows.
         var isHurried = false
-        /// Whether somebody waits for room.
+        /// Whether an entry waits for room.
         var wantsRoom = false
         var isFinished = false
-        /// Resources that got a body, once the writer has ended.
+        /// Resources that got a body; set when the writer ends.
         var stored = ResourceSet()
-        /// What has gone so that others found room.
+        /// Images evicted during the run.
         var evicted = RemovalTotals()
     }
 
@@ -76,17 +75,17 @@ package final class MetadataWriter: Sendable {
     private let content: ContentStore
     private let configuration: Configuration
     private let state: Monitor<State>
-    /// Throws when this process is no longer the only one that writes the cache.
+    /// Throws when this process is no longer the only writer of the cache.
     private let checkHold: @Sendable () throws(StorageError) -> Void
 
     private let run: Int64
     private let cache: OpenCache
-    /// What those that store have to ask for room; nil where there is no bound.
+    /// The budget of writers that store files; nil without a size limit.
     package let room: RoomBudget?
 
-    /// Failures are noted with the identifier of their run.
+    /// Creates a writer; failures are attributed to `run`.
     ///
-    /// - Throws: when the database cannot be read.
+    /// - Throws: When the database cannot be read.
     package init(
         _ cache: OpenCache, run: Int64, configuration: Configuration
     ) throws(StorageError) {
@@ -112,16 +111,15 @@ package final class MetadataWriter: Sendable {
     /// Resources that got a body; complete once ``run(delivered:)`` has returned.
     package var stored: ResourceSet { state.withLock { $0.stored } }
 
-    /// What has gone so that others found room.
+    /// Images evicted to make room.
     package var evicted: RemovalTotals { state.withLock { $0.evicted } }
 
-    /// Hands in a change; files that it names are in place and pinned by ``ContentStore``.
+    /// Enqueues a change, whose files ``ContentStore`` has stored and pinned.
     ///
-    /// Changes are committed in the order in which they come. Only those with a token are
-    /// delivered.
+    /// Changes are committed in order. Only changes with a token are delivered.
     package func enqueue(_ change: MetadataChange, token: Int?) {
         let item = Item(change: change, token: token, memory: change.memoryEstimate)
-        // The writer has something to do for the first row of a group and for its last.
+        // The writer needs to wake for the first row of a group and for its last.
         state.update(wakes: { $0.items.count == 1 || isWhole($0) }) { state in
             state.items.append(item)
             state.contentBytes += change.contentBytes
@@ -129,16 +127,16 @@ package final class MetadataWriter: Sendable {
         }
     }
 
-    /// Bytes that uncommitted changes take in memory, at a guess. Whoever makes changes waits while
-    /// that is too much: the disk may take any time to synchronise.
+    /// The estimated memory of uncommitted changes. Callers wait while it is too large, since a
+    /// sync may take any time.
     package var backlog: ByteCount { ByteCount(state.withLock { $0.memory }) }
 
-    /// Lets ``run(delivered:)`` commit what is there without waiting for more. It goes on after that.
+    /// Makes ``run(delivered:)`` commit the queued rows at once and continue.
     package func hurry() {
         state.update(wakes: { !$0.items.isEmpty }) { $0.isHurried = true }
     }
 
-    /// Lets ``run(delivered:)`` commit what is there and return.
+    /// Makes ``run(delivered:)`` commit the queued rows and return.
     package func finish() {
         state.update { $0.isFinished = true }
     }
@@ -147,15 +145,16 @@ package final class MetadataWriter: Sendable {
 
     /// Commits rows until ``finish()``.
     ///
-    /// - Parameter delivered: called on this thread after each commit, with the tokens of its rows.
-    /// - Throws: when the database or the disk fails, or another process has got at the cache. Rows
-    ///   not delivered by then count as not stored, even where only their synchronisation failed.
+    /// - Parameter delivered: Called on this thread after each commit, with the tokens of its rows.
+    /// - Throws: When the database or the disk fails, or another process has taken over the cache.
+    ///   Rows that were not delivered by then count as not stored, even if only their
+    ///   synchronisation failed.
     package func run(delivered: ([Int]) -> Void) throws(StorageError) {
         if configuration.durability == .full { try database.synchronizeCommits() }
         try database.holdMorePages()
         var checkpointDue: ContinuousClock.Instant?
-        // Images that lost their last row wait until that is on the disk: a power cut before it may
-        // bring the row back.
+        // Images without a row are removed once that is on the disk: a power cut before could
+        // restore the row.
         var orphans: [StoredImage] = []
         var statements = MetadataStatements(run: run)
         defer { state.withLock { [stored = statements.stored] in $0.stored = stored } }
@@ -167,7 +166,7 @@ package final class MetadataWriter: Sendable {
                 let start = ContinuousClock.now
                 if configuration.durability != .off {
                     try content.synchronize()
-                    // The log of the groups before has got there along with the files.
+                    // This also synced the log of the previous groups.
                     try remove(orphans)
                     orphans = []
                 }
@@ -192,8 +191,7 @@ package final class MetadataWriter: Sendable {
         }
     }
 
-    /// Removes what may go for the sake of those that wait for room: nothing of what is `stored` by this run, since
-    /// its lists name it.
+    /// Evicts images for entries that wait for room, except images `stored` by this run.
     private func makeRoom(without stored: ResourceSet) throws(StorageError) {
         guard let room, let bound = room.bound else { return }
         try checkHold()
@@ -206,7 +204,8 @@ package final class MetadataWriter: Sendable {
         let removal = ImageRemoval(cache, variant: nil, at: now)
         _ = try CachePruning(
             rules, at: now, protecting: isProtected,
-            // What this run has made of an image is committed. Of the others it may use any variant yet.
+            // This run's changes to stored images are committed. It may still use any variant of
+            // the others.
             protectsSuperseded: { [configuration] resource in
                 configuration.isProtected(resource) && !stored.contains(resource)
             }
@@ -215,18 +214,18 @@ package final class MetadataWriter: Sendable {
         room.notePruned(to: try cache.usage())
     }
 
-    /// Moves the log into the database and removes the files that lost their last row.
+    /// Checkpoints the log and removes the files that lost their last row.
     private func finish(removing orphans: [StoredImage]) throws(StorageError) {
         let isComplete = try database.checkpoint(truncates: true)
-        // A checkpoint synchronises the database, but a reader of another program may keep a part
-        // of the log back.
+        // A checkpoint synchronises the database, but a reader in another process may prevent a
+        // complete one.
         if !orphans.isEmpty, !isComplete, configuration.durability != .off {
             try content.synchronize()
         }
         try remove(orphans)
     }
 
-    /// Removes the files of images that still no row names.
+    /// Removes the files of images that still have no row.
     private func remove(_ orphans: [StoredImage]) throws(StorageError) {
         guard !orphans.isEmpty else { return }
         let unnamed = try database.read("looking for names") { database in
@@ -258,7 +257,8 @@ package final class MetadataWriter: Sendable {
                 if let deadline, deadline <= now { return .ready(([], false, false)) }
                 return .wait(until: deadline)
             }
-            // Whoever waits for room waits for those before, and nothing else is begun meanwhile.
+            // An entry that waits for room depends on earlier rows, and no new work starts
+            // meanwhile.
             let isShort = room?.isShort == true
             let flush = flushTime ?? now + (isShort ? configuration.groupDelay : delay)
             flushTime = flush
@@ -273,7 +273,7 @@ package final class MetadataWriter: Sendable {
         state.items.removeFirst(items.count)
         if state.items.isEmpty { state.isHurried = false }
         state.contentBytes = state.items.reduce(0) { $0 + $1.change.contentBytes }
-        // What is committed first may make room itself.
+        // Committing these rows may itself make room.
         let wantsRoom = state.wantsRoom && state.items.isEmpty
         if wantsRoom { state.wantsRoom = false }
         return (items, state.isFinished && state.items.isEmpty, wantsRoom)
@@ -281,10 +281,10 @@ package final class MetadataWriter: Sendable {
 
     // MARK: Commits
 
-    /// Commits a group and delivers it; on a full disk, as much of it as finds room.
+    /// Commits a group and delivers it; on a full disk, as much of it as fits.
     ///
-    /// - Returns: the images that its rows replace.
-    /// - Throws: also after a part of the group has been committed.
+    /// - Returns: The images that its rows replace.
+    /// - Throws: Also after a part of the group was committed.
     private func commit(
         _ items: [Item], with statements: inout MetadataStatements, _ delivered: ([Int]) -> Void
     ) throws(StorageError) -> [StoredImage] {
@@ -295,7 +295,7 @@ package final class MetadataWriter: Sendable {
                 return try statements.apply(items.lazy.map(\.change), in: database)
             }
         } catch  where error.isDiskFull && items.count > 1 {
-            // The files of the later half make room for the rows of the earlier.
+            // Removing the files of the later half frees space for the rows of the earlier half.
             let half = items.count / 2
             for image in items[half...].flatMap(\.change.images) {
                 content.unpin(image.digest)
@@ -314,7 +314,7 @@ package final class MetadataWriter: Sendable {
 }
 
 extension MetadataChange {
-    /// The images that were stored for it, and are pinned.
+    /// The images stored and pinned for this change.
     fileprivate var images: [StoredImage] {
         switch self {
         case .image(let row): row.variants.map(\.image)
@@ -325,7 +325,8 @@ extension MetadataChange {
 
     fileprivate var contentBytes: Int { images.reduce(0) { $0 + $1.size.bytes } }
 
-    /// Bytes that it takes in memory, at a guess: what origins and lists may make long is counted.
+    /// The estimated memory in bytes: a fixed part, and texts whose length origins and manifests
+    /// determine.
     fileprivate var memoryEstimate: Int {
         let texts: [String?]
         var attributes: [EntryAttribute] = []
@@ -348,7 +349,7 @@ extension MetadataChange {
         case .used(let resources, _):
             return 8 * resources.count
         }
-        // With what the entry's own state holds, which lasts as long.
+        // Includes the entry's own state, which lives as long.
         let fixed = 1500
         return texts.reduce(fixed) { $0 + ($1?.utf8.count ?? 0) }
             + attributes.reduce(0) { $0 + $1.name.utf8.count + $1.value.count }

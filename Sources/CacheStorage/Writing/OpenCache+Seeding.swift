@@ -1,35 +1,38 @@
 package import PrefetchModel
 
 extension OpenCache {
-    /// Stores an image outside a run: what `place` puts in place is committed with its row.
+    /// Stores an image outside a run: commits the files that `place` stores together with their
+    /// row.
     ///
-    /// No row of a run says that this is going on, so a property does: after a kill in between, the next run looks for
+    /// Since no run is logged, a property marks the operation. After a kill, the next run looks for
     /// files without a row.
     ///
     /// - Parameters:
-    ///   - variants: that are stored; what they are called is noted as for a run.
-    ///   - now: the wall clock.
-    ///   - place: stores the files by ``content``, which pins them, and returns the row that names them.
-    /// - Throws: when the cache cannot be written; then nothing of the image is left, as far as the disk allows.
+    ///   - variants: The variants to store; their names are recorded as in a run.
+    ///   - now: The wall clock.
+    ///   - place: Stores the files with ``content``, which pins them, and returns the row that
+    ///     names them.
+    /// - Throws: When the cache cannot be written. Then nothing of the image is left, as far as the
+    ///   disk allows.
     package func seed(
         _ variants: [RequestedVariant], at now: Timestamp,
         _ place: () throws(StorageError) -> ImageRow
     ) throws(StorageError) {
-        // Left by a run that was killed; files on their way to the content would meet them.
+        // Removes the leftovers of a killed run, which could collide with the new files.
         try log.collectStrays(scansContent: false)
         let ownsNote = try database.write("noting names") { database in
             try VariantNames.note(variants, in: database)
             return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
         }
         do throws(StorageError) {
-            // Before the first file.
+            // Must reach the disk before the first file.
             try database.synchronizeLog()
             let row = try place()
             let writer = try MetadataWriter(self, run: 0, configuration: .init())
             writer.enqueue(.image(row), token: nil)
             writer.finish()
             try writer.run { _ in }
-            // A whole body is there: what broke off of another is of no use.
+            // A complete body makes a partial download useless.
             try partials.discard(key: row.key)
         } catch {
             tidy()
@@ -38,10 +41,10 @@ extension OpenCache {
         if ownsNote { try database.endRemoval(in: content) }
     }
 
-    /// Removes files whose rows could not be written, so that a full disk is not left fuller than it was.
+    /// Removes files whose rows could not be written, so that they do not keep a full disk full.
     private func tidy() {
         do throws(StorageError) {
-            // What has lost its row must not come back by a power cut.
+            // A power cut must not restore removed rows.
             try database.synchronizeLog()
             try log.collectStrays(scansContent: true)
         } catch {

@@ -1,36 +1,37 @@
 package import PrefetchModel
 import Threading
 
-/// The room that a run's new content files may take, so that the cache stays within its bound while the run
-/// goes on.
+/// The disk space for a run's new content files, so that the cache stays within its size limit
+/// during the run.
 ///
-/// Whoever stores asks for room first, and waits in turn until there is some: the writer removes images that
-/// the run's lists do not name. Once nothing is left that may go, what does not fit is refused.
+/// Entries request room before they store files, and wait in turn. Meanwhile the writer evicts
+/// images that are not in the run's lists. When none is left, requests that do not fit are refused.
 package final class RoomBudget: Sendable {
     package enum Answer: Sendable {
         case given
-        /// Nothing more can go, and it does not fit.
+        /// The cache is full and nothing can be evicted.
         case full
-        /// It is more than the cache may have in all.
+        /// The request exceeds the limit of the whole cache.
         case tooLarge
-        /// The run ends.
+        /// The run is ending.
         case closed
     }
 
     private struct State {
-        /// Of the files that rows name.
+        /// The blocks of the files that rows name.
         var committed: Int
-        /// Promised to entries whose rows are not committed yet, in blocks, and all of that.
+        /// The blocks reserved by entries whose rows are not committed yet, by token, and their
+        /// sum.
         var reserved: [Int: Int] = [:]
         var allReserved = 0
-        /// What those that wait want, by the order in which they came; as few as there are workers.
+        /// The blocks of waiting requests by arrival number; at most one per worker.
         var waiting: [Int: Int] = [:]
         var nextWaiting = 0
-        /// Whether nothing more can go.
+        /// Whether nothing more can be evicted.
         var isExhausted = false
         var isClosed = false
 
-        /// Whether there are blocks for somebody, whom nobody waits before who may get some.
+        /// Whether a request fits and no earlier one is waiting that could still be served.
         func has(_ blocks: Int, for number: Int?, limit: Int) -> Bool {
             let first = waiting.keys.min()
             return committed + allReserved + blocks <= limit
@@ -42,17 +43,19 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// In blocks of ``DiskUsage/blockSize``.
+    /// The limit in blocks of ``DiskUsage/blockSize``.
     private let limit: Int
-    /// What a file took on average before the run; 1 at least.
+    /// The average size of a file before the run in blocks; at least 1.
     private let typicalBlocks: Int
     private let state: Monitor<State>
     private let onShortage: @Sendable () -> Void
 
+    /// Creates a budget.
+    ///
     /// - Parameters:
-    ///   - limit: for all content files.
-    ///   - usage: what they take now.
-    ///   - onShortage: somebody waits, and something has changed.
+    ///   - limit: The limit of all content files.
+    ///   - usage: Their current disk usage.
+    ///   - onShortage: Called when a request waits and the state has changed.
     package init(
         limit: ByteCount, usage: DiskUsage, onShortage: @escaping @Sendable () -> Void
     ) {
@@ -62,29 +65,30 @@ package final class RoomBudget: Sendable {
         self.onShortage = onShortage
     }
 
-    /// Whether somebody waits for room: what is downloaded meanwhile may be downloaded in vain.
+    /// Whether a request waits for room. Downloads started now may be wasted.
     package var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
 
-    /// Whether something has been refused for want of room, and what is left is less than a file takes on average: what
-    /// is downloaded now would mostly be downloaded in vain.
+    /// Whether a request was refused and less room is left than a file takes on average. Most
+    /// downloads started now would be wasted.
     package var isFull: Bool {
         state.withLock { state in
             state.isExhausted && state.committed + state.allReserved + typicalBlocks > limit
         }
     }
 
-    /// Whether something has been refused for want of room.
+    /// Whether a request was refused for lack of room.
     var isExhausted: Bool { state.withLock { $0.isExhausted } }
 
-    // MARK: Those that store
+    // MARK: Workers
 
-    /// Takes room for the files of an entry, and waits for it.
+    /// Reserves room for the files of an entry, and waits for it.
     ///
     /// - Parameters:
-    ///   - sizes: of the files; those that are there already count, too, until ``settle(_:usage:)``.
-    ///   - replaced: of files whose rows go with the commit of these, so that their room is given back by it.
-    ///   - token: of the entry, which has none yet.
-    /// - Returns: whether it has it now.
+    ///   - sizes: The sizes of the files. Files that exist already count until
+    ///     ``settle(_:usage:)``.
+    ///   - replaced: The sizes of files that this entry's commit replaces and so frees.
+    ///   - token: The entry's token, which has no reservation yet.
+    /// - Returns: Whether the room was reserved, or the reason for the refusal.
     package func reserve(
         _ sizes: some Sequence<ByteCount>, replacing replaced: some Sequence<ByteCount> = [],
         for token: Int
@@ -107,7 +111,7 @@ package final class RoomBudget: Sendable {
                 return .ready(nil)
             }
             if let answer {
-                // Who waits behind may have its turn now, or be short of room.
+                // The next waiting request may be served now, or report a shortage.
                 if number != nil { tellOthers() }
                 return answer
             }
@@ -115,7 +119,7 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// - Returns: nil while it is open.
+    /// Returns the answer to a request; nil while it must wait.
     private func decide(
         _ blocks: Int, for token: Int, _ number: Int?, _ state: inout State
     ) -> Answer? {
@@ -132,7 +136,7 @@ package final class RoomBudget: Sendable {
         if state.update({ !$0.waiting.isEmpty }) { onShortage() }
     }
 
-    /// Gives room back that was not used.
+    /// Returns an entry's unused room.
     package func giveBack(_ token: Int) {
         let isShort = state.update { state in
             state.giveBack(token)
@@ -141,15 +145,15 @@ package final class RoomBudget: Sendable {
         if isShort { onShortage() }
     }
 
-    /// Turns all away that wait: the run ends.
+    /// Refuses all waiting requests, because the run ends.
     package func close() {
         state.update { $0.isClosed = true }
     }
 
     // MARK: The writer
 
-    /// What content files may take so that the first of those that wait gets its room; nil when nobody waits, or
-    /// room that others have taken has to come back first.
+    /// The size to evict down to, so that the first waiting request is served; nil if none waits,
+    /// or if reserved room must be returned first.
     var bound: ByteCount? {
         state.withLock { state in
             guard let first = state.waiting.keys.min(), let wanted = state.waiting[first],
@@ -159,11 +163,11 @@ package final class RoomBudget: Sendable {
         }
     }
 
-    /// Notes a commit.
+    /// Records a commit.
     ///
     /// - Parameters:
-    ///   - tokens: of the entries that were committed.
-    ///   - usage: by the rows of now.
+    ///   - tokens: The tokens of the committed entries.
+    ///   - usage: The usage according to the current rows.
     func settle(_ tokens: [Int], usage: DiskUsage) {
         let isShort = state.update { state in
             for token in tokens { state.giveBack(token) }
@@ -173,8 +177,8 @@ package final class RoomBudget: Sendable {
         if isShort { onShortage() }
     }
 
-    /// Notes what was left after ``bound`` was pruned to; when the first of those that wait still finds no
-    /// room, and nobody has any to give back, there will be none.
+    /// Records the usage after evicting down to ``bound``. If the first waiting request still does
+    /// not fit and no room is reserved, the budget is exhausted.
     func notePruned(to usage: DiskUsage) {
         state.update { state in
             state.committed = usage.blocks
