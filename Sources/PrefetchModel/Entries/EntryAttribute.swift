@@ -1,26 +1,26 @@
-/// An extended attribute that a user gives an image: data kept beside it in the cache.
+/// A user's extended attribute of an image, stored with it in the cache.
 ///
-/// Names are text and compare byte by byte, so that two ways of writing `é` are two names. Values
-/// are any bytes.
+/// Names are compared byte by byte, so two normalisation forms of `é` are two names. Values are
+/// arbitrary bytes.
 package struct EntryAttribute: Hashable, Sendable {
-    /// 1…255 bytes of UTF-8 without control characters that do not begin with `prefetch.`.
+    /// 1…255 bytes of UTF-8 without control characters, not beginning with `prefetch.`.
     package let name: String
     /// At most 64 KiB.
     package let value: [UInt8]
 
     package static let maximumNameBytes = 255
     package static let maximumValueBytes = 64 << 10
-    /// What the names of the program's own attributes begin with.
+    /// The prefix of the program's own attributes.
     package static let reservedPrefix = "prefetch."
 
-    /// Why something cannot be an attribute.
+    /// A reason to reject an attribute.
     package enum Problem: Error, CaseIterable, Sendable {
         case nameLength
         case nameControlCharacter
         case nameReserved
         case valueLength
 
-        /// One line that does not repeat the name or value.
+        /// A one-line message that does not repeat the name or value.
         package var message: String {
             switch self {
             case .nameLength:
@@ -35,7 +35,9 @@ package struct EntryAttribute: Hashable, Sendable {
         }
     }
 
-    /// - Throws: what ``checkName(_:)`` throws, or `valueLength`.
+    /// Creates an attribute from user input.
+    ///
+    /// - Throws: The error of ``checkName(_:)``, or `valueLength`.
     package init(name: String, value: [UInt8]) throws(Problem) {
         try EntryAttribute.checkName(name)
         guard value.count <= EntryAttribute.maximumValueBytes else { throw .valueLength }
@@ -43,13 +45,13 @@ package struct EntryAttribute: Hashable, Sendable {
         self.value = value
     }
 
-    /// An attribute as the cache holds it, the program's own included.
+    /// Creates an attribute read from the cache, including the program's own.
     package init(storedName: String, value: [UInt8]) {
         name = storedName
         self.value = value
     }
 
-    /// The check of every name that a user gives.
+    /// Checks a name that a user gives.
     ///
     /// - Throws: `nameLength`; `nameControlCharacter` for U+0000…U+001F and U+007F…U+009F;
     ///   `nameReserved`.
@@ -60,7 +62,7 @@ package struct EntryAttribute: Hashable, Sendable {
         where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) {
             throw .nameControlCharacter
         }
-        // By bytes: `hasPrefix` would not see it before a combining character.
+        // Bytes, since `hasPrefix` does not match before a combining character.
         guard !bytes.starts(with: reservedPrefix.utf8) else { throw .nameReserved }
     }
 }

@@ -1,35 +1,37 @@
-/// A block of manifest entries in the order of their lines, kept as bytes.
+/// A block of consecutive manifest entries, stored as bytes.
 ///
-/// One array holds the text of all its entries, since a `String` an entry would cost more than
-/// everything else that a run does with an entry that is warm already.
+/// One array holds the text of all entries: a `String` per entry would cost more than all other
+/// work on a warm entry.
 package struct EntryBatch: Sendable {
     /// One entry: a line of a manifest that is neither blank nor a comment.
     package struct Record: Sendable {
         /// 1 for the first line of the manifest.
         package let line: Int
-        // Many records wait in queues: they take 32 bytes each, where `Int` would make it 64.
+        // Many records wait in queues: 32 bytes each, where `Int` would make it 64.
         private let urlStart: Int32
         private let urlEnd: Int32
         private let keyStart: Int32
         private let keyEnd: Int32
-        /// Of the problem if ``isBad``, else of the extras; -1 for none.
+        /// The index of the problem if ``isBad``, else of the extras; -1 for none.
         private let index: Int32
         package let priority: Priority
         private let isBad: Bool
 
-        /// The URL to request, without fragment and normalised, in ``EntryBatch/text``; for a bad
-        /// line the line's own beginning, as it is written (see ``problem``).
+        /// The normalised URL to request, without fragment, in ``EntryBatch/text``. For a bad line
+        /// the beginning of the line as written (see ``problem``).
         package var url: Range<Int> { Int(urlStart)..<Int(urlEnd) }
-        /// The cache key in ``EntryBatch/text``: the URL without user information, or what the
-        /// entry's field `key` says.
+        /// The cache key in ``EntryBatch/text``: the URL without user information, or the value of
+        /// the entry's field `key`.
         package var key: Range<Int> { Int(keyStart)..<Int(keyEnd) }
         /// Index into ``EntryBatch/problems``, or -1 for a good entry.
         package var problem: Int { isBad ? Int(index) : -1 }
         /// Index into ``EntryBatch/extras``, or -1 for an entry without any.
         package var extras: Int { isBad ? -1 : Int(index) }
 
-        /// - Precondition: the ranges and indices are within `Int32`, and there is a problem or
-        ///   there are extras, not both.
+        /// Creates a record.
+        ///
+        /// - Precondition: The ranges and indices are within `Int32`, and at most one of problem
+        ///   and extras is set.
         package init(
             line: Int, url: Range<Int>, key: Range<Int>, priority: Priority, problem: Int = -1,
             extras: Int = -1
@@ -46,13 +48,13 @@ package struct EntryBatch: Sendable {
         }
     }
 
-    /// Why a line cannot be an entry.
+    /// A reason to reject a line.
     package struct Problem: Error, Equatable, Sendable {
         /// `invalidEntry` or `unsupportedScheme`.
         package let reason: FailureReason
-        /// One line, without the manifest's name and the line's number.
+        /// A one-line message without the manifest's name and the line number.
         package let message: String
-        /// Whether it is about a field that the message names, so that the URL in front is enough to show the line by.
+        /// Whether the message names a field, so that showing the URL identifies the line.
         package let isOfField: Bool
 
         package init(reason: FailureReason, message: String, isOfField: Bool = false) {
@@ -64,11 +66,11 @@ package struct EntryBatch: Sendable {
 
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
-    /// UTF-8 (URLs are ASCII) of less than 2 GiB; the ranges of the records lie in it.
+    /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]
     package var records: [Record]
     package var problems: [Problem]
-    /// Of the entries that have any, in their order.
+    /// The extras of entries that have some, in order.
     package var extras: [EntryExtras]
 
     package init(
@@ -84,18 +86,18 @@ package struct EntryBatch: Sendable {
 
     /// The URL of one of the batch's records.
     ///
-    /// - Precondition: the record has no problem.
+    /// - Precondition: The record has no problem.
     package func url(of record: Record) -> RequestURL {
         RequestURL(normalized: String(decoding: text[record.url], as: UTF8.self))
     }
 
-    /// The extras of one of the batch's records, or nil where it has none.
+    /// The extras of one of the batch's records, or nil if it has none.
     package func extras(of record: Record) -> EntryExtras? {
         record.extras < 0 ? nil : extras[record.extras]
     }
 }
 
-/// The larger starts first; `-100…100`, `high` is 10, `normal` 0 and `low` -10.
+/// A start priority in `-100…100`; larger starts first. `high` is 10, `normal` 0 and `low` -10.
 package struct Priority: Hashable, Comparable, Sendable {
     package let value: Int8
 
@@ -117,25 +119,24 @@ package struct Priority: Hashable, Comparable, Sendable {
     package static func < (left: Priority, right: Priority) -> Bool { left.value < right.value }
 }
 
-/// Gives the entries of a run, batch by batch.
+/// A source of a run's entries, batch by batch.
 package protocol EntryReading: Sendable {
-    /// The next entries in order, or nil at the end.
+    /// Returns the next entries in order, or nil at the end.
     ///
-    /// Blocks while the source has nothing to give. A batch is never empty, and is given as soon
-    /// as the source would block, so that lines written to a pipe are seen when they arrive.
-    /// Called from one thread at a time, not from the cooperative pool.
+    /// Blocks until the source has data. A batch is never empty. It is returned as soon as the
+    /// source would block, so that lines written to a pipe are processed when they arrive. Called
+    /// from one thread at a time, not from the cooperative pool.
     ///
-    /// - Throws: when the source cannot be read on; what was given before stays valid. With an
-    ///   ``EntryReadingError``, where there is something to be done about it.
+    /// - Throws: When reading fails; batches returned before stay valid. An ``EntryReadingError``
+    ///   if the user can fix it.
     mutating func nextBatch() throws -> EntryBatch?
 
-    /// The size of all that there is to read, as far as it is known at the beginning: a hint of how
-    /// many entries will come.
+    /// The total size of the sources if known at the start: a hint of the number of entries.
     var sizeInBytes: Int? { get }
 }
 
-/// Why a source of entries cannot be read on, in one line.
+/// A one-line error for a source of entries that cannot be read.
 package protocol EntryReadingError: Error, CustomStringConvertible {
-    /// What can be done about it; nil where nothing is known.
+    /// The fix to suggest; nil if none is known.
     var hint: String? { get }
 }

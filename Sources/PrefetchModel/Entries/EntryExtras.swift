@@ -1,35 +1,36 @@
-/// What few entries of a manifest carry, kept apart from their records so that the others do not
-/// pay for it.
+/// Optional settings of a manifest entry, stored apart from its record because few entries have
+/// any.
 package struct EntryExtras: Hashable, Sendable {
-    /// How long the image is fresh, instead of what its origin says; zero means stale at once.
+    /// The freshness lifetime, instead of the origin's; zero means stale at once.
     package var timeToLive: Duration?
-    /// In the order of the line, with no name twice.
+    /// In the order of the line, with unique names.
     package var attributes: [EntryAttribute]
-    /// Fields for the entry's requests, in place of those of the run with the same names; an empty
-    /// value leaves a field out. They may be secrets, and are never stored.
+    /// Request header fields that replace the run's fields of the same names; an empty value
+    /// removes a field. They may be secrets and are never stored.
     package var headers: [HeaderField]
     /// The format of the variant `main`, in place of the run's.
     package var encoding: Recipe.Encoding?
-    /// The JPEG quality of the variant `main`, 1…100, in place of the run's; of no effect on a format
-    /// that has none.
+    /// The JPEG quality of the variant `main`, 1…100, in place of the run's; ignored by formats
+    /// without quality.
     package var quality: Int?
     /// The size of the variant `main`, in place of the run's.
     package var resize: ResizeGeometry?
-    /// What becomes of an animation in the variant `main`, in place of the run's; of no effect on `original`.
+    /// The treatment of animations in the variant `main`, in place of the run's; ignored by
+    /// `original`.
     package var animation: Recipe.Animation?
-    /// Which of the run's variants are made; nil for all of them.
+    /// The run's variants to make; nil for all of them.
     package var variants: VariantSelection?
 
-    /// Whether the entry may ask for other variants than the run; ``VariantSet/applying(_:)`` has them.
+    /// Whether the entry may need other variants than the run; see ``VariantSet/applying(_:)``.
     package var changesVariants: Bool {
         encoding != nil || quality != nil || resize != nil || animation != nil || variants != nil
     }
 
-    /// The most attributes that one entry may bring. They are few by nature; without a bound, a
-    /// line of 64 KiB would make 9 000 rows of a database.
+    /// The limit of attributes per entry. Without one, a line of 64 KiB could create 9,000 database
+    /// rows.
     package static let maximumAttributes = 64
-    /// The most fields for requests, and the most bytes of all their names and values: servers
-    /// refuse header sections not much larger.
+    /// The limits of request fields, and of the bytes of all their names and values: servers refuse
+    /// much larger header sections.
     package static let maximumHeaders = 64
     package static let maximumHeaderBytes = 8 << 10
 

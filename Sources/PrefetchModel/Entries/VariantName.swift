@@ -1,20 +1,20 @@
-/// What a run calls one of the variants that it keeps of each image: `main` for the one that the
-/// plain flags describe, else the NAME of `--variant NAME=SPEC`.
+/// The name of a variant in a run: `main` for the one that the plain flags describe, else the NAME
+/// of `--variant NAME=SPEC`.
 ///
-/// 1…64 bytes: letters and digits of ASCII, `-`, `_` and `.`, the first of them a letter or digit. So a
-/// name needs no quoting in a shell, in a list with commas or in JSON, and is never taken for a flag.
-/// Capitals and small letters differ.
+/// 1…64 bytes: ASCII letters and digits, `-`, `_` and `.`, beginning with a letter or digit. So a
+/// name needs no quoting in a shell, a comma-separated list or JSON, and cannot be mistaken for a
+/// flag. Case-sensitive.
 package struct VariantName: Hashable, Sendable {
     package let text: String
 
     package static let maximumBytes = 64
 
-    /// What the plain flags describe; no other variant can have this name.
+    /// The variant that the plain flags describe; reserved.
     package static let main = VariantName(unchecked: "main")
-    /// What `--store-original` keeps.
+    /// The variant of `--store-original`.
     package static let original = VariantName(unchecked: "original")
 
-    /// Returns nil for what is no name.
+    /// Returns nil for an invalid name.
     package init?(_ text: String) {
         guard let first = text.utf8.first, first.isLetter || first.isDecimalDigit,
             text.utf8.count <= VariantName.maximumBytes, text.utf8.allSatisfy(VariantName.allows)

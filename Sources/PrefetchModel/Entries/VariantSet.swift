@@ -1,8 +1,8 @@
-/// A variant that a run, or an entry of it, asks for.
+/// A variant that a run, or one of its entries, requests.
 package struct RequestedVariant: Hashable, Sendable {
     package let name: VariantName
     package var recipe: Recipe { didSet { recipeText = recipe.canonicalText } }
-    /// The canonical text of the recipe, made once: every entry is looked up and stored by it.
+    /// The canonical text of the recipe, computed once because every look-up and write needs it.
     package private(set) var recipeText: String
 
     package init(name: VariantName, recipe: Recipe) {
@@ -12,29 +12,28 @@ package struct RequestedVariant: Hashable, Sendable {
     }
 }
 
-/// The variants that a run, or an entry of it, asks for: 1…64 with different names, `main` first where
-/// it is among them, the others in the order in which they were given.
+/// The variants that a run, or one of its entries, requests: 1…64 with different names. `main` is
+/// first if included; the others are in the given order.
 ///
-/// Two of them may have the same recipe, and then are the same bytes. Nearly every run asks for one
-/// variant, which needs no memory beyond the value itself.
+/// Variants with the same recipe are the same bytes. Nearly every run requests one variant, which
+/// needs no allocation.
 package struct VariantSet: Hashable, Sendable {
-    /// `main`, or the first of the others where that is left out: what the fields of a report's line
-    /// describe.
+    /// `main`, or the first variant without it; described by the fields of a report line.
     package private(set) var primary: RequestedVariant
     private var others: [RequestedVariant] = []
 
-    /// As many as a ``VariantSelection`` can tell apart.
+    /// The number of positions in a ``VariantSelection``.
     package static let maximumCount = 64
 
-    /// Why a list of variants is no set.
+    /// A reason to reject a list of variants.
     package enum Problem: Error, Hashable, Sendable {
         case empty
         case tooMany
-        /// The first name that stands twice.
+        /// The first repeated name.
         case duplicate(VariantName)
     }
 
-    /// A run that asks for `main` alone.
+    /// A set of `main` alone.
     package init(main recipe: Recipe) {
         self.init(RequestedVariant(name: .main, recipe: recipe))
     }
@@ -43,9 +42,9 @@ package struct VariantSet: Hashable, Sendable {
         primary = variant
     }
 
-    /// Brings `main` to the front.
+    /// Creates a set with `main` moved to the front.
     ///
-    /// - Throws: when there are none, more than ``maximumCount``, or two of one name.
+    /// - Throws: If there are no variants, more than ``maximumCount``, or two with the same name.
     package init(_ variants: [RequestedVariant]) throws(Problem) {
         guard let first = variants.first else { throw .empty }
         guard variants.count <= VariantSet.maximumCount else { throw .tooMany }
@@ -59,14 +58,14 @@ package struct VariantSet: Hashable, Sendable {
         others.remove(at: main ?? 0)
     }
 
-    /// The recipe of `main`; nil where an entry leaves it out.
+    /// The recipe of `main`; nil if the entry excludes it.
     package var main: Recipe? { primary.name == .main ? primary.recipe : nil }
 
     package mutating func setPrimaryRecipe(_ recipe: Recipe) {
         primary.recipe = recipe
     }
 
-    /// The position of a variant, to pick it; nil for an unknown name.
+    /// The position of a variant, for a ``VariantSelection``; nil for an unknown name.
     package func position(of name: VariantName) -> Int? {
         firstIndex { $0.name == name }
     }
@@ -82,12 +81,12 @@ extension VariantSet: RandomAccessCollection {
 }
 
 extension VariantSet {
-    /// What an entry of the run asks for: of the run's variants those that it picks, `main` with its own
+    /// The variants that an entry of the run requests: its selection, and `main` with its own
     /// format, quality, size and treatment of animations.
     ///
-    /// The other variants stay as they are: what is called `web` is made the same way of every image.
-    /// A quality is of no effect on a format that has none, as with the flag. An entry that picks none
-    /// of the run's variants, which a manifest cannot say, asks for all of them.
+    /// The other variants do not change: `web` has one recipe for every image. As with the flag, a
+    /// quality is ignored by formats without one. An empty selection, which manifests cannot
+    /// express, means all variants.
     package func applying(_ extras: EntryExtras?) -> VariantSet {
         guard let extras, extras.changesVariants else { return self }
         var result = picking(extras.variants)
@@ -105,14 +104,14 @@ extension VariantSet {
         let picked = indices.filter { selection.contains(.position($0)) }
         guard let first = picked.first else { return self }
         var result = VariantSet(self[first])
-        // The run's order has `main` in front.
+        // The run's order has `main` first.
         result.others = picked.dropFirst().map { self[$0] }
         return result
     }
 }
 
-/// Which of the run's variants an entry asks for, by their positions in the run's ``VariantSet``; 8
-/// bytes, since millions of entries may have one.
+/// The variants of a run that an entry requests, by position in the run's ``VariantSet``. 8 bytes,
+/// since millions of entries may have one.
 package struct VariantSelection: OptionSet, Hashable, Sendable {
     package let rawValue: UInt64
 
@@ -120,9 +119,9 @@ package struct VariantSelection: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The variant at that position alone.
+    /// Selects the variant at one position.
     ///
-    /// - Precondition: the position is within 0…63.
+    /// - Precondition: The position is within 0…63.
     package static func position(_ position: Int) -> VariantSelection {
         precondition(
             (0..<VariantSet.maximumCount).contains(position), "a set has 64 variants at most")

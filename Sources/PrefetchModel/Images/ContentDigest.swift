@@ -27,8 +27,7 @@ package struct ContentDigest: Hashable, Sendable {
         self = digest
     }
 
-    /// The digest that 64 digits `0`…`9` and `a`…`f` say, as ``description`` writes them; nil of
-    /// anything else.
+    /// Parses 64 digits `0`…`9` and `a`…`f`, the form of ``description``; nil for anything else.
     package init?(lowercaseHexadecimal digits: UnsafeRawBufferPointer) {
         guard digits.count == 2 * ContentDigest.byteCount else { return nil }
         func word(_ index: Int) -> UInt64? {

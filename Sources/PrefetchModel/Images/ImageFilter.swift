@@ -1,22 +1,23 @@
-/// Which images a run wants; the others are ``Outcome/excluded``. What is not known of an image excludes nothing.
+/// The user's rules for wanted images; the others are ``Outcome/excluded``. Unknown properties
+/// exclude nothing.
 package struct ImageFilter: Hashable, Sendable {
-    /// In pixels, upright; 0 for any.
+    /// In pixels, with the EXIF orientation applied; 0 for any.
     package var minimumWidth = 0
     package var minimumHeight = 0
     /// The longer side over the shorter one, 1 or more; nil for any.
     package var maximumAspect: Double?
-    /// Of the file as it comes.
+    /// The minimum size of the file as fetched.
     package var minimumBytes = ByteCount(0)
 
     package init() {}
 
-    /// Why one is not among them: a reason of an exclusion, and the details.
+    /// The reason and details of an exclusion.
     package struct Objection: Hashable, Sendable {
         package let reason: FailureReason
         package let message: String
     }
 
-    /// What there is to object to the size, upright; 0 by 0 where that is not known.
+    /// The objection to an image's size, EXIF orientation applied; 0 by 0 if unknown.
     package func objection(width: Int, height: Int) -> Objection? {
         guard width > 0, height > 0 else { return nil }
         if width < minimumWidth || height < minimumHeight {
@@ -37,7 +38,7 @@ package struct ImageFilter: Hashable, Sendable {
         return nil
     }
 
-    /// What there is to object to the length of the file; nil where that is not known.
+    /// The objection to the file's length; nil if unknown.
     package func objection(bytes: Int?) -> Objection? {
         guard let bytes, bytes < minimumBytes.bytes else { return nil }
         return Objection(

@@ -1,4 +1,4 @@
-/// A format that can be told by its first bytes.
+/// A format that is recognised by its signature.
 package enum ImageFormat: String, CaseIterable, Sendable {
     case jpeg
     case png

@@ -1,9 +1,9 @@
-/// What becomes of a source whose format is known by its bytes and not decoded.
+/// The treatment of sources in a known format that is not decoded.
 package enum OtherFormats: String, CaseIterable, Sendable {
-    /// It fails, as ``FailureReason/unsupportedImage``.
+    /// The entry fails with ``FailureReason/unsupportedImage``.
     case fail
-    /// Its bytes are stored as they came, for every variant, if its container is whole.
+    /// The source bytes are stored for every variant, if the container is complete.
     case store
-    /// It is left out, for the reason ``FailureReason/otherFormat``.
+    /// The entry is excluded for the reason ``FailureReason/otherFormat``.
     case skip
 }

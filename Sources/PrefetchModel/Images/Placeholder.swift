@@ -1,8 +1,8 @@
-/// What is shown of a picture before it is loaded; of the upright picture.
+/// A preview to show before an image is loaded, with the EXIF orientation applied.
 package struct Placeholder: Hashable, Sendable {
     /// 5…25 bytes, in the format of <https://evanw.github.io/thumbhash/>.
     package let thumbHash: [UInt8]
-    /// The dominant colour; nil of a picture that is transparent everywhere.
+    /// The dominant colour; nil for a completely transparent picture.
     package let colour: RGBColor?
 
     package init(thumbHash: [UInt8], colour: RGBColor?) {
@@ -10,7 +10,7 @@ package struct Placeholder: Hashable, Sendable {
         self.colour = colour
     }
 
-    /// Base64 with padding (RFC 4648, section 4), as those who show ThumbHashes take them.
+    /// Base64 with padding (RFC 4648 §4), the form that ThumbHash viewers expect.
     package var thumbHashText: String {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         var text: [UInt8] = []
@@ -31,7 +31,7 @@ package struct Placeholder: Hashable, Sendable {
 }
 
 extension Placeholder {
-    /// What is shown of it with an image's other attributes, in the order of their names.
+    /// The placeholder's attributes, ordered by name.
     package var attributes: [EntryAttribute] {
         let texts = [
             (EntryAttribute.Own.colour, colourText), (EntryAttribute.Own.thumbHash, thumbHashText),
@@ -43,9 +43,9 @@ extension Placeholder {
 }
 
 extension [EntryAttribute] {
-    /// Puts a placeholder's where they belong among those that users gave, ordered by name.
+    /// Inserts a placeholder's attributes into users' attributes, ordered by name.
     package mutating func insert(_ placeholder: Placeholder) {
-        // No user's name begins as these do.
+        // User names never have the reserved prefix.
         let place = firstIndex {
             !$0.name.utf8.lexicographicallyPrecedes(EntryAttribute.reservedPrefix.utf8)
         }
@@ -54,7 +54,7 @@ extension [EntryAttribute] {
 }
 
 extension EntryAttribute {
-    /// The program's own, whose names no user can give.
+    /// The program's own attributes, whose names users cannot set.
     package enum Own {
         /// ``Placeholder/thumbHashText``.
         package static let thumbHash = reservedPrefix + "thumbhash"

@@ -18,7 +18,7 @@ package struct RGBColor: Hashable, Sendable {
     /// 0xRRGGBB.
     package var number: Int { Int(red) << 16 | Int(green) << 8 | Int(blue) }
 
-    /// Nil for what is not within 0…0xFFFFFF.
+    /// Nil outside 0…0xFFFFFF.
     package init?(number: Int) {
         guard (0...0xFFFFFF).contains(number) else { return nil }
         self.init(number)
@@ -40,21 +40,21 @@ extension RGBColor {
         "navy": 0x000080, "blue": 0x0000FF, "teal": 0x008080, "aqua": 0x00FFFF,
     ]
 
-    /// Reads a colour as web pages write it: `#rgb`, `#rrggbb`, or one of the sixteen basic names (CSS
-    /// Color 4, section 6.1). The `#` may be left out, since shells begin comments with it.
+    /// Parses a colour as in CSS: `#rgb`, `#rrggbb`, or one of the sixteen basic names (CSS Color
+    /// 4, section 6.1). The `#` is optional, since shells begin comments with it.
     package init?(text: String) {
         if let value = RGBColor.names[text.lowercased()] {
             self.init(value)
             return
         }
         let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
-        // A number's own sign is none of a colour's.
+        // `Int` would accept a sign.
         guard digits.allSatisfy(\.isHexDigit), let value = Int(digits, radix: 16) else {
             return nil
         }
         switch digits.utf8.count {
         case 3:
-            // Each digit stands for two of itself.
+            // Each digit stands for two equal digits.
             self.init((value >> 8) * 0x110000 | (value >> 4 & 15) * 0x1100 | (value & 15) * 0x11)
         case 6: self.init(value)
         default: return nil

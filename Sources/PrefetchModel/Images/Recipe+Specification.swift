@@ -1,33 +1,38 @@
 /// The SPEC of `--variant NAME=SPEC`: a comma-separated list, in any order and each item once, of
 ///
-/// - one format, a bare word: `same` (where there is none), `jpeg`, `png`, `webp`, `avif`, `auto` or `original`;
-/// - `q=N`: quality, 1…100; of all formats but `png` and `original`;
-/// - `strip=safe`, `all` or `none`: of all formats but `original`;
-/// - `allow-formats=jpeg+webp`: what `auto` picks from, of `jpeg`, `png`, `webp` and `avif`; of `auto`;
-/// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; of `jpeg` and `auto`;
-/// - `max-bytes=SIZE`: at least 1, as flags take sizes; of `same`, `jpeg`, `webp` and `avif`;
-/// - `effort=fast`, `balanced` or `small`: of all formats but `jpeg` and `original`;
-/// - `animated=keep`, `first` or `refuse`: of all formats but `original`;
-/// - `keep-larger`: of all formats but `original`;
-/// - a size like `256x256` or `resize=256x256^`, and the other steps of ``Transformation``, each as often as wanted: of all
-///   formats but `original`. Their order is that in which they are carried out; all other items may stand anywhere;
-/// - `linear`: beside a size.
+/// - one format, a bare word: `same` (the default), `jpeg`, `png`, `webp`, `avif`, `auto` or
+///   `original`;
+/// - `q=N`: quality, 1…100; for all formats but `png` and `original`;
+/// - `strip=safe`, `all` or `none`: for all formats but `original`;
+/// - `allow-formats=jpeg+webp`: the candidates of `auto`, of `jpeg`, `png`, `webp` and `avif`; for
+///   `auto`;
+/// - `background=COLOUR`: `#rgb`, `#rrggbb` or a basic name of CSS; for `jpeg` and `auto`;
+/// - `max-bytes=SIZE`: at least 1, in the form of size flags; for `same`, `jpeg`, `webp` and
+///   `avif`;
+/// - `effort=fast`, `balanced` or `small`: for all formats but `jpeg` and `original`;
+/// - `animated=keep`, `first` or `refuse`: for all formats but `original`;
+/// - `keep-larger`: for all formats but `original`;
+/// - a size like `256x256` or `resize=256x256^`, and the other steps of ``Transformation``, each
+///   any number of times: for all formats but `original`. Steps are applied in the given order; all
+///   other items may stand anywhere;
+/// - `linear`: together with a size.
 ///
-/// What is left out has the default of the plain flag, not what the plain flags of the run say: they
-/// describe `main`. So a SPEC tells the whole recipe, a name means the same in every run that spells it
-/// the same, and another `--quality` for `main` makes no other variant anew.
+/// A missing item has the plain flag's default, not the run's value of that flag, which describes
+/// `main`. So a SPEC is a complete recipe: the same SPEC means the same in every run, and another
+/// `--quality` for `main` does not re-encode other variants.
 ///
-/// An item without effect on the format is refused, where the plain flags let it pass: a default
-/// `--quality` may stand in a script whatever `--encode` says, but whoever writes `png,q=80` expects
-/// something that will not come.
+/// An item without effect on the format is rejected, although the plain flags accept it. A script
+/// may pass `--quality` with every `--encode`, but `png,q=80` is probably a mistake.
 extension Recipe {
-    /// Why a text is no SPEC: one line that names the item, and says what is allowed.
+    /// A one-line message that names the invalid item and the allowed values.
     package struct SpecificationProblem: Error, Hashable, Sendable {
         package let message: String
     }
 
-    /// - Throws: for an item that is empty, unknown, repeated, without effect, or has a value that is not
-    ///   good, and for two formats.
+    /// Parses a SPEC.
+    ///
+    /// - Throws: For an item that is empty, unknown, repeated, without effect or has an invalid
+    ///   value, and for two formats.
     package init(specification text: String) throws(SpecificationProblem) {
         var recipe = Recipe()
         var encoding: Encoding?
@@ -63,9 +68,9 @@ extension Recipe {
         self = recipe
     }
 
-    /// Reads steps by themselves, in the same form as in a SPEC.
+    /// Parses a list of steps without other items.
     ///
-    /// - Throws: for an item that is empty or no step, or has a value that is not good.
+    /// - Throws: For an item that is empty, not a step, or has an invalid value.
     package static func steps(in text: String) throws(SpecificationProblem) -> [Transformation] {
         var result: [Transformation] = []
         for item in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -78,7 +83,7 @@ extension Recipe {
         return result
     }
 
-    /// The steps of an item; nil for one that is none.
+    /// The steps of an item; nil if it is not a step.
     private static func steps(
         _ name: String, _ value: String?
     ) throws(SpecificationProblem) -> [Transformation]? {
@@ -100,7 +105,7 @@ extension Recipe {
         return steps
     }
 
-    /// The items that are no formats.
+    /// The items other than formats.
     fileprivate enum Setting: String, CaseIterable {
         case quality = "q"
         case stripping = "strip"
@@ -115,12 +120,11 @@ extension Recipe {
 
         var takesValue: Bool { self != .keepsLarger && self != .isLinear }
 
-        /// The plain flag that does the same, without its hyphens.
+        /// The equivalent plain flag, without its hyphens.
         var flag: String {
             switch self {
             case .quality: "quality"
             case .maximumBytes: "max-stored-bytes"
-            // As it was called once.
             case .effort: "png-effort"
             case .stripping, .formats, .background, .animated, .keepsLarger, .isLinear,
                 .scaleDownPixels:
@@ -128,10 +132,10 @@ extension Recipe {
             }
         }
 
-        /// As people write it.
+        /// The item as users write it.
         var shown: String { takesValue ? rawValue + "=" : rawValue }
 
-        /// Whether it is part of what the format makes, as ``Recipe/canonicalText`` has it.
+        /// Whether it affects the stored bytes; see ``Recipe/canonicalText``.
         func matters(to recipe: Recipe) -> Bool {
             switch self {
             case .isLinear: recipe.encoding != .original && recipe.resizes
@@ -220,7 +224,7 @@ extension Recipe.SpecificationProblem {
         Self(message: "'\(first)' and '\(second)' are both formats")
     }
 
-    /// Behind `allow-formats=`, where a comma ends the item.
+    /// The message for a comma in the list of `allow-formats=`, which ends the item.
     fileprivate static func formatsWithComma(_ format: Recipe.Encoding) -> Self {
         Self(
             message:
@@ -274,10 +278,10 @@ extension Recipe.SpecificationProblem {
         return Self(message: "unknown item '\(item)'\(advice); known are \(known)")
     }
 
-    /// The item that a name was meant for, if it is nearly one.
+    /// The item that a misspelled name probably means.
     private static func nearest(to name: String) -> String? {
         if ResizeGeometry(text: name) != nil {
-            // A small number may be meant as either.
+            // A small number may mean a quality or a size.
             let isQuality = Int(name).map((1...100).contains) == true
             return (isQuality ? "q=\(name)' or '" : "") + "resize=\(name)"
         }

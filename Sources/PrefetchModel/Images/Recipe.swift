@@ -1,18 +1,20 @@
-/// What is stored of a fetched image: everything that changes the stored bytes, and nothing else.
+/// The complete description of a stored variant: every setting that affects its bytes, and no
+/// other.
 ///
-/// The canonical text is the `recipe` column of the cache and is compared byte by byte, so a
-/// change of its meaning needs a new text. Forms: `original` · `same;q=85;strip=safe` ·
-/// `jpeg;q=85;strip=safe` · `png;strip=safe`, and `webp`, `avif` and `auto` as `jpeg`; each but `original` with
-/// `;larger` appended when a re-encoding larger than its source is kept.
+/// The canonical text is the `recipe` column of the cache and is compared byte by byte. So a change
+/// of its meaning needs a new text. Forms: `original` · `same;q=85;strip=safe` ·
+/// `jpeg;q=85;strip=safe` · `png;strip=safe`; `webp`, `avif` and `auto` as `jpeg`. `;larger` is
+/// appended, except to `original`, if re-encodings larger than their source are kept.
 ///
-/// Between `strip` and `larger` stands, in this order and only where it is not the default and
-/// the format has to do with it: `formats=jpeg+webp` (`auto`) · `background=rrggbb` (`jpeg`, `auto`) · `max=n` (all but
-/// `png` and `auto`) · `effort=name` (all but `jpeg`) · `animated=name` · the ``transformations`` in their order, as
-/// in `resize=800x600;blur=2` · `linear`.
+/// Between `strip` and `larger` stand non-default settings that affect the format, in this order:
+/// `formats=jpeg+webp` (`auto`) · `background=rrggbb` (`jpeg`, `auto`) · `max=n` (all but `png` and
+/// `auto`) · `effort=name` (all but `jpeg`) · `animated=name` · the ``transformations`` in order,
+/// as in `resize=800x600;blur=2` · `linear`.
 package struct Recipe: Hashable, Sendable {
     package enum Encoding: String, CaseIterable, Sendable {
-        /// JPEG stays JPEG and PNG stays PNG; WebP, AVIF and GIF keep their data, without the metadata that
-        /// ``Recipe/stripping`` names; BMP and icons, which are not encoded, become PNG.
+        /// JPEG stays JPEG and PNG stays PNG. WebP, AVIF and GIF keep their data, without the
+        /// metadata that ``Recipe/stripping`` removes. BMP and icons, which have no encoder, become
+        /// PNG.
         case same
         case jpeg
         case png
@@ -20,62 +22,66 @@ package struct Recipe: Hashable, Sendable {
         case avif
         /// The smallest of ``Recipe/allowedFormats`` at one quality.
         case auto
-        /// The source's bytes as they came, after ``SourceCheck``.
+        /// The source's unchanged bytes, after ``SourceCheck``.
         case original
     }
 
-    /// What happens to all that a file holds beside its pixels.
+    /// The treatment of a file's metadata.
     package enum Stripping: String, CaseIterable, Sendable {
-        /// Colour profiles and colour spaces go, too: the pixels are taken for sRGB.
+        /// Removes all, including colour profiles and colour spaces: pixels are treated as sRGB.
         case all
-        /// What changes how the pixels look stays: an ICC profile that is not sRGB's, a PNG's
-        /// gamma and colour space. The rest goes, positions with it. Pixels are turned upright,
-        /// or the orientation is all that is left of EXIF.
+        /// Keeps metadata that affects the appearance: an ICC profile other than sRGB's, a PNG's
+        /// gamma and colour space. Removes the rest, including positions. The EXIF orientation is
+        /// applied, or is the only EXIF tag that remains.
         case safe
-        /// Everything stays, the orientation as a tag.
+        /// Keeps all, the orientation as a tag.
         case none
     }
 
-    /// What happens to pictures of several frames. Of no effect on ``Encoding/original``.
+    /// The treatment of animations. Ignored by ``Encoding/original``.
     package enum Animation: String, CaseIterable, Sendable {
-        /// They stay what they are, whatever the encoding, with the metadata that ``Recipe/stripping`` leaves.
+        /// Keeps them in their format, whatever the encoding, without the metadata that
+        /// ``Recipe/stripping`` removes.
         case keep
-        /// The first frame is the picture; of a GIF's `same` makes a PNG.
+        /// Uses the first frame; `same` makes a PNG of a GIF's.
         case first
-        /// They fail.
+        /// The entry fails.
         case refuse
     }
 
     package var encoding: Encoding
-    /// 1…100, in libjpeg's scale; other formats take what looks alike.
+    /// 1…100 on libjpeg's scale; other formats use a visually equivalent setting.
     package var quality: Int {
         didSet { Recipe.check(quality) }
     }
-    /// Whether a re-encoding that is not smaller than its source is kept all the same.
+    /// Whether to keep a re-encoding that is not smaller than its source.
     package var keepsLarger: Bool
-    /// Of no effect on ``Encoding/original``.
+    /// Ignored by ``Encoding/original``.
     package var stripping = Stripping.safe
-    /// What shows through transparent pixels in a JPEG.
+    /// The colour behind transparent pixels in a JPEG.
     package var background = RGBColor.white
 
-    /// The size that what loses detail gives up quality for, in bytes, above 0; nil for none. Nothing gets a quality
-    /// below 30 for it, and a PNG keeps its size, as does what ``Encoding/auto`` makes.
+    /// The target size in bytes for lossy formats, above 0; nil for none. Reduces the quality, down
+    /// to 30. Ignored by PNG and ``Encoding/auto``.
     package var maximumStoredBytes: Int?
 
     package var effort = EncodingEffort.balanced
 
-    /// What ``Encoding/auto`` picks from; one or more.
+    /// The candidates of ``Encoding/auto``; at least one.
     package var allowedFormats = Recipe.defaultFormats
 
     package var animation = Animation.keep
-    /// Of no effect on ``Encoding/original``. Where they change the picture, what is made of them is stored at any size.
+    /// Ignored by ``Encoding/original``. If they change the picture, the result is stored even if
+    /// it is larger.
     package var transformations: [Transformation] = []
-    /// Whether a picture is resized in linear light, and not in its samples' own encoding.
+    /// Whether to resize in linear light instead of in the samples' encoding.
     package var isLinear = false
 
     package static let defaultQuality = 85
     package static let defaultFormats: Set<EncodedImageFormat> = [.jpeg, .png, .webp]
 
+    /// Creates a recipe; other settings have their defaults.
+    ///
     /// - Precondition: `quality` is within 1…100.
     package init(
         encoding: Encoding = .same, quality: Int = Recipe.defaultQuality, keepsLarger: Bool = false
@@ -112,12 +118,12 @@ package struct Recipe: Hashable, Sendable {
 }
 
 extension Recipe {
-    /// Whether any step makes the picture another size.
+    /// Whether any step changes the size.
     package var resizes: Bool {
         transformations.contains { if case .resize = $0 { true } else { false } }
     }
 
-    /// Whether what is transparent may be laid over ``background``.
+    /// Whether transparent pixels may be composited over ``background``.
     package var showsBackground: Bool {
         switch encoding {
         case .jpeg: true
@@ -127,15 +133,15 @@ extension Recipe {
         }
     }
 
-    /// Whether something may be transparent that is not so in the source.
+    /// Whether a step may add transparency.
     package var addsAlpha: Bool { transformations.contains(where: \.addsAlpha) }
 
-    /// Scales what has more pixels down to so many, before every other step.
+    /// Adds a first step that scales larger pictures down to this number of pixels.
     package mutating func scaleDown(toPixels count: Int) {
         transformations.insert(.resize(.pixels(count)), at: 0)
     }
 
-    /// Takes another size in place of the last one, or behind all other steps where there is none.
+    /// Replaces the last size step, or appends one.
     package mutating func replaceSize(with geometry: ResizeGeometry) {
         let last = transformations.lastIndex { step in
             switch step {
@@ -151,7 +157,7 @@ extension Recipe {
         }
     }
 
-    /// The same without any change of the picture.
+    /// The recipe without transformations.
     package var untransformed: Recipe {
         var recipe = self
         recipe.transformations = []
@@ -159,32 +165,33 @@ extension Recipe {
         return recipe
     }
 
-    /// What a recipe comes to for a source of that format: recipes with the same result here make the
-    /// same bytes of it. (`same` of a JPEG is `jpeg`, and a PNG has no quality.)
+    /// The effective recipe for a source format: recipes with equal results produce the same bytes.
+    /// For example, `same` of a JPEG is `jpeg`, and a PNG has no quality.
     ///
-    /// `text` is a ``canonicalText``; one of another form is its own result.
+    /// `text` is a ``canonicalText``; any other form is returned unchanged.
     package static func effectiveText(of text: String, forSource format: String) -> String {
         var parts = text.split(separator: ";")
         guard let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) }),
             let source = ImageFormat(rawValue: format)
         else { return text }
-        // What `same` is, and what has nothing to do with that.
+        // The encoding that `same` means, and the settings that do not affect it.
         let (same, irrelevant): (Encoding, [String])
         switch source {
         case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort=", "animated="])
         case .png: (same, irrelevant) = (.png, ["q=", "max="])
-        // Across formats the result is always made.
+        // A conversion is always stored.
         case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger", "animated="])
-        // It may hold a PNG already.
+        // An icon may already contain a PNG.
         case .icon: (same, irrelevant) = (.png, ["q=", "max=", "animated="])
-        // The data stays as it is; but of an animation's first frame a PNG is made.
+        // The data is kept, except that the first frame of an animation becomes a PNG.
         case .webp, .gif, .avif:
             guard !parts.contains("animated=first") else { return text }
             (same, irrelevant) = (.same, ["q=", "max=", "effort=", "larger"])
         case .tiff, .heif, .jpegXL, .jpeg2000, .svg, .pdf: return text
         }
         guard encoding == .same || encoding == same else { return text }
-        // Rounded corners show the background, and what is transformed is made at any size: as written.
+        // Rounded corners show the background, and transformed results are stored at any size: no
+        // simplification.
         guard
             !parts.contains(where: { part in
                 Transformation.Name.allCases.contains { part.hasPrefix($0.rawValue + "=") }
@@ -196,26 +203,26 @@ extension Recipe {
     }
 }
 
-/// How much time is given to making a file small. A PNG's pixels are the same.
+/// The time spent on reducing the file size. A PNG's pixels do not change.
 package enum EncodingEffort: String, CaseIterable, Sendable {
     case fast
     case balanced
     case small
 }
 
-/// A format that images are encoded in.
+/// A format with an encoder.
 package enum EncodedImageFormat: String, CaseIterable, Sendable {
     case jpeg
     case png
     case webp
     case avif
 
-    /// In the order of the cases: `jpeg+webp`.
+    /// The names in the order of the cases: `jpeg+webp`.
     package static func text(of formats: Set<EncodedImageFormat>) -> String {
         allCases.filter(formats.contains).map(\.rawValue).joined(separator: "+")
     }
 
-    /// Reads names with a separator between them; nil where one is none, or stands twice, and without any.
+    /// Parses names with a separator; nil for an empty list, an unknown name or a repeated one.
     package static func formats(
         in text: String, separator: Character
     ) -> Set<EncodedImageFormat>? {
@@ -229,13 +236,13 @@ package enum EncodedImageFormat: String, CaseIterable, Sendable {
     }
 }
 
-/// How a source is looked at before it is stored as it came; every other recipe decodes it anyway.
+/// The check of a source before its bytes are stored unchanged; all other recipes decode it anyway.
 ///
-/// No part of the recipe: the stored bytes are the same.
+/// Not part of the recipe, since it does not affect the stored bytes.
 package enum SourceCheck: String, CaseIterable, Sendable {
-    /// Decoded whole: what is stored can be shown.
+    /// A complete decode, so that stored images can be shown.
     case decode
-    /// Followed from segment to segment: what is stored is whole, but a JPEG's data may be
-    /// damaged inside.
+    /// A walk over the segments: stored files are complete, but a JPEG's compressed data may be
+    /// damaged.
     case structure
 }

@@ -1,25 +1,27 @@
-/// The size that a picture is made in, of its upright form, in pixels. Nothing but ``exact(width:height:)`` makes it
-/// larger.
+/// The target size of a picture in pixels, EXIF orientation applied. Only ``exact(width:height:)``
+/// enlarges.
 ///
-/// Written as ImageMagick and vips write it, with the same meaning: `800x600` · `800` · `x600` · `800x600^` ·
-/// `800x600!` · `50%` · `2000000@`.
+/// Written as in ImageMagick and vips: `800x600` · `800` · `x600` · `800x600^` · `800x600!` · `50%`
+/// · `2000000@`.
 package enum ResizeGeometry: Hashable, Sendable {
-    /// Inside both sides, in the picture's proportions; a side that is nil is as long as it gets.
+    /// Fits inside both sides and keeps the aspect ratio; a nil side is unconstrained.
     case fit(width: Int?, height: Int?)
-    /// Covering both sides, in the picture's proportions; what stands out is cut off, as much on the one side as on the
-    /// other. A picture that is smaller is cut to the size, as far as it reaches.
+    /// Covers both sides, keeps the aspect ratio and crops the excess centrally. A smaller picture
+    /// is cropped without scaling.
     case cover(width: Int, height: Int)
-    /// Exactly these sides, whatever the proportions.
+    /// Exactly these sides, ignoring the aspect ratio.
     case exact(width: Int, height: Int)
-    /// Of each side, 1…100.
+    /// The percentage of each side, 1…100.
     case percent(Int)
-    /// At most so many pixels in all, in the picture's proportions.
+    /// At most this number of pixels, keeping the aspect ratio.
     case pixels(Int)
 
-    /// The most that a side or a number of pixels may be said as.
+    /// The largest side or number of pixels that can be written.
     private static let most = 1_000_000_000
 
-    /// - Returns: nil for a text of another form, and for numbers that are not within 1…10⁹ (a percentage: 1…100).
+    /// Parses the text form.
+    ///
+    /// - Returns: Nil for another form, and for numbers outside 1…10⁹ (a percentage: 1…100).
     package init?(text: String) {
         func number(_ digits: Substring) -> Int? {
             guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }),
@@ -54,8 +56,8 @@ package enum ResizeGeometry: Hashable, Sendable {
         }
     }
 
-    /// Whether a text by itself is meant as a size, good or not: digits, or an `x` and digits, in front. A number alone may
-    /// be meant as a quality, too.
+    /// Whether a text is probably meant as a size, valid or not: it begins with digits, or an `x`
+    /// and digits. A number alone may be meant as a quality.
     package static func isLikely(_ text: String) -> Bool {
         let digits = text.hasPrefix("x") ? text.dropFirst() : text[...]
         return digits.first?.isASCIIDigit == true && !text.allSatisfy(\.isASCIIDigit)
@@ -75,17 +77,17 @@ extension ResizeGeometry: CustomStringConvertible {
     }
 }
 
-/// The part of the upright picture that is kept, in pixels; what of it lies outside is not there.
+/// The part of the picture to keep, in pixels, EXIF orientation applied. Clipped to the picture.
 ///
 /// `300x200+10+20` · `300x200` · `300x200:north-east`.
 package struct CropGeometry: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
-        /// From the left and from the top.
+        /// The distance from the left and from the top.
         case offset(x: Int, y: Int)
         case gravity(Gravity)
     }
 
-    /// Where a part lies that has no offset.
+    /// The position of a crop without offset.
     package enum Gravity: String, CaseIterable, Sendable {
         case center
         case north
@@ -108,7 +110,9 @@ package struct CropGeometry: Hashable, Sendable {
         self.place = place
     }
 
-    /// - Returns: nil for a text of another form, and for sides that are not within 1…10⁹ or offsets beyond.
+    /// Parses the text form.
+    ///
+    /// - Returns: Nil for another form, for sides outside 1…10⁹, and for larger offsets.
     package init?(text: String) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let numbers = parts[0].split(separator: "+", omittingEmptySubsequences: false)

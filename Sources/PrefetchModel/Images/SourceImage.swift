@@ -5,7 +5,7 @@ package struct SourceImage: Hashable, Sendable {
     package var widthInPixels: Int
     package var heightInPixels: Int
     package var size: ByteCount
-    /// Nil where none was wanted, or nothing was decoded that it could be made of.
+    /// Nil if not requested, or if nothing was decoded.
     package var placeholder: Placeholder?
 
     package init(

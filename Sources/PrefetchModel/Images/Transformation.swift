@@ -1,16 +1,16 @@
-/// A step that changes what a picture shows. A recipe's steps are carried out in their order, on the upright picture of
-/// 8 bits a sample.
+/// A step that changes the picture. A recipe's steps are applied in order to 8-bit samples, after
+/// the EXIF orientation.
 package enum Transformation: Hashable, Sendable {
     case resize(ResizeGeometry)
     case crop(CropGeometry)
     /// Clockwise.
     case rotate(Turn)
     case flip(Axis)
-    /// By a Gaussian of this standard deviation.
+    /// A Gaussian blur with this standard deviation.
     case blur(PixelLength)
-    /// A colour laid over the picture, as far as it is opaque.
+    /// A colour composited over the opaque parts of the picture.
     case tint(RGBColor, alpha: UInt8)
-    /// Corners of this radius, cut off; of at most half the shorter side.
+    /// Rounded corners of this radius; at most half the shorter side.
     case round(PixelLength)
 
     package enum Turn: Int, CaseIterable, Sendable {
@@ -20,17 +20,17 @@ package enum Transformation: Hashable, Sendable {
     }
 
     package enum Axis: String, CaseIterable, Sendable {
-        /// Left becomes right.
+        /// Mirrors left and right.
         case horizontal = "h"
-        /// Above becomes below.
+        /// Mirrors top and bottom.
         case vertical = "v"
     }
 
-    /// The names of all steps, as they are written in front of `=`.
+    /// The names of the steps, written before `=`.
     package enum Name: String, CaseIterable, Sendable {
         case resize, crop, rotate, flip, blur, tint, round
 
-        /// What its value looks like, for messages.
+        /// A description of the value, for messages.
         package var form: String {
             switch self {
             case .resize: "a size like 800x600, 800, x600, 800x600^, 800x600! or 50%"
@@ -44,9 +44,10 @@ package enum Transformation: Hashable, Sendable {
         }
     }
 
-    /// Reads the value of a step.
+    /// Parses the value of a step.
     ///
-    /// - Returns: the steps: none for `rotate=auto`, since every picture is upright; nil for a value that is not good.
+    /// - Returns: The steps; none for `rotate=auto`, since the EXIF orientation is always applied.
+    ///   Nil for an invalid value.
     package static func steps(_ name: Name, _ value: String) -> [Transformation]? {
         switch name {
         case .resize: ResizeGeometry(text: value).map { [.resize($0)] }
@@ -61,11 +62,11 @@ package enum Transformation: Hashable, Sendable {
         }
     }
 
-    /// Whether its result may be transparent where the picture was not.
+    /// Whether the step may add transparency.
     package var addsAlpha: Bool { if case .round = self { true } else { false } }
 }
 
-/// As it stands in a recipe: `resize=800x600^`.
+/// The form in a recipe: `resize=800x600^`.
 extension Transformation: CustomStringConvertible {
     package var description: String {
         switch self {
@@ -88,7 +89,9 @@ package struct PixelLength: Hashable, Sendable {
 
     package var pixels: Double { Double(tenths) / 10 }
 
-    /// - Returns: nil for a text that is not a number of at most one decimal, or not within 0.1…`most`.
+    /// Parses a number with at most one decimal.
+    ///
+    /// - Returns: Nil for another text, and outside 0.1…`most`.
     package init?(text: String, most: Int) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 2, let last = parts.last, parts.count == 1 || last.utf8.count == 1,
@@ -110,7 +113,7 @@ extension PixelLength: CustomStringConvertible {
 }
 
 extension RGBColor {
-    /// Reads `#rrggbbaa`, the `#` of which may be left out, or what ``init(text:)`` takes, which is opaque.
+    /// Parses `#rrggbbaa` with an optional `#`, or an opaque colour in the form of ``init(text:)``.
     fileprivate static func withAlpha(_ text: String) -> (color: RGBColor, alpha: UInt8)? {
         let digits = text.hasPrefix("#") ? text.dropFirst() : text[...]
         guard digits.utf8.count == 8 else { return RGBColor(text: text).map { ($0, 255) } }

@@ -1,7 +1,7 @@
-/// One header field of a response, as it came.
+/// One header field of a response, unchanged.
 ///
-/// Names compare without regard to case (RFC 9110 §5.1). Values are the field's bytes read as
-/// UTF-8, with the surrounding white space removed; bytes that are no UTF-8 become U+FFFD.
+/// Names are case-insensitive (RFC 9110 §5.1). Values are decoded as UTF-8 without surrounding
+/// white space; invalid bytes become U+FFFD.
 package struct HeaderField: Hashable, Sendable {
     package let name: String
     package let value: String
@@ -11,7 +11,7 @@ package struct HeaderField: Hashable, Sendable {
         self.value = value
     }
 
-    /// Whether the field has that name, given in lower case; allocates nothing.
+    /// Whether the field has this lower-case name; does not allocate.
     package func isNamed(_ name: String) -> Bool {
         guard self.name.utf8.count == name.utf8.count else { return false }
         return self.name.withBytes { bytes in
@@ -26,12 +26,12 @@ package struct HeaderField: Hashable, Sendable {
 }
 
 extension [HeaderField] {
-    /// The values of every field of that name, given in lower case, in the order in which they came.
+    /// The values of all fields with this lower-case name, in the order of arrival.
     package func values(of name: String) -> [String] {
         compactMap { $0.isNamed(name) ? $0.value : nil }
     }
 
-    /// The first value of the field, whose name is given in lower case, or nil without one.
+    /// The first value of the field with this lower-case name, or nil.
     package func first(_ name: String) -> String? {
         first { $0.isNamed(name) }?.value
     }

@@ -1,8 +1,7 @@
-/// What tells that the rest of a body belongs to the part that came before: the one value that may
-/// be sent in `If-Range` (RFC 9110 §13.1.5). Just as it came.
+/// The validator of a partial body, sent unchanged in `If-Range` to resume it (RFC 9110 §13.1.5).
 package enum PartialValidator: Hashable, Sendable {
     /// A strong entity tag, with its quotation marks.
     case entityTag(String)
-    /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, of a response without entity tag.
+    /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, from a response without entity tag.
     case lastModified(String)
 }

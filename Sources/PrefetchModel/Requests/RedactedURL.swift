@@ -1,13 +1,12 @@
-/// The text of a URL for people: user information is masked, and bytes that could steer a
-/// terminal are percent-encoded.
+/// The display form of a URL: user information is masked, and bytes that could control a terminal
+/// are percent-encoded.
 ///
-/// Query parameters whose values grant access (`X-Amz-Signature`, `sig`, `token` and the like) are
-/// masked too, since whoever reads a log could use them. Lines that are no URL come here as well,
-/// so in doubt too much is masked rather than too little. All masking works on bytes: a combining
-/// mark after a separator would hide it from a comparison of characters.
+/// Query parameters that grant access (`X-Amz-Signature`, `sig`, `token` and similar) are also
+/// masked, since logs are read by others. Input may be no URL at all, so doubtful text is masked.
+/// Masking works on bytes: a combining mark after a separator would hide it from a comparison of
+/// characters.
 ///
-/// What is not seen: secrets in a path, and parameters of a URL that is itself percent-encoded
-/// inside a parameter.
+/// Not masked: secrets in a path, and parameters of a percent-encoded URL inside a parameter.
 package struct RedactedURL: CustomStringConvertible, Sendable {
     package let description: String
 
@@ -15,13 +14,12 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
         self.init(String(url))
     }
 
-    /// The text of a line, which may be no URL, or more than one: its spaces stay.
+    /// Redacts a whole line, which may contain no URL or several; keeps spaces.
     package init(line: String) {
         self.init(line, keepingSpaces: true)
     }
 
-    // Not generic, since other modules would run the generic code unspecialised for every line of
-    // a report.
+    // Not generic, since other modules would run unspecialised code for every line of a report.
     package init(_ url: String) {
         self.init(url, keepingSpaces: false)
     }
@@ -58,8 +56,7 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
 
     private static let mask = Array("***".utf8)
 
-    /// Control characters, spaces, quotation marks and bidirectional controls are replaced by their
-    /// percent-encoded UTF-8 bytes.
+    /// Percent-encodes control characters, spaces, quotation marks and bidirectional controls.
     private static func printable(_ url: String, keepingSpaces: Bool) -> String {
         var text = ""
         for scalar in url.unicodeScalars {
@@ -81,8 +78,8 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
 // MARK: - User information
 
 extension RedactedURL {
-    /// Masks what stands before the last `@` of every authority: that of the URL and those of URLs
-    /// inside its path or query.
+    /// Masks the text before the last `@` of every authority: the URL's own, and those of URLs in
+    /// its path or query.
     private static func maskUserInformation(_ bytes: inout [UInt8]) {
         guard bytes.contains(Byte.at) else { return }
         var start = leadingAuthority(bytes)
@@ -97,8 +94,8 @@ extension RedactedURL {
     }
 
     /// The offset of the first authority: after a scheme and any number of slashes (libcurl accepts
-    /// one to three), or after two slashes at the beginning. Without any slash only text like
-    /// `user:password@host` counts, since `name@2x.png` is an ordinary relative reference.
+    /// one to three), or after two leading slashes. Without slashes only text like
+    /// `user:password@host` counts, since `name@2x.png` is a relative reference.
     private static func leadingAuthority(_ bytes: [UInt8]) -> Int? {
         let schemeEnd = bytes.firstIndex { !isSchemeByte($0) } ?? bytes.endIndex
         let hasScheme = schemeEnd > 0 && schemeEnd < bytes.count && bytes[schemeEnd] == Byte.colon
@@ -113,7 +110,7 @@ extension RedactedURL {
         return nextAuthority(bytes, from: 0)
     }
 
-    /// The offset after the next `://`, and after further slashes.
+    /// The offset after the next `://` and any further slashes.
     private static func nextAuthority(_ bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         while index + 2 < bytes.count {
@@ -127,15 +124,15 @@ extension RedactedURL {
         return nil
     }
 
-    /// The offset of the `@` that ends the user information, or nil when there is none.
+    /// The offset of the `@` that ends the user information; nil if there is none.
     private static func userInformationEnd(_ bytes: [UInt8], authority: Int) -> Int? {
         let rest = bytes[authority...]
         let end =
             rest.firstIndex { $0 == Byte.slash || $0 == Byte.question || $0 == Byte.number }
             ?? rest.endIndex
         if let at = bytes[authority..<end].lastIndex(of: Byte.at) { return at }
-        // `user:pa/ss@host`: what follows the colon is no port, so it may be a password that should
-        // have been percent-encoded. An IPv6 address has colons of its own.
+        // `user:pa/ss@host`: the text after the colon is no port, so it may be a password that was
+        // not percent-encoded. An IPv6 address has its own colons.
         let address = rest.first == UInt8(ascii: "[") ? rest.firstIndex(of: UInt8(ascii: "]")) : nil
         guard
             let colon = bytes[(address ?? authority)..<max(end, address ?? end)].firstIndex(
@@ -163,20 +160,21 @@ extension RedactedURL {
 // MARK: - Query parameters
 
 extension RedactedURL {
-    /// Whole names of parameters that grant access, in lower case (AWS, Azure, CloudFront and
-    /// Akamai signed URLs, and common names).
+    /// Complete parameter names that grant access, in lower case: AWS, Azure, CloudFront and Akamai
+    /// signed URLs, and common names.
     private static let secretNames: Set<String> = [
         "api_key", "apikey", "auth", "authorization", "awsaccesskeyid", "hdnea", "hdnts", "jwt",
         "key-pair-id", "pass", "policy", "pwd", "session", "sessionid", "sid", "sig",
     ]
 
-    /// Parts of names that are enough: `access_token`, `X-Amz-Signature`, `X-Goog-Credential`.
+    /// Parts of parameter names that grant access: `access_token`, `X-Amz-Signature`,
+    /// `X-Goog-Credential`.
     private static let secretParts = [
         "credential", "hmac", "password", "passwd", "secret", "signature", "token",
     ].map { Array($0.utf8) }
 
-    /// A name begins after any of `?`, `&`, `;` and `#`, since nobody says which of them a server
-    /// takes for a separator; a masked value ends only at `&` or `#`.
+    /// A name begins after any of `?`, `&`, `;` and `#`, since servers differ in their separators;
+    /// a masked value ends only at `&` or `#`.
     private static func maskSecretParameters(_ bytes: inout [UInt8]) {
         let isSeparator: (UInt8) -> Bool = {
             $0 == Byte.question || $0 == Byte.ampersand || $0 == Byte.semicolon

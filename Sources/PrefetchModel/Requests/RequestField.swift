@@ -1,14 +1,14 @@
-/// Fields that users give requests, by flags or in a manifest; both are checked here.
+/// Validation of the request header fields that users set by flags or in a manifest.
 extension HeaderField {
-    /// Why something cannot be a field of a request.
+    /// A reason to reject a request field.
     package enum RequestProblem: Error, Hashable, Sendable {
         case noColon
         case name
         case value
-        /// The name of a field that is ours, in lower case.
+        /// The field is set by the program; its name in lower case.
         case owned(String)
 
-        /// One line that repeats nothing of the value, which may be a secret.
+        /// A one-line message that contains nothing of the value, which may be secret.
         package var message: String {
             switch self {
             case .noColon: "a header is written 'Name: value'"
@@ -20,8 +20,8 @@ extension HeaderField {
         }
     }
 
-    /// The fields that no user can give, in lower case, and what to do instead, as in
-    /// `the header 'range' …`.
+    /// The fields that users cannot set, in lower case, with the alternative, as in `the header
+    /// 'range' …`.
     private static let ownership: [String: String] = {
         let framing = "belongs to the connection, which libcurl looks after"
         let condition = "is made from what the cache holds"
@@ -38,12 +38,12 @@ extension HeaderField {
         ]
     }()
 
-    /// A field as `curl --header` takes it: `Name: value`, and `Name:` to leave out a field that
-    /// would be sent otherwise, which an empty ``value`` stands for from then on.
+    /// Parses a field in the form of `curl --header`: `Name: value`. `Name:` removes a field that
+    /// would otherwise be sent, and is represented by an empty ``value``.
     ///
-    /// - Throws: `name` unless it is a token (RFC 9110 §5.6.2), `value` for CR, LF, NUL and other
-    ///   control characters but tabs, `owned` for fields that are made from the URL, the cache or
-    ///   the connection.
+    /// - Throws: `name` unless it is a token (RFC 9110 §5.6.2); `value` for CR, LF, NUL and other
+    ///   control characters except tabs; `owned` for fields derived from the URL, the cache or the
+    ///   connection.
     package init(requestLine line: some StringProtocol) throws(RequestProblem) {
         let bytes = Array(line.utf8)
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { throw .noColon }
@@ -73,7 +73,7 @@ extension HeaderField {
 }
 
 extension [HeaderField] {
-    /// These fields with `others` in place of those that have the same name.
+    /// These fields, with `others` replacing fields of the same names.
     package func replaced(by others: [HeaderField]) -> [HeaderField] {
         guard !others.isEmpty else { return self }
         let names = Set(others.map { $0.name.lowercased() })

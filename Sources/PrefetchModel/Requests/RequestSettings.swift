@@ -1,37 +1,38 @@
 import Glibc
 
-/// How requests are made, as far as users can say: what they carry, and the way that they take.
+/// The user's settings for requests: header fields, credentials and routing.
 ///
-/// Everything in it that may be a secret stays out of messages, reports and the database.
+/// Secrets in it never appear in messages, reports or the database.
 package struct RequestSettings: Sendable {
-    /// Sent with every listed request, never where a redirect leads to another origin; an empty
-    /// value leaves the field out.
+    /// Sent with every listed request, but not after a redirect to another origin; an empty value
+    /// removes the field.
     package var fields: [HeaderField] = []
-    /// For every listed request whose URL has none of its own; never sent after a redirect to
+    /// Used for listed requests whose URL has no credentials; never sent after a redirect to
     /// another origin.
     package var credentials: Credentials?
-    /// A file in the format of netrc(5): credentials by host, for requests without others.
+    /// A netrc(5) file: credentials by host, for requests without others.
     package var netrcFile: String?
-    /// Changes with what that file says.
+    /// A fingerprint of the file's contents.
     package var netrcFingerprint = ""
-    /// A file in Netscape's format that cookies are read from at the start, if it is there, and
-    /// written to at the end. Without one, no cookie is kept.
+    /// A cookie file in Netscape's format, read at the start if it exists and written at the end.
+    /// Without one, cookies are discarded.
     package var cookieJar: String?
     package var proxies = ProxySettings()
     /// A file of certificates (PEM) to trust instead of the system's.
     package var authorityFile: String?
-    /// Changes with what that file says.
+    /// A fingerprint of the file's contents.
     package var authorityFingerprint = ""
-    /// Whether certificates of origins are looked at. Without, anybody on the way can be the origin.
+    /// Whether to verify the certificates of origins. If not, anyone on the network path can
+    /// impersonate an origin.
     package var verifiesOrigins = true
-    /// Addresses to take for a name instead of asking for them.
+    /// Fixed addresses of names, instead of DNS.
     package var hostAddresses: [HostAddresses] = []
-    /// HTTP/1.1 even where HTTP/2 is spoken.
+    /// Disables HTTP/2.
     package var usesHTTP1Only = false
     package var addressFamily: AddressFamily = .any
-    /// Sends listed requests to link-local and metadata addresses, too.
+    /// Allows link-local and metadata addresses for listed requests.
     package var allowsLinkLocal = false
-    /// Refuses every address that is not public, also for listed requests.
+    /// Refuses all addresses that are not public, also for listed requests.
     package var deniesPrivate = false
 
     package enum AddressFamily: Hashable, Sendable {
@@ -47,7 +48,7 @@ package struct Credentials: Hashable, Sendable {
     package let user: String
     package let password: String
 
-    /// `NAME:PASSWORD`; nil without a colon or with control characters (RFC 7617 §2).
+    /// Parses `NAME:PASSWORD`; nil without a colon or with control characters (RFC 7617 §2).
     package init?(text: some StringProtocol) {
         let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
@@ -58,13 +59,13 @@ package struct Credentials: Hashable, Sendable {
     }
 }
 
-/// Addresses for one name and port, as `curl --resolve` takes them.
+/// Fixed addresses for a name and port, in the form of `curl --resolve`.
 package struct HostAddresses: Hashable, Sendable {
-    /// `HOST:PORT:ADDRESS[,ADDRESS…]`, checked.
+    /// `HOST:PORT:ADDRESS[,ADDRESS…]`, validated.
     package let text: String
 
-    /// nil unless there is a host (`*` is every host), a port within 1…65535 and at least one IPv4
-    /// address or IPv6 address, which may stand in brackets.
+    /// Nil unless there is a host (`*` is every host), a port within 1…65535 and at least one IPv4
+    /// address or IPv6 address, optionally in brackets.
     package init?(text: String) {
         let parts = text.split(
             separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -78,7 +79,7 @@ package struct HostAddresses: Hashable, Sendable {
     }
 
     private static func isHost(_ text: Substring) -> Bool {
-        // libcurl takes a first `+` or `-` for a command.
+        // libcurl treats a leading `+` or `-` as a command.
         text == "*"
             || !text.isEmpty
                 && text.utf8.allSatisfy {
@@ -98,22 +99,23 @@ package struct HostAddresses: Hashable, Sendable {
     }
 }
 
-/// The proxies for requests, and the hosts that are asked without one.
+/// The proxies for requests, and the hosts to connect to directly.
 package struct ProxySettings: Hashable, Sendable {
     /// For http URLs: `[SCHEME://][USER:PASSWORD@]HOST[:PORT]`.
     package var http: String?
     /// For https URLs.
     package var https: String?
-    /// Hosts that are asked directly, as `NO_PROXY` has them: names with all that ends in them,
-    /// addresses, and networks as `10.0.0.0/8`, separated by commas or blanks; `*` for all.
+    /// Hosts to connect to directly, in the form of `NO_PROXY`: names including their subdomains,
+    /// addresses, and networks like `10.0.0.0/8`, separated by commas or blanks; `*` for all.
     package var exceptions: String
 
+    /// Creates settings from flags and the environment.
+    ///
     /// - Parameters:
-    ///   - explicit: the proxy for everything, which goes before those of the environment.
-    ///   - exceptions: go before those of the environment.
-    ///   - environment: the value of a variable of that name. `HTTP_PROXY` is not asked for: a web
-    ///     server sets it from what strangers send (https://httpoxy.org), so that curl does not
-    ///     either.
+    ///   - explicit: The proxy for all requests; overrides the environment.
+    ///   - exceptions: Overrides the environment.
+    ///   - environment: Returns the value of a variable. Like curl, `HTTP_PROXY` is ignored: in CGI
+    ///     programs its value is controlled by clients (https://httpoxy.org).
     package init(
         explicit: String? = nil, exceptions: String? = nil,
         environment: (String) -> String? = { _ in nil }
@@ -121,7 +123,7 @@ package struct ProxySettings: Hashable, Sendable {
         func first(_ names: String...) -> String? {
             names.lazy.compactMap(environment).first { !$0.isEmpty }
         }
-        // An empty one is how to say that there is none.
+        // An empty value disables the proxy.
         http = explicit ?? first("http_proxy", "all_proxy", "ALL_PROXY")
         https = explicit ?? first("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
         if http?.isEmpty == true { http = nil }
@@ -131,7 +133,7 @@ package struct ProxySettings: Hashable, Sendable {
 
     package static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-    /// Whether libcurl will understand a proxy; what it says of one that it does not holds the
+    /// Whether libcurl will accept a proxy; its error message for an invalid one would contain the
     /// password.
     package static func isProxy(_ text: String) -> Bool {
         guard !text.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7F }) else { return false }

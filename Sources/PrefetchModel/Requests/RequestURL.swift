@@ -1,21 +1,21 @@
-/// An absolute http or https URL in its normal form: what a request is made to, and what is
-/// compared when it has to be known whether two URLs, or their origins, are the same.
+/// An absolute http or https URL in normal form, used for requests and for comparing URLs and
+/// origins.
 ///
-/// Listed URLs and the targets of redirects are made by one parser, `URLParser`, which says what
-/// the normal form is. So equal URLs have equal texts, an authority is followed by a slash, and
-/// plain searches for the delimiters are exact.
+/// `URLParser` creates it from listed URLs and redirect targets, and defines the normal form. So
+/// equal URLs have equal texts, an authority is followed by a slash, and delimiters can be found by
+/// plain search.
 ///
-/// It is its text and nothing else, since many wait in queues and go to a file as text.
+/// Holds only its text, since many wait in queues and in the spill file.
 package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
-    /// As it is requested, credentials included: nothing that people read.
+    /// The text to request, including credentials; never show it.
     package let text: String
 
-    /// Takes a text that is in the normal form; of any other the properties may be wrong.
+    /// Wraps a text in normal form; for any other text the properties may be wrong.
     package init(normalized text: String) {
         self.text = text
     }
 
-    /// For people, without secrets.
+    /// The display form without secrets.
     package var description: String { RedactedURL(text).description }
 
     package var isEncrypted: Bool { text.utf8.starts(with: "https:".utf8) }
@@ -28,8 +28,8 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
         return String(text[..<authority.lowerBound] + text[host])
     }
 
-    /// The host: names in lower case, IPv4 addresses in their usual form, IPv6 addresses in
-    /// brackets, with their zone (`[fe80::1%25eth0]`).
+    /// The host: a lower-case name, an IPv4 address in dotted form, or an IPv6 address in brackets
+    /// with its zone (`[fe80::1%25eth0]`).
     package var host: Substring {
         let bytes = text.utf8[parts.host]
         let afterAddress =
@@ -41,14 +41,14 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
 
     /// `NAME[:PASSWORD]`, percent-encoded; nil without.
     package var credentials: Substring? {
-        // Few URLs have any, and every entry's is looked at several times.
+        // Fast path: few URLs have credentials, and every entry's is checked several times.
         guard text.withBytes({ $0.contains(UInt8(ascii: "@")) }) else { return nil }
         let (authority, host) = parts
         guard host.lowerBound != authority.lowerBound else { return nil }
         return text[authority.lowerBound..<text.utf8.index(before: host.lowerBound)]
     }
 
-    /// What is stored, compared, and asked at other origins.
+    /// The URL to store, to compare, and to request from other origins.
     package var withoutCredentials: RequestURL {
         guard credentials != nil else { return self }
         let (authority, host) = parts
@@ -56,14 +56,14 @@ package struct RequestURL: Hashable, Sendable, CustomStringConvertible {
             normalized: String(text[..<authority.lowerBound] + text[host.lowerBound...]))
     }
 
-    /// The same with the credentials of another URL, where that one has any and this one has none.
+    /// The URL with the credentials of `other`, if this one has none.
     package func withCredentials(of other: RequestURL) -> RequestURL {
         guard let given = other.credentials, credentials == nil else { return self }
         let start = parts.authority.lowerBound
         return RequestURL(normalized: "\(text[..<start])\(given)@\(text[start...])")
     }
 
-    /// The whole authority, and what of it is host and port.
+    /// The whole authority, and its host and port.
     private var parts: (authority: Range<String.Index>, host: Range<String.Index>) {
         let bytes = text.utf8
         let scheme = isEncrypted ? "https://".utf8.count : "http://".utf8.count

@@ -1,9 +1,9 @@
-/// The origin said that the copy is good: with 304, or with the same bytes again.
+/// An origin's confirmation that the stored copy is current, by 304 or by the same bytes.
 package struct ResourceValidation: Sendable {
-    /// Where it said so.
+    /// The source of the confirmation.
     package var location: ResourceLocation
     package var response: StoredResponse
-    /// When the body came again; nil with a 304.
+    /// The arrival time of the body; nil for a 304.
     package var fetchedAt: Timestamp?
     package var validatedAt: Timestamp
     package var expiresAt: Timestamp
@@ -20,17 +20,16 @@ package struct ResourceValidation: Sendable {
     }
 }
 
-/// Where a response came from; its validators mean nothing elsewhere.
+/// The origin of a response; its validators are meaningless elsewhere.
 package struct ResourceLocation: Hashable, Sendable {
-    /// What was asked for, without user information.
+    /// The requested URL, without user information.
     package var url: String
-    /// Where redirects led; nil without any.
+    /// The final URL after redirects; nil without redirects.
     package var finalURL: String?
-    /// Where the permanent redirects (301, 308) led that came first, from ``url`` on and before any
-    /// other one; nil without such.
+    /// The target of the leading permanent redirects (301, 308) from ``url``; nil without any.
     package var permanentURL: String?
-    /// Redirects that were followed to the response: 0 also when the request went straight to where
-    /// earlier permanent ones led.
+    /// The number of redirects followed; 0 also if the request used the stored target of earlier
+    /// permanent redirects.
     package var redirects: Int
     /// Scheme, host and port of ``url``.
     package var host: String

@@ -1,15 +1,15 @@
-/// What the cache keeps of a response's head: what it is validated with, and what its freshness is
-/// reckoned from when a 304 says that it is good. Texts are exactly as they came.
+/// The part of a response's head that the cache stores, to validate the copy and to compute its
+/// freshness after a 304. Texts are unchanged.
 package struct StoredResponse: Hashable, Sendable {
     package var entityTag: String?
     package var lastModified: String?
     /// Several fields are joined with commas.
     package var cacheControl: String?
     package var expires: String?
-    /// The request fields that the response varies on, with the values that were sent, as lines.
+    /// The request fields that the response varies on, with the values sent, one per line.
     package var vary: String?
     package var date: Timestamp?
-    /// Nothing depends on it: what an image is, its bytes say.
+    /// Informational: the format is determined from the image's bytes.
     package var contentType: String?
 
     package init(

@@ -1,43 +1,44 @@
-/// One line of the report: what happened to one manifest entry.
+/// One line of the report: the result of one manifest entry.
 package struct EntryResult: Sendable {
     /// The manifest's path as the user gave it, `-` for standard input.
     package var manifest: String
     /// 1 for the first line.
     package var line: Int
-    /// As requested, user information included, or the beginning of a bad line; print it only as ``shownURL``.
+    /// The requested URL including user information, or the beginning of a bad line; show only
+    /// ``shownURL``.
     package var url: String
     package var key: String
     package var outcome: Outcome
-    /// Set exactly when the outcome is `failed`, `excluded` by a rule that looks at the image, a `duplicate` of such an
-    /// entry, or `blacklisted`: then why it failed before.
+    /// Set exactly if the outcome is `failed`, `blacklisted` (the earlier failure's reason),
+    /// `excluded` by a rule for images, or a `duplicate` of such an exclusion.
     package var reason: FailureReason?
-    /// Whether it failed in an earlier run, too, for the same reason and with the same status.
+    /// Whether it failed in an earlier run with the same reason and status.
     package var isKnown = false
-    /// Details for people, one line; nil where there is nothing to add.
+    /// One line of details; nil if there is nothing to add.
     package var message: String?
-    /// Until when an entry is not asked for that is `blacklisted`, or `excluded` by what an earlier run has seen; nil for
-    /// every other.
+    /// The end of a blacklisting, or of an exclusion remembered from an earlier run; nil for all
+    /// other entries.
     package var blacklistedUntil: Timestamp?
     /// The last response's status; nil when none arrived.
     package var httpStatus: Int?
-    /// Nil where nothing was asked for.
+    /// Nil without a request.
     package var exchange: Exchange?
-    /// Times that the entry was tried, each from its own URL on; the redirects of an attempt are part of
-    /// it. 0 without a request.
+    /// The number of attempts, each from the entry's own URL including redirects. 0 without a
+    /// request.
     package var attempts: Int
-    /// The position in which the entry's transfer began, 1 for the run's first; nil when none did.
+    /// The start position of the entry's transfer, 1 for the run's first; nil without a transfer.
     package var start: Int?
-    /// Body bytes that arrived.
+    /// Body bytes received.
     package var bytesReceived: Int
-    /// What is stored of ``VariantSet/primary``, when something is.
+    /// The stored image of ``VariantSet/primary``, if any.
     package var stored: StoredImage?
-    /// What became of each variant, in the order of the entry's ``VariantSet``; empty for an entry that
-    /// asks for `main` alone, of which the other fields tell all.
+    /// The result of each variant, in the order of the entry's ``VariantSet``; empty for entries
+    /// that request `main` alone, which the other fields describe.
     package var variants: [VariantResult] = []
-    /// Nil where nothing is stored, and for what has to be validated at every use.
+    /// Nil if nothing is stored, or the copy must be validated at every use.
     package var expiresAt: Timestamp?
     package var stages: StageDurations
-    /// Made in this run and stored; nil where none was.
+    /// The placeholder made and stored in this run, if any.
     package var placeholder: Placeholder?
 
     package init(
@@ -64,9 +65,9 @@ package struct EntryResult: Sendable {
         self.stages = stages
     }
 
-    /// For people, without secrets; what is no URL is as the line has it.
+    /// The display form without secrets; text that is no URL is unchanged.
     package var shownURL: String { shown(url) }
-    /// The same of the key.
+    /// The display form of the key.
     package var shownKey: String { key == url ? shownURL : shown(key) }
 
     private func shown(_ text: String) -> String {
@@ -76,15 +77,15 @@ package struct EntryResult: Sendable {
         }
     }
 
-    /// The requests that a run made for an entry, as its last response leaves them.
+    /// The requests made for an entry, as of its last response.
     package struct Exchange: Hashable, Sendable {
-        /// Where redirects led, without user information; nil without any. Print it only through
-        /// ``RedactedURL``.
+        /// The final URL after redirects, without user information; nil without redirects. Show it
+        /// only through ``RedactedURL``.
         package var finalURL: String?
-        /// The last response's field as it came; nil without one, or without a whole response.
+        /// The last response's field, unchanged; nil without one, or without a complete response.
         package var contentType: String?
-        /// Redirects that were followed; none when the request went straight to where the permanent
-        /// redirects of an earlier run led.
+        /// The number of redirects followed; 0 if the request used the stored target of earlier
+        /// permanent redirects.
         package var redirects: Int
 
         package init(finalURL: String?, contentType: String?, redirects: Int) {
@@ -95,8 +96,8 @@ package struct EntryResult: Sendable {
     }
 }
 
-/// How long an entry spent where; nil for a stage it did not reach. Queue and transfer are waiting
-/// time, decode and encode processor time.
+/// The time that an entry spent in each stage; nil for a stage that it did not reach. Queue and
+/// transfer are waiting time, decode and encode processor time.
 package struct StageDurations: Sendable {
     package var queue: Duration?
     package var transfer: Duration?
@@ -114,11 +115,11 @@ package struct StageDurations: Sendable {
     }
 }
 
-/// A stored variant as the report and `get` describe it.
+/// A stored variant, as reports and `get` describe it.
 package struct StoredImage: Hashable, Sendable {
     package let digest: ContentDigest
     package let format: ImageFormat
-    /// False for bytes that are stored as they came since their format is not decoded.
+    /// False for source bytes in a format that is not decoded.
     package let isDecoded: Bool
     /// 0 where neither width nor height is known.
     package let widthInPixels: Int
@@ -137,7 +138,7 @@ package struct StoredImage: Hashable, Sendable {
         self.size = size
     }
 
-    /// Nil where it is not known.
+    /// Nil if unknown.
     package var knownWidth: Int? { widthInPixels > 0 ? widthInPixels : nil }
     package var knownHeight: Int? { heightInPixels > 0 ? heightInPixels : nil }
 

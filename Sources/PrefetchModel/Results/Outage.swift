@@ -1,22 +1,21 @@
-/// Many entries of one run that failed in the same way on hosts where nothing succeeded: a network,
-/// proxy or portal is at fault rather than the URLs.
+/// A shared cause of many failures of a run: they have the same reason, at hosts without any
+/// success. So a network, proxy or captive portal is at fault, not the URLs.
 package struct Outage: Hashable, Sendable {
-    /// Of failures with `http-status` only those are meant that ``canInclude(_:httpStatus:)``
-    /// allows, whatever their statuses.
+    /// The common reason. For `http-status`, any status that ``canInclude(_:httpStatus:)`` allows.
     package let reason: FailureReason
-    /// Entries that failed so, on all hosts.
+    /// Entries that failed with the reason, on all hosts.
     package let failures: Int
-    /// Those of ``failures`` that happened at hosts without any success; 1 or more.
+    /// The part of ``failures`` at hosts without any success; 1 or more.
     package let heldBack: Int
-    /// Entries that were asked, on all hosts.
+    /// Entries requested, on all hosts.
     package let asked: Int
-    /// The hosts that failed so and had no success in the run, 1 or more. Failures of this kind at
-    /// these hosts are not recorded as blocking.
+    /// Hosts with such failures and no success in the run, 1 or more. Failures of this kind at
+    /// these hosts are not blacklisted.
     package let hostCount: Int
-    /// Their names, sorted; empty when they are too many to be remembered.
+    /// The hosts' names, sorted; empty if there are too many to remember.
     package let hosts: [String]
 
-    /// Hosts that the description names; of more only the number is given.
+    /// The number of hosts up to which the description names them.
     private static let namedHosts = 3
 
     package init(
@@ -31,21 +30,20 @@ package struct Outage: Hashable, Sendable {
         self.hosts = hosts
     }
 
-    /// Whether a failure may be part of any outage: not when the image is gone (404 and 410), since
-    /// such answers are about one URL each, however many they are.
+    /// Whether a failure may be part of an outage. 404 and 410 never are: they concern single URLs,
+    /// however many there are.
     ///
-    /// The status counts only for the reason `http-status`.
+    /// The status matters only for the reason `http-status`.
     package static func canInclude(_ reason: FailureReason, httpStatus: Int?) -> Bool {
         reason != .httpStatus || (httpStatus != 404 && httpStatus != 410)
     }
 }
 
 extension Outage: CustomStringConvertible {
-    /// One line for people, without a final stop:
-    /// `an outage: 200 of 210 entries failed with not-an-image, so none of these failures blocks`.
+    /// One line for people, without a final stop.
     ///
-    /// Up to three hosts are named, as they are: escaping is up to who prints it. When entries
-    /// failed so at hosts that had a success too, the line says how many do not block.
+    /// Up to three hosts are named, unescaped: the caller escapes them. If hosts with a success
+    /// have such failures too, the line says how many are not blacklisted.
     package var description: String {
         let areNamed = !hosts.isEmpty && hosts.count <= Outage.namedHosts
         let names = hosts.joined(separator: ", ")

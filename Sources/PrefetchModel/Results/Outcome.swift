@@ -1,5 +1,5 @@
-/// What became of one manifest entry. Every entry ends in exactly one of these, so that their
-/// counts always add up to the entries read.
+/// The final state of a manifest entry. Every entry has exactly one, so their counts add up to the
+/// entries read.
 package enum Outcome: String, CaseIterable, Sendable {
     /// Fetched, decoded, stored and committed.
     case downloaded
@@ -9,18 +9,18 @@ package enum Outcome: String, CaseIterable, Sendable {
     case fresh
     /// Made from a stored original; no request was made.
     case derived
-    /// The key stood in an earlier entry of this run and shares that entry's fate.
+    /// An earlier entry of this run has the same key and determines the result.
     case duplicate
-    /// The URL failed for good before and its block has not expired.
+    /// The URL failed permanently in an earlier run, and its blacklisting has not expired.
     case blacklisted
-    /// A rule of the user left it out.
+    /// A rule of the user excluded it.
     case excluded
     /// Not warm; ``FailureReason`` says why.
     case failed
     /// The run was stopped before the entry was done.
     case cancelled
 
-    /// The position in `allCases`, for counting without hashing a million times.
+    /// The position in `allCases`; avoids hashing a million times.
     package var index: Int {
         switch self {
         case .downloaded: 0
@@ -36,7 +36,7 @@ package enum Outcome: String, CaseIterable, Sendable {
     }
 }
 
-/// Why an entry failed, or was left out: a bounded set, for counting. Details go into the message.
+/// The reason of a failure or exclusion: a fixed set for counting. Details are in the message.
 package enum FailureReason: String, CaseIterable, Sendable {
     case invalidEntry = "invalid-entry"
     case unsupportedScheme = "unsupported-scheme"
@@ -46,7 +46,7 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case tls
     case timeout
     case stalled
-    /// Closed or reset midway, or a body shorter than announced.
+    /// The connection was closed or reset during the transfer, or the body was too short.
     case interrupted
     case redirect
     case httpStatus = "http-status"
@@ -56,17 +56,17 @@ package enum FailureReason: String, CaseIterable, Sendable {
     case tooManyPixels = "too-many-pixels"
     case unsupportedImage = "unsupported-image"
     case uncacheable
-    /// Left out by ``OtherFormats/skip``.
+    /// Excluded by ``OtherFormats/skip``.
     case otherFormat = "other-format"
-    /// Left out by ``ImageFilter``, and so are the next two.
+    /// Excluded by ``ImageFilter``, like the next two.
     case belowMinimumSize = "min-size"
     case overMaximumAspect = "max-aspect"
     case belowMinimumBytes = "min-bytes"
     case disk
     case `internal`
 
-    /// Whether the entry is not failed but ``Outcome/excluded``: nothing is wrong with the image, and a rule of the user
-    /// leaves it out.
+    /// Whether the outcome is ``Outcome/excluded`` instead of failed: the image is fine, but a rule
+    /// of the user excludes it.
     package var isExclusion: Bool {
         switch self {
         case .otherFormat, .belowMinimumSize, .overMaximumAspect, .belowMinimumBytes: true

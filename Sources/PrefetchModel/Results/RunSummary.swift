@@ -1,36 +1,36 @@
-/// The counts of a run so far. The outcomes' counts add up to ``entriesRead`` when it has ended.
+/// The counts of a run so far. After its end, the outcomes' counts add up to ``entriesRead``.
 package struct RunCounters: Hashable, Sendable {
     package var entriesRead = 0
     /// By ``Outcome/index``.
     private var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
     private var reasons: [FailureReason: Int] = [:]
-    /// Of those that failed, how many did so in an earlier run for the same reason.
+    /// Failures that an earlier run had with the same reason.
     package var knownFailures = 0
-    /// Body bytes received, failed transfers included.
+    /// Body bytes received, including failed transfers.
     package var bytesReceived = 0
-    /// Bytes of the variants that this run stored, before equal content is shared.
+    /// Bytes of the variants stored by this run, before equal content is shared.
     package var bytesStored = 0
-    /// How many these are.
+    /// The number of variants stored by this run.
     package var variantsMade = 0
-    /// Entries of which something was stored as it came, since its format is not decoded.
+    /// Entries stored unchanged because their format is not decoded.
     package var notDecoded = 0
-    /// Requests put on the wire, redirects included.
+    /// Requests sent, including redirects.
     package var requests = 0
 
     package init() {}
 
     package subscript(outcome: Outcome) -> Int { outcomes[outcome.index] }
     package subscript(reason: FailureReason) -> Int { reasons[reason, default: 0] }
-    /// Of those that are `excluded`, how many by a rule that looks at the image: they are neither warm nor missed.
+    /// Exclusions by a rule for images: these entries are neither warm nor missing.
     package var excludedImages: Int {
         FailureReason.allCases.reduce(0) { $0 + ($1.isExclusion ? self[$1] : 0) }
     }
 
-    /// Entries that have their outcome.
+    /// Entries with an outcome.
     package var entriesDone: Int { outcomes.reduce(0, +) }
 
-    /// A reason is counted only for the outcomes `failed` and `excluded`, so that a failure and its duplicates
-    /// count once.
+    /// Counts an outcome. A reason is counted only for `failed` and `excluded`, so that a failure
+    /// and its duplicates count once.
     package mutating func count(_ outcome: Outcome, reason: FailureReason? = nil, times: Int = 1) {
         outcomes[outcome.index] += times
         if outcome == .failed || outcome == .excluded, let reason {
@@ -39,11 +39,11 @@ package struct RunCounters: Hashable, Sendable {
     }
 }
 
-/// What a run has pruned.
+/// The images and variants pruned by a run.
 package struct PrunedCounts: Hashable, Sendable {
     package var images: Int
     package var variants: Int
-    /// Of content files.
+    /// Bytes of content files.
     package var bytes: Int
 
     package init(images: Int, variants: Int, bytes: Int) {
@@ -53,28 +53,28 @@ package struct PrunedCounts: Hashable, Sendable {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 package struct RunSummary: Sendable {
     package var counters: RunCounters
     package var startedAt: Timestamp
     package var elapsed: Duration
-    /// 0, 1 or 2, see docs/exit-status.md; 128 + the signal's number when a signal ended it.
+    /// 0, 1 or 2, see docs/exit-status.md; 128 + the signal's number if a signal ended the run.
     package var exitStatus: Int32
     package var cacheDirectory: String
-    /// Why the run could not be completed, with the subject; nil when it was.
+    /// The error that ended the run, with its subject; nil if the run completed.
     package var fatalMessage: String?
-    /// What the user can do about it, where something can be done.
+    /// A hint for the user, if there is one.
     package var fatalHint: String?
-    /// The signal that stopped the run, when one did.
+    /// The signal that stopped the run, if any.
     package var stoppedBySignal: Int32?
-    /// Whether the run asks for more than the variant `main`, so that the count of variants tells something
-    /// that the outcomes do not.
+    /// Whether the run requests more than `main`, so that the number of variants is worth
+    /// reporting.
     package var hasSeveralVariants = false
-    /// What the run has pruned at its end; nil when it did not.
+    /// The counts of pruning at the end of the run; nil if it did not prune.
     package var pruned: PrunedCounts?
-    /// What the run's failures amount to, when an outage explains them.
+    /// The outage that explains the failures, if any.
     package var outage: Outage?
-    /// Why no snapshot of the database could be taken; nil where one was, or was not due.
+    /// The reason why no snapshot of the database could be taken; nil if it was taken or not due.
     package var snapshotFailure: String?
 
     package init(
@@ -91,15 +91,15 @@ package struct RunSummary: Sendable {
     }
 }
 
-/// A host that keeps a run from going faster.
+/// A host that limits the speed of a run.
 package struct HoldUp: Hashable, Sendable {
     /// Scheme, host and port.
     package var host: String
-    /// Its transfers on the wire.
+    /// Its transfers in flight.
     package var inFlight: Int
-    /// Entries that wait for it, retries included.
+    /// Entries waiting for it, including retries.
     package var waiting: Int
-    /// How long it is left alone from now on; nil when it is being asked.
+    /// The remaining pause of the host; nil if it is being requested.
     package var pause: Duration?
 
     package init(host: String, inFlight: Int, waiting: Int, pause: Duration? = nil) {
@@ -110,15 +110,15 @@ package struct HoldUp: Hashable, Sendable {
     }
 }
 
-/// A moment of a run, for the progress line.
+/// A snapshot of a run for the progress line.
 package struct RunProgress: Sendable {
     package var counters: RunCounters
-    /// Transfers on the wire.
+    /// Transfers in flight.
     package var inFlight: Int
-    /// Whether every manifest has been read, so that ``RunCounters/entriesRead`` is the total.
+    /// Whether all manifests are read, so that ``RunCounters/entriesRead`` is the total.
     package var isTotalKnown: Bool
     package var elapsed: Duration
-    /// The host that the run waits for above all, while more transfers could run; nil for none.
+    /// The host that limits the run most while more transfers could run; nil for none.
     package var holdUp: HoldUp?
 
     package init(counters: RunCounters, inFlight: Int, isTotalKnown: Bool, elapsed: Duration) {
@@ -129,27 +129,27 @@ package struct RunProgress: Sendable {
     }
 }
 
-/// Receives what a run has to say. Called from the run's own thread only, in order.
+/// Receives the events of a run in order, on the run's own thread.
 package protocol RunObserving: AnyObject {
-    /// Whether ``entryFinished(_:)`` wants entries of this outcome. Asked once per outcome at
-    /// the start; a run over a million warm entries builds no result that nobody reads.
+    /// Whether ``entryFinished(_:)`` wants entries of this outcome. Called once per outcome at the
+    /// start, so that no results are built for a million warm entries that the report omits.
     func wantsResults(of outcome: Outcome) -> Bool
 
-    /// Once for every entry of a wanted outcome, after its row is committed.
+    /// Receives each entry of a wanted outcome, after its row is committed.
     ///
-    /// - Throws: when the report cannot be written, which ends the run with status 2.
+    /// - Throws: If the report cannot be written, which ends the run with status 2.
     func entryFinished(_ result: EntryResult) throws
 
-    /// What writes the lines of warm entries on the threads that read; nil when those are wanted by
-    /// ``entryFinished(_:)``, or not at all. Asked once, at the start.
+    /// The writer of warm entries' lines on the look-up threads; nil if ``entryFinished(_:)`` wants
+    /// these entries, or the report omits them. Read once, at the start.
     var warmLineWriter: (any WarmLineWriting)? { get }
 
-    /// For entries that ended as ``Outcome/fresh``, one or many, in place of ``entryFinished(_:)``: the
-    /// lines that ``warmLineWriter`` has written of them.
+    /// Receives the lines that ``warmLineWriter`` wrote for one or more ``Outcome/fresh`` entries,
+    /// in place of ``entryFinished(_:)``.
     ///
-    /// - Throws: as that does.
+    /// - Throws: Like ``entryFinished(_:)``.
     func warmEntriesFinished(_ lines: ArraySlice<UInt8>) throws
 
-    /// At most about ten times a second.
+    /// Called at most about ten times a second.
     func progressed(_ progress: RunProgress)
 }

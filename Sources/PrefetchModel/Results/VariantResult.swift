@@ -1,13 +1,13 @@
-/// What became of one of the variants that an entry asks for.
+/// The result of one of an entry's variants.
 package struct VariantResult: Hashable, Sendable {
     package let variant: RequestedVariant
-    /// One of ``Outcome/downloaded``, ``Outcome/revalidated``, ``Outcome/fresh`` and
-    /// ``Outcome/derived`` where it is warm, else the entry's own outcome.
+    /// ``Outcome/downloaded``, ``Outcome/revalidated``, ``Outcome/fresh`` or ``Outcome/derived`` if
+    /// it is warm, else the entry's outcome.
     package var outcome: Outcome
-    /// Why this variant could not be made; set exactly when the outcome is `failed`, or `blacklisted`:
-    /// then why the entry failed before.
+    /// The reason of the failure, set exactly for `failed`, or for `blacklisted` the reason of the
+    /// earlier failure.
     package var reason: FailureReason?
-    /// What is stored, when something is: of a variant that failed, the copy that was kept.
+    /// The stored image, if any; for a failed variant, the copy that was kept.
     package var stored: StoredImage?
 
     package init(

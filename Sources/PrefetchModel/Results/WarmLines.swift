@@ -1,13 +1,14 @@
-/// Writes what a report says of warm entries where they are read: on several threads, which are idle
-/// for as long as one thread writes for all of them.
+/// Writes report lines of warm entries on the look-up threads, which would otherwise wait for one
+/// writing thread.
 package protocol WarmLineWriting: Sendable {
-    /// Writes the lines of entries of a batch, which may be none, in the order of their records.
+    /// Writes the lines of a batch's entries, in the order of their records.
     ///
-    /// The entries ask for the run's `variants` as they are; one that asks for others
-    /// (``EntryExtras/changesVariants``) has no line here, and is told of by an ``EntryResult``.
-    /// Called from several threads at once.
+    /// The entries request the run's `variants`; an entry with other variants
+    /// (``EntryExtras/changesVariants``) is reported by an ``EntryResult`` instead. Called from
+    /// several threads at once.
     ///
-    /// - Precondition: each entry has an image, or nil, for each variant, or `variants` is `main` alone.
+    /// - Precondition: Each entry has an image or nil for each variant, or `variants` is `main`
+    ///   alone.
     func lines(
         of entries: [WarmEntry], variants: VariantSet, in batch: EntryBatch
     ) -> WarmLines
@@ -17,12 +18,12 @@ package protocol WarmLineWriting: Sendable {
 package struct WarmEntry: Sendable {
     /// Index into ``EntryBatch/records``.
     package let number: Int
-    /// Of ``VariantSet/primary``.
+    /// The image of ``VariantSet/primary``.
     package let image: StoredImage?
-    /// Of every variant of the run in its order, the primary one included; empty in a run with `main`
-    /// alone. A slice, so that those of a batch lie in one array.
+    /// The images of all variants of the run in order, including the primary one; empty in a run
+    /// with `main` alone. A slice, so that a batch shares one array.
     package let variantImages: ArraySlice<StoredImage?>
-    /// Zero for an image to be validated at every use.
+    /// Zero for an image that must be validated at every use.
     package let expiresAt: Timestamp
 
     package init(
@@ -38,22 +39,24 @@ package struct WarmEntry: Sendable {
 
 /// The lines of a batch's warm entries.
 package struct WarmLines: Sendable {
-    /// One line after the other, line ends included.
+    /// The lines, including line ends.
     package let bytes: [UInt8]
-    /// Where the line of each of the batch's records ends; it begins where that of the one before
-    /// ends, so records without a line have an empty one.
+    /// The end of each record's line, which begins at the end of the one before; a record without a
+    /// line has an empty one.
     private let ends: [Int]
 
-    /// - Precondition: there is an end for each record of the batch, and they ascend.
+    /// Creates lines from their bytes.
+    ///
+    /// - Precondition: `ends` has one element per record of the batch, ascending.
     package init(bytes: [UInt8], ends: [Int]) {
         self.bytes = bytes
         self.ends = ends
     }
 
-    /// Whether a line was written of a record.
+    /// Whether a record has a line.
     package func has(_ number: Int) -> Bool { !self[record: number].isEmpty }
 
-    /// The bytes of a record's line; empty where it has none.
+    /// The range of a record's line; empty if it has none.
     package subscript(record number: Int) -> Range<Int> {
         (number == 0 ? 0 : ends[number - 1])..<ends[number]
     }

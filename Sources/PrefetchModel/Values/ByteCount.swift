@@ -28,7 +28,7 @@ extension ByteCount: CustomStringConvertible {
         let scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())
         guard decimals > 0 else { return "\(scaled) \(unit)" }
-        // Zeros at the end are kept, so that a column of sizes does not change its width.
+        // Trailing zeros are kept, so that columns align.
         let fraction = String(scaled % scale)
         let zeros = String(repeating: "0", count: decimals - fraction.count)
         return "\(scaled / scale).\(zeros)\(fraction) \(unit)"

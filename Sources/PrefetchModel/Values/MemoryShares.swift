@@ -1,7 +1,7 @@
-/// How `--memory` is shared: a quarter is for bodies that arrive or wait, the rest for pixels.
+/// The division of `--memory`: a quarter for bodies that arrive or wait, the rest for pixels.
 ///
-/// Bodies and pixels have pools of their own: if a decode could take what bodies hold, all workers might wait for memory
-/// that only they can free.
+/// The pools are separate. If decoding could use the bodies' memory, all workers might wait for
+/// memory that only they can free.
 package enum MemoryShares {
     package static func bodies(of memory: ByteCount) -> ByteCount { ByteCount(memory.bytes / 4) }
 
@@ -9,8 +9,8 @@ package enum MemoryShares {
         ByteCount(memory.bytes - bodies(of: memory).bytes)
     }
 
-    /// The least number of whole mebibytes whose share for pixels has so many bytes, as the flag takes it: `297MiB`. Nil
-    /// where that is beyond all sizes.
+    /// The smallest `--memory` value in whole mebibytes whose pixel share has `bytes`: `297MiB`.
+    /// Nil if that overflows.
     package static func text(ofMemoryForPixels bytes: Int) -> String? {
         let share = pixels(of: .mebibytes(1)).bytes
         let mebibytes = bytes / share + (bytes % share == 0 ? 0 : 1)

@@ -1,23 +1,23 @@
-/// The text form of durations in flags and manifests: `500ms`, `30s`, `5m`, `2h`, `7d`, with a
-/// fraction if need be; a bare number counts seconds, as with curl.
+/// The text form of durations in flags and manifests: `500ms`, `30s`, `5m`, `2h`, `7d`, optionally
+/// with a fraction. A bare number means seconds, as with curl.
 extension Duration {
     private static let quantityUnits: [(suffix: String, seconds: Double)] = [
         ("", 1), ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86400),
     ]
 
-    /// What is taken, for messages.
+    /// The accepted form, for messages.
     package static let quantityForm = "a duration like 500ms, 90s, 5m, 12h or 30d"
 
-    /// Reads the text form, rounded to milliseconds.
+    /// Parses the text form, rounded to milliseconds.
     ///
     /// Returns nil for anything else: signs, white space, exponents, other units, and more than
-    /// 36 500 days.
+    /// 36,500 days.
     package init?(quantity text: String) {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text[digits.endIndex...]
         guard let number = Double(digits),
             let unit = Duration.quantityUnits.first(where: { $0.suffix == suffix }),
-            // A century is beyond every use, and within every type on the way.
+            // A century exceeds any use and cannot overflow.
             number * unit.seconds <= 100 * 365 * 86400
         else { return nil }
         self = .milliseconds(Int64((number * unit.seconds * 1000).rounded()))
@@ -36,8 +36,8 @@ extension Duration {
     }
 }
 
-/// The text form of sizes in flags: bytes, or with a decimal (`kB MB GB`) or binary (`KiB MiB GiB`)
-/// unit, of whatever case, and with a fraction if need be.
+/// The text form of sizes in flags: bytes, or a number with a decimal (`kB MB GB`) or binary (`KiB
+/// MiB GiB`) unit, case-insensitive, optionally with a fraction.
 extension ByteCount {
     private static let quantityUnits: [(suffix: String, bytes: Int)] = [
         ("", 1), ("b", 1), ("k", 1000), ("kb", 1000), ("m", 1_000_000), ("mb", 1_000_000),
@@ -45,14 +45,14 @@ extension ByteCount {
         ("gib", 1 << 30),
     ]
 
-    /// What is taken, for messages.
+    /// The accepted form, for messages.
     package static let quantityForm = "a size like 500000, 200KiB, 64MiB or 2GB"
 
-    /// The same where a number alone is refused.
+    /// The accepted form if a unit is required.
     package static let quantityFormWithUnit = "a size with its unit, like 200KiB, 64MiB or 2GB"
 
-    /// Reads the text form, rounded to bytes. Returns nil for anything else: signs, white space,
-    /// exponents, other units, and what is beyond an `Int`.
+    /// Parses the text form, rounded to bytes. Returns nil for anything else: signs, white space,
+    /// exponents, other units, and values that overflow.
     package init?(quantity text: String) {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text[digits.endIndex...].lowercased()

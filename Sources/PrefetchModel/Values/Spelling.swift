@@ -4,7 +4,7 @@ package func counted(_ count: Int, _ noun: String) -> String {
 }
 
 extension [String] {
-    /// As a sentence names them: `same, jpeg or png`.
+    /// Joined for a sentence: `same, jpeg or png`.
     package func listed(with conjunction: String) -> String {
         guard let last, count > 1 else { return first ?? "" }
         return dropLast().joined(separator: ", ") + " \(conjunction) " + last
@@ -12,8 +12,8 @@ extension [String] {
 }
 
 extension String {
-    /// Whether somebody may have meant `name`: it is that, or one letter more, less or another one, or two
-    /// letters that have changed places.
+    /// Whether the string is a likely misspelling of `name`: equal, or one letter added, removed or
+    /// replaced, or two adjacent letters swapped.
     package func isNearly(_ name: String) -> Bool {
         let (word, name) = (Array(self), Array(name))
         let same = zip(word, name).prefix { $0 == $1 }.count

@@ -1,6 +1,6 @@
 extension String {
-    /// Calls `body` with the string's UTF-8, in place, as every string of Swift's own holds it: a
-    /// loop over the bytes takes a tenth of what one over `utf8` does.
+    /// Calls `body` with the string's UTF-8 without a copy, for native strings. Iterating over the
+    /// bytes takes a tenth of the time of iterating over `utf8`.
     package func withBytes<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result {

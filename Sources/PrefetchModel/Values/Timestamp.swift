@@ -14,13 +14,13 @@ package struct Timestamp: Hashable, Comparable, Sendable {
             milliseconds: Timestamp.clamped(seconds.multipliedReportingOverflow(by: 1000), seconds))
     }
 
-    /// Later than every instant that the cache stores (the year 292 278 994); "for ever".
+    /// Later than every stored instant (the year 292 278 994); means "never expires".
     package static let distantFuture = Timestamp(milliseconds: .max)
     package static let distantPast = Timestamp(milliseconds: .min)
 
-    /// How far in the future, by the present clock, what was stored may lie and still be believed:
-    /// an hour for a clock set back by one, which must not fetch everything again nor ask all
-    /// blacklisted URLs at once, and five minutes for clocks that are merely off.
+    /// The distance into the future up to which stored times are trusted. One hour covers a clock
+    /// set back by an hour, which must not refetch everything or request all blacklisted URLs. Five
+    /// more minutes cover clocks that are slightly off.
     package static let toleratedClockStep = Duration.seconds(3900)
 
     package static func < (left: Timestamp, right: Timestamp) -> Bool {

@@ -1,4 +1,4 @@
-/// Bytes as the characters of ASCII that they may be.
+/// Interprets bytes as ASCII characters.
 extension UInt8 {
     /// The value of a hexadecimal digit of either case, or nil.
     @inlinable package var hexadecimalValue: UInt8? {
