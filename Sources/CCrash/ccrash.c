@@ -19,7 +19,7 @@ static char file[MOST_NAME];
 static _Thread_local uint8_t digest[DIGEST_BYTES];
 static _Thread_local volatile sig_atomic_t is_decoding;
 
-/// Decimal digits of a number that is not negative, without an end; answers how many.
+/// Writes a number's decimal digits without terminator; returns their count.
 static size_t put_number(char *text, uint64_t number) {
     char digits[20];
     size_t count = 0;
@@ -47,7 +47,7 @@ static void note(int signal) {
     int descriptor = openat(
         folder, file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0) return;
-    // What cannot be written is not known to the next run; there is nobody to tell.
+    // A failed write cannot be reported; the next run will not know of the fault.
     ssize_t written = write(descriptor, line, length);
     (void)written;
     close(descriptor);
@@ -55,7 +55,7 @@ static void note(int signal) {
 
 static void handle(int signal, siginfo_t *info, void *context) {
     (void)context;
-    // A signal that somebody sent is no fault of what this thread does, and comes only once.
+    // A signal from another process is no fault of this thread, and arrives only once.
     if (info->si_code == SI_USER || info->si_code == SI_QUEUE) {
         struct sigaction usual;
         memset(&usual, 0, sizeof usual);
@@ -84,7 +84,7 @@ void ccrash_install(void) {
     sigemptyset(&action.sa_mask);
     for (int index = 0; index < FAULTS; index++) {
         sigaction(faults[index], &action, &previous[index]);
-        // Who starts a program with a signal ignored wants it so.
+        // Respects signals that were ignored when the program started.
         if (previous[index].sa_handler == SIG_IGN) sigaction(faults[index], &previous[index], NULL);
     }
 }

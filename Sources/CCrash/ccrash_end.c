@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-// There in programs that are built for coverage, or with the leak sanitizer, only.
+// Present only in builds with coverage or the leak sanitizer.
 extern int __llvm_profile_write_file(void) __attribute__((weak));
 extern void __lsan_do_leak_check(void) __attribute__((weak));
 
@@ -12,7 +12,7 @@ void ccrash_save_coverage(void) {
 
 void ccrash_end(int status) {
     ccrash_save_coverage();
-    // Ends the program with a status of its own when it finds something.
+    // Exits with its own status if it finds a leak.
     if (__lsan_do_leak_check) __lsan_do_leak_check();
     _exit(status);
 }

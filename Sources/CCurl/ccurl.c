@@ -6,12 +6,12 @@
 
 struct ccurl_functions ccurl_functions;
 
-/// Why libcurl cannot be loaded; empty where it was. As long as a path and a reason may be.
+/// The reason why libcurl cannot be loaded; empty otherwise. Large enough for a path and a reason.
 static char failure[512];
 
 static void load(void) {
-    // At once and not function by function: an older or broken library shows itself here, and not in
-    // the middle of a run. Never unloaded.
+    // RTLD_NOW, so that an outdated or broken library fails here instead of in the middle of a run.
+    // Never unloaded.
     void *library = dlopen(CCURL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();

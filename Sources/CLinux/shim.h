@@ -1,5 +1,5 @@
-// Functions and constants of the C library that Swift's Glibc module lacks: it reads the headers
-// without the feature macros that show them, or leaves their headers out.
+// Functions and constants of the C library that Swift's Glibc module lacks, because it omits
+// feature macros or headers.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,15 +12,14 @@
 int syncfs(int descriptor);
 // pthread.h, Linux
 int pthread_setname_np(pthread_t thread, const char *name);
-// fcntl.h, Linux; off_t has 64 bits on the platforms that this is built for
+// fcntl.h, Linux; off_t has 64 bits on the supported platforms
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
 // stdlib.h, Linux
 int mkostemp(char *path, int flags);
 // sched.h, Linux
 int sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 
-/// How many processors the calling thread may run on; -1 when the kernel does not say, or knows of
-/// more than 8 192.
+/// The number of processors that the calling thread may use; -1 if unknown or above 8,192.
 static inline int clinux_allowed_processors(void) {
     cpu_set_t sets[8];
     if (sched_getaffinity(0, sizeof sets, sets) != 0) return -1;
@@ -30,21 +29,21 @@ static inline int clinux_allowed_processors(void) {
     return count;
 }
 
-/// What `fstatfs` says, whose structure has other types on each architecture.
+/// The result of `fstatfs`, whose own structure has different types on each architecture.
 struct clinux_file_system {
     /// See linux/magic.h.
     uint32_t type;
     int is_read_only;
     uint64_t block_size;
     uint64_t blocks;
-    /// For users without privileges.
+    /// Available to unprivileged users.
     uint64_t free_blocks;
-    /// 0 where the file system does not count them.
+    /// 0 if the file system does not count files.
     uint64_t files;
     uint64_t free_files;
 };
 
-/// Answers 0, or -1 with `errno`.
+/// Returns 0, or -1 with `errno`.
 static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *result) {
     struct statfs status;
     if (fstatfs(descriptor, &status) != 0) return -1;
@@ -59,7 +58,7 @@ static inline int clinux_fstatfs(int descriptor, struct clinux_file_system *resu
     return 0;
 }
 
-// fcntl.h and linux/falloc.h, whose values the kernel's interface fixes
+// fcntl.h and linux/falloc.h; the values are part of the kernel's ABI
 static const int clinux_o_tmpfile = 020000000 | O_DIRECTORY;
 static const int clinux_falloc_keep_size = 0x01;
 static const int clinux_falloc_punch_hole = 0x02;

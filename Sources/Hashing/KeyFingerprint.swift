@@ -1,8 +1,8 @@
 import PrefetchModel
 
-/// The first 128 bits of a cache key's SHA-256: what a run holds instead of the key.
+/// The first 128 bits of a cache key's SHA-256, which represent the key during a run.
 ///
-/// Nobody can make two keys meet in it, so no key needs to be compared.
+/// Collisions cannot be constructed, so keys need no comparison.
 package struct KeyFingerprint: Hashable, Sendable {
     package let high: UInt64
     package let low: UInt64
@@ -16,7 +16,7 @@ package struct KeyFingerprint: Hashable, Sendable {
     }
 
     package func hash(into hasher: inout Hasher) {
-        // The bits are evenly spread already.
+        // The bits are already evenly distributed.
         hasher.combine(high)
     }
 }

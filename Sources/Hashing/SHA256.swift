@@ -1,9 +1,9 @@
 internal import CCrypto
 package import PrefetchModel
 
-/// SHA-256 (FIPS 180-4) by libcrypto, which uses the processor's instructions for it.
+/// SHA-256 (FIPS 180-4) by libcrypto, which uses the processor's SHA instructions.
 ///
-/// By the functions of the algorithm itself: the first digest through `EVP_MD_fetch` sets up all of
+/// Calls the algorithm's own functions. The first digest through `EVP_MD_fetch` initialises all of
 /// libcrypto, which takes a millisecond (OpenSSL 3.0), a sixth of `prefetch get`.
 package struct SHA256Hasher: ~Copyable {
     package init() {}

@@ -1,19 +1,19 @@
 internal import CSQLite
 
-// SQLite's backup interface, and long work that somebody may want to end.
+// SQLite's backup interface, and interruption of long operations.
 
 extension Connection {
-    /// Copies the database as it is now, with what its log holds, over all of another one.
+    /// Copies a snapshot of the database, including its log, over another one.
     ///
-    /// Between two steps nothing is locked. What another connection changes meanwhile has the copy
-    /// begin anew; changes by this one go into it.
+    /// Takes no lock between steps. A change by another connection restarts the copy; changes by
+    /// this one are included.
     ///
     /// - Parameters:
-    ///   - copy: an open database, of this thread like this one.
-    ///   - pagesAtOnce: pages in each step, 1 or more.
-    ///   - isStopped: asked before each step.
-    /// - Returns: false when it was stopped; what is in the copy then is no database.
-    /// - Throws: when a page cannot be read or written.
+    ///   - copy: An open database of the same thread.
+    ///   - pagesAtOnce: The pages per step, 1 or more.
+    ///   - isStopped: Called before each step; true stops the copy.
+    /// - Returns: False if it was stopped; the copy is unusable then.
+    /// - Throws: When a page cannot be read or written.
     package func backUp(
         to copy: Connection, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(SQLiteError) -> Bool {
@@ -29,7 +29,7 @@ extension Connection {
             if isEnded { break }
             code = sqlite3_backup_step(backup, Int32(clamping: pagesAtOnce))
         }
-        // It has the step's error again; without one, that of the last write.
+        // Repeats the step's error, or else reports that of the last write.
         let end = sqlite3_backup_finish(backup)
         guard !isEnded else { return false }
         guard code == SQLITE_DONE else {
@@ -40,8 +40,8 @@ extension Connection {
         return true
     }
 
-    /// Ends what `body` does with the connection soon after `isStopped` says so: it throws
-    /// `SQLITE_INTERRUPT` then. Asked every so many thousand steps of a statement.
+    /// Interrupts `body` soon after `isStopped` returns true: its statements throw
+    /// `SQLITE_INTERRUPT`. The closure is called every few thousand virtual machine instructions.
     package func withInterruption<Result>(
         when isStopped: () -> Bool, _ body: () throws -> Result
     ) throws -> Result {
@@ -55,15 +55,15 @@ extension Connection {
                         let question = context?.assumingMemoryBound(to: (() -> Bool).self)
                         return question?.pointee() == true ? 1 : 0
                     }, pointer)
-                // The pointer lives no longer than this block.
+                // The pointer is valid only in this block.
                 defer { sqlite3_progress_handler(handle, 0, nil, nil) }
                 return try body()
             }
         }
     }
 
-    /// Refuses rows and values of more bytes than that, which a damaged length may claim to have;
-    /// otherwise they may have a billion.
+    /// Limits the size of rows and values, since a damaged length may claim anything; the default
+    /// is a billion bytes.
     package func limitValues(toBytes count: Int) {
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: count))
     }

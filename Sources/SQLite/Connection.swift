@@ -1,45 +1,45 @@
 internal import CSQLite
 internal import Glibc
 
-/// A connection to a database file, with extended result codes and foreign keys on; names in double
-/// quotes are never strings.
+/// A connection to a database file, with extended result codes and foreign keys enabled. Names in
+/// double quotes are never string literals.
 ///
-/// One thread at a time may use it and its statements: the one that opened it, or the one that
-/// ``SerializedConnection`` lends it to, which is checked at every row. So it is opened with
-/// `SQLITE_OPEN_NOMUTEX`: a mutex of SQLite's around each call would protect nothing more, and a
-/// million rows are ten million calls.
+/// Only one thread at a time may use it and its statements: its creator, or the borrower from
+/// ``SerializedConnection``. Every row checks this. So it is opened with `SQLITE_OPEN_NOMUTEX`,
+/// which saves a mutex per call: a million rows are ten million calls.
 package final class Connection {
     package enum Access: Sendable {
-        /// Makes the file where it is missing.
+        /// Creates the file if it is missing.
         case readWrite
-        /// A file that is missing is an error.
+        /// A missing file is an error.
         case readWriteExisting
         case readOnly
-        /// The same, and the index of a log is not made or written either. (`readonly_shm=1`; SQLite's pages do not name it,
-        /// `os_unix.c` does.)
+        /// Read-only, without creating or writing the log's index. (`readonly_shm=1`, found in
+        /// `os_unix.c` and not in SQLite's documents.)
         case readOnlyIndex
-        /// The file is read as it is, without locks, and without the log that even readers would
-        /// make: right as long as nobody writes it. (`immutable=1` of SQLite's "URI Filenames".)
+        /// Reads the file without locks and without creating a log, valid only while the file has
+        /// no writer. (`immutable=1` of SQLite's "URI Filenames".)
         case immutable
     }
 
     package enum TransactionKind: String {
-        /// Begins to read with the first statement that does.
+        /// Starts to read with the first statement that reads.
         case deferred = "BEGIN DEFERRED"
-        /// Waits at once for its turn to write. One that reads first may find when it writes that
-        /// another has written meanwhile, which no waiting helps.
+        /// Waits for the write lock at once. A transaction that reads first fails to write if
+        /// another connection has written since, however long it waits.
         case immediate = "BEGIN IMMEDIATE"
     }
 
     package enum CheckpointMode {
-        /// Moves what no reader needs and waits for nobody.
+        /// Moves the frames that no reader needs, without waiting.
         case passive
-        /// Waits for readers as long as the busy time-out says, moves all and empties the log.
+        /// Waits for readers up to the busy time-out, moves everything and empties the log.
         case truncate
     }
 
-    /// Of a statement. Hashed by its length alone, since hashing hundreds of bytes twice for each use was a tenth of
-    /// what a new row costs; texts are mostly literals, which are equal at one look.
+    /// The text of a statement. Its hash is its length: hashing hundreds of bytes twice per use
+    /// took a tenth of the time of inserting a row. Most texts are literals, which compare equal by
+    /// address.
     private struct Text: Hashable {
         let sql: String
 
@@ -48,21 +48,21 @@ package final class Connection {
 
     /// Nil after ``close()``.
     private(set) var handle: OpaquePointer?
-    /// Statements that nobody uses, by their text. Texts are never made of values, so they are a
-    /// few dozen; to prepare one costs more than a look-up.
+    /// Unused statements by text. Texts never contain values, so there are a few dozen; a look-up
+    /// costs less than preparing one.
     private var idle: [Text: OpaquePointer] = [:]
     private var owner = pthread_self()
 
-    /// Once in a process. Where somebody else has set SQLite up before, it goes on counting.
+    /// Set once per process. Has no effect if SQLite was initialised before.
     private static let countsNoMemory = csqlite_count_no_memory() == SQLITE_OK
 
-    /// Opens a database, which may not be looked at before the first statement.
+    /// Opens a database; SQLite may not read the file before the first statement.
     ///
     /// - Parameters:
-    ///   - path: of the file; never taken for a URI.
-    ///   - access: what is to be done with it.
-    ///   - busyTimeout: see ``setBusyTimeout(_:)``.
-    /// - Throws: when the file cannot be opened.
+    ///   - path: The path of the file, never a URI.
+    ///   - access: The kind of access.
+    ///   - busyTimeout: See ``setBusyTimeout(_:)``.
+    /// - Throws: When the file cannot be opened.
     package init(
         path: String, access: Access, busyTimeout: Duration = .zero
     ) throws(SQLiteError) {
@@ -70,7 +70,7 @@ package final class Connection {
         guard sqlite3_threadsafe() != 0 else {
             throw SQLiteError(code: .misuse, message: "libsqlite3 is built without threads")
         }
-        // The library may be built to take such names for URIs whatever the flags.
+        // The library may be built to parse such names as URIs whatever the flags.
         var name = path.hasPrefix("file:") ? "./" + path : path
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         switch access {
@@ -86,7 +86,7 @@ package final class Connection {
         }
         let code = sqlite3_open_v2(name, &handle, flags, nil)
         guard code == SQLITE_OK else {
-            // One that could not be opened has to be closed, too.
+            // A failed open also needs a close.
             sqlite3_close_v2(handle)
             handle = nil
             throw SQLiteError(
@@ -98,15 +98,15 @@ package final class Connection {
     }
 
     deinit {
-        // Statements keep their connection, so none is in use.
+        // Statements retain their connection, so none is in use.
         for statement in idle.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
     }
 
-    /// Closes the connection, which otherwise the end of its last reference does. Whatever is asked
-    /// of it afterwards throws `SQLITE_MISUSE`; closing twice does no harm.
+    /// Closes the connection before its last reference is released. Later calls throw
+    /// `SQLITE_MISUSE`; closing twice is harmless.
     ///
-    /// The last connection to a database in WAL mode moves the log into it and removes the log.
+    /// The last connection to a database in WAL mode checkpoints and removes the log.
     ///
     /// - Throws: `SQLITE_BUSY` while a statement is in use; the connection stays open.
     package func close() throws(SQLiteError) {
@@ -132,12 +132,12 @@ package final class Connection {
 
     // MARK: Statements
 
-    /// Carries out statements without parameters, separated by semicolons.
+    /// Executes statements without parameters, separated by semicolons.
     package func execute(_ sql: String) throws(SQLiteError) {
         try check(sqlite3_exec(try open(for: sql), sql, nil, nil, nil), sql: sql)
     }
 
-    /// The number that a pragma gives.
+    /// The integer value of a pragma.
     package func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try Statement(self, sql: "PRAGMA \(name)")
         guard try statement.step() else {
@@ -146,13 +146,14 @@ package final class Connection {
         return try statement.integer(0)
     }
 
-    /// The identifier of the row that was inserted last.
+    /// The identifier of the last inserted row.
     package var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// Rows that the last statement changed, less those that a trigger or a foreign key did.
+    /// The number of rows that the last statement changed, without those changed by triggers or
+    /// foreign keys.
     package var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    /// Takes a statement that is ready for its first value.
+    /// Returns a statement without bound values.
     func takeStatement(_ sql: String) throws(SQLiteError) -> OpaquePointer {
         let handle = try open(for: sql)
         if let statement = idle.removeValue(forKey: Text(sql: sql)) { return statement }
@@ -175,10 +176,10 @@ package final class Connection {
         return statement
     }
 
-    /// Keeps a statement for the next one who wants its text.
+    /// Keeps an unused statement for its next user.
     func giveBack(_ statement: OpaquePointer, _ sql: String) {
         checkOwner()
-        // The error of the last step, which was thrown then.
+        // Returns the error of the last step, which was already thrown.
         sqlite3_reset(statement)
         sqlite3_clear_bindings(statement)
         sqlite3_finalize(idle.updateValue(statement, forKey: Text(sql: sql)))
@@ -186,9 +187,9 @@ package final class Connection {
 
     // MARK: Transactions
 
-    /// Carries `body` out in a transaction, which is rolled back when it throws.
+    /// Runs `body` in a transaction and rolls it back if `body` throws.
     ///
-    /// - Throws: what `body` throws; and where the transaction cannot begin or end.
+    /// - Throws: The error of `body`, or that of beginning or ending the transaction.
     package func transaction<Result>(
         _ kind: TransactionKind, _ body: () throws -> Result
     ) throws -> Result {
@@ -196,36 +197,38 @@ package final class Connection {
         do {
             let result = try body()
             guard isInTransaction else {
-                // After some errors SQLite rolls back by itself; `body` has kept one from us.
+                // Some errors make SQLite roll back automatically, and `body` swallowed one.
                 throw SQLiteError(code: .abort, message: "the transaction was rolled back")
             }
             try Statement(self, sql: "COMMIT").execute()
             return result
         } catch {
-            // The first error says what is wrong. Where this one fails, so does the next `BEGIN`.
+            // The first error is the cause. If the rollback fails, the next `BEGIN` fails too.
             if isInTransaction { try? Statement(self, sql: "ROLLBACK").execute() }
             throw error
         }
     }
 
-    /// Carries `body` out without triggers and foreign keys: for many changes of one kind, whose consequences are cheaper
-    /// found together. No statement may be in use. Every statement is prepared anew before and after, which takes some
-    /// tenths of a millisecond.
+    /// Runs `body` without triggers and foreign keys, for bulk changes whose effects are cheaper to
+    /// compute together.
+    ///
+    /// No statement may be in use. All statements are prepared again before and after, which takes
+    /// some tenths of a millisecond.
     package func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result {
         checkOwner()
         try check(csqlite_enable_triggers(handle, 0))
-        // Cannot fail on an open connection: SQLite sets two flags.
+        // Cannot fail on an open connection: SQLite only sets two flags.
         defer { _ = csqlite_enable_triggers(handle, 1) }
         return try body()
     }
 
     private var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Moves the write-ahead log into the database.
+    /// Checkpoints the write-ahead log.
     ///
-    /// - Returns: the frames in the log, and those of them that are in the database now.
-    /// - Throws: `SQLITE_BUSY` while another connection moves the log, or with
-    ///   ``CheckpointMode/truncate`` reads it.
+    /// - Returns: The number of frames in the log, and of those that are in the database now.
+    /// - Throws: `SQLITE_BUSY` while another connection runs a checkpoint, or, with
+    ///   ``CheckpointMode/truncate``, while it reads the log.
     package func checkpoint(
         _ mode: CheckpointMode
     ) throws(SQLiteError) -> (frames: Int, moved: Int) {
@@ -236,23 +239,24 @@ package final class Connection {
         return (Int(frames), Int(moved))
     }
 
-    /// Whether the log and its index stay when the last connection closes, empty as they are then. Readers who may not write
-    /// need them: SQLite gives them neither (`SQLITE_FCNTL_PERSIST_WAL`).
+    /// Sets whether the emptied log and its index remain when the last connection closes. Readers
+    /// without write permission need them, as SQLite cannot create them
+    /// (`SQLITE_FCNTL_PERSIST_WAL`).
     package func keepLog(_ isKept: Bool) throws(SQLiteError) {
         checkOwner()
         var value: Int32 = isKept ? 1 : 0
         try check(sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &value))
     }
 
-    /// Whether the last connection leaves the log as it is when it is closed, which otherwise it moves into
-    /// the database: not to be done where the two may not belong together.
+    /// Sets whether closing the last connection leaves the log as it is instead of running a
+    /// checkpoint. Use it if log and database may not belong together.
     package func setKeepsLogAtClose(_ keeps: Bool) throws(SQLiteError) {
         try check(csqlite_keep_log_at_close(handle, keeps ? 1 : 0))
     }
 
-    /// How long another connection's hold of the database is waited for; in whole milliseconds.
+    /// Sets the time to wait for another connection's lock, in whole milliseconds.
     package func setBusyTimeout(_ timeout: Duration) {
-        // Cannot fail: SQLite keeps a number.
+        // Cannot fail: SQLite only stores a number.
         sqlite3_busy_timeout(handle, Int32(clamping: Int64(timeout / .milliseconds(1))))
     }
 
@@ -278,7 +282,7 @@ package final class Connection {
             code: .init(rawValue: code), message: String(cString: sqlite3_errmsg(handle)), sql: sql)
     }
 
-    /// The version of the library as it is loaded, like `3.40.1`.
+    /// The version of the loaded library, like `3.40.1`.
     package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
 }
 

@@ -1,6 +1,6 @@
-/// Brings a database to the present schema, one version after another.
+/// Migrates a database to the current schema, one version at a time.
 ///
-/// Which versions a database has is said by a table of its own, with a row for each.
+/// A table with one row per applied migration records the versions.
 package struct Migrator: Sendable {
     /// A step from one version to the next.
     package struct Migration: Sendable {
@@ -16,19 +16,20 @@ package struct Migrator: Sendable {
     }
 
     private let table: String
-    /// From the oldest to the newest.
+    /// Oldest first.
     package let migrations: [Migration]
 
+    /// Creates a migrator.
+    ///
     /// - Parameters:
-    ///   - table: the name of the table of versions, which becomes part of statements.
-    ///   - migrations: from the oldest to the newest.
+    ///   - table: The name of the table of versions; inserted into SQL unescaped.
+    ///   - migrations: Oldest first.
     package init(table: String, _ migrations: [Migration]) {
         self.table = table
         self.migrations = migrations
     }
 
-    /// Whether a newer version has written the database: it has a migration that is not in the
-    /// list.
+    /// Whether a newer version has written the database: it has an unknown migration.
     package func hasBeenSuperseded(in connection: Connection) throws -> Bool {
         let known = Set(migrations.map(\.identifier))
         return try !applied(in: connection).isSubset(of: known)
@@ -40,12 +41,12 @@ package struct Migrator: Sendable {
         return migrations.allSatisfy { applied.contains($0.identifier) }
     }
 
-    /// Applies what the database lacks, each migration in a transaction of its own.
+    /// Applies the missing migrations, each in its own transaction.
     ///
-    /// Foreign keys are off meanwhile, so that tables may be made anew, and are checked before each
+    /// Foreign keys are off meanwhile, so that tables can be rebuilt, and are checked before each
     /// commit.
     ///
-    /// - Throws: when one fails, after those before it have been committed.
+    /// - Throws: When a migration fails, after earlier ones were committed.
     package func migrate(_ connection: Connection) throws {
         try connection.execute(
             "CREATE TABLE IF NOT EXISTS \(table) (identifier TEXT NOT NULL PRIMARY KEY)")
@@ -54,7 +55,7 @@ package struct Migrator: Sendable {
         guard !lacking.isEmpty else { return }
         // Has no effect inside a transaction.
         try connection.execute("PRAGMA foreign_keys = OFF")
-        // Cannot fail where the other way has worked.
+        // Cannot fail if switching off succeeded.
         defer { try? connection.execute("PRAGMA foreign_keys = ON") }
         for migration in lacking {
             try connection.transaction(.immediate) {

@@ -1,13 +1,13 @@
 internal import CSQLite
 
-/// SQLite could not do what it was asked for, or met a value that nobody has written.
+/// An error of SQLite, or a stored value of an unexpected type.
 package struct SQLiteError: Error {
-    /// A result code of SQLite; those without a name here survive.
+    /// A result code of SQLite; unnamed codes are preserved.
     package struct Code: RawRepresentable, Hashable, Sendable {
         package let rawValue: Int32
         package init(rawValue: Int32) { self.rawValue = rawValue }
 
-        /// The code less its details, which are in the bits above the lowest eight.
+        /// The primary code, in the lowest eight bits.
         package var primary: Code { Code(rawValue: rawValue & 0xFF) }
 
         package static let error = Code(rawValue: SQLITE_ERROR)
@@ -30,10 +30,10 @@ package struct SQLiteError: Error {
         package static let foreignKey = Code(rawValue: SQLITE_CONSTRAINT | 3 << 8)
     }
 
-    /// Extended, where SQLite knows more than the primary code.
+    /// The extended code, if SQLite has one.
     package let code: Code
     package let message: String
-    /// The text of the statement that failed; nil where it was none.
+    /// The text of the statement that failed; nil for other operations.
     package let sql: String?
 
     package init(code: Code, message: String, sql: String? = nil) {

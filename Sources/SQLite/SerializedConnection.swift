@@ -1,15 +1,15 @@
 internal import Glibc
 
-/// A connection that several threads share: one of them has it at a time, and the others wait.
+/// A connection shared by several threads, used by one at a time.
 ///
-/// `@unchecked Sendable`: `connection` is touched with the mutex held only, but for `interrupt`.
+/// `@unchecked Sendable`: `connection` is accessed only with the mutex held, except by `interrupt`.
 package final class SerializedConnection: @unchecked Sendable {
     private let connection: Connection
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     package init(_ connection: consuming sending Connection) {
         self.connection = connection
-        // Whoever asks for the connection inside an access to it is told so, and waits not for ever.
+        // A nested access is reported as an error instead of a deadlock.
         var attributes = pthread_mutexattr_t()
         pthread_mutexattr_init(&attributes)
         pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_ERRORCHECK))
@@ -24,9 +24,9 @@ package final class SerializedConnection: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Waits until nobody else has the connection, and lends it to `body`, which must not keep it.
+    /// Waits for exclusive access and lends the connection to `body`, which must not keep it.
     ///
-    /// - Precondition: the caller is not inside another `body` of this connection.
+    /// - Precondition: The caller is not inside another `body` of this connection.
     package func access<Result, Failure: Error>(
         _ body: (Connection) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -37,9 +37,9 @@ package final class SerializedConnection: @unchecked Sendable {
         return try body(connection)
     }
 
-    /// Ends what another thread is doing with the connection: it gets `SQLITE_INTERRUPT`, and a
-    /// transaction in which it writes is rolled back. Does nothing where nobody does anything.
+    /// Interrupts the operation of another thread: it throws `SQLITE_INTERRUPT`, and its write
+    /// transaction is rolled back. Does nothing while the connection is idle.
     ///
-    /// - Precondition: nobody closes the connection meanwhile.
+    /// - Precondition: No other thread closes the connection meanwhile.
     package func interrupt() { connection.interrupt() }
 }

@@ -1,14 +1,14 @@
 internal import CSQLite
 
-// Carrying rows from one database into another without a look at what they mean.
+// Copies rows between databases without interpreting them.
 
 extension Statement {
-    /// What SQLite calls a storage class.
+    /// A storage class of SQLite.
     package enum Kind: Hashable, Sendable {
         case null, integer, real, text, blob
     }
 
-    /// What the value of a column is.
+    /// The storage class of a column's value.
     package func kind(_ column: Int32) -> Kind {
         switch sqlite3_column_type(handle, column) {
         case SQLITE_INTEGER: .integer
@@ -19,7 +19,7 @@ extension Statement {
         }
     }
 
-    /// Binds a parameter to the value that the row of another statement has in a column.
+    /// Binds a parameter to a column of another statement's row.
     package func bind(
         column: Int32, of other: borrowing Statement, at index: Int32
     ) throws(SQLiteError) {
@@ -27,7 +27,8 @@ extension Statement {
             sqlite3_bind_value(handle, index, sqlite3_column_value(other.handle, column)))
     }
 
-    /// The value of a column to be bound elsewhere; a REAL, which no table of ours has, is NULL.
+    /// The value of a column, for binding elsewhere. REAL becomes NULL, since no table here uses
+    /// it.
     package func value(_ column: Int32) -> Value {
         switch kind(column) {
         case .null, .real: .null
@@ -37,7 +38,7 @@ extension Statement {
         }
     }
 
-    /// Whether the bytes of a text are UTF-8 without a NUL among them.
+    /// Whether a text is valid UTF-8 without NUL.
     package func isCleanText(_ column: Int32) -> Bool {
         withBytes(column) { !$0.contains(0) && String(validating: $0, as: UTF8.self) != nil }
     }

@@ -1,15 +1,14 @@
 internal import CSQLite
 
-/// A prepared statement; parameters are counted from 1, as SQLite does, and columns from 0.
+/// A prepared statement. As in SQLite, parameters count from 1 and columns from 0.
 ///
-/// No value is trusted to have its type, which takes no more than a damaged page: reading a column
-/// throws `SQLITE_CORRUPT` when its value is of another type than is asked for, as SQLite does where
-/// it finds damage by itself.
+/// Column types are checked, since a damaged page may contain anything: reading a value of another
+/// type throws `SQLITE_CORRUPT`, like damage that SQLite finds.
 ///
-/// For the thread that its connection belongs to, which it keeps open. At the end of its life it
-/// goes back to its connection, which keeps it for the next one with the same text.
+/// Belongs to the thread of its connection, which it keeps open. Its deinitialiser returns it to
+/// the connection for reuse.
 package struct Statement: ~Copyable {
-    /// What a parameter is bound to.
+    /// A parameter value.
     package enum Value {
         case null
         case integer(Int64)
@@ -25,9 +24,9 @@ package struct Statement: ~Copyable {
     let handle: OpaquePointer
     private let sql: String
 
-    /// Prepares a statement, or takes one with that text that nobody uses.
+    /// Prepares a statement, or reuses an idle one with the same text.
     ///
-    /// - Throws: when the text is not one statement of SQL, or speaks of what is not there.
+    /// - Throws: When the text is not one valid SQL statement, or names an unknown table or column.
     package init(_ connection: Connection, sql: String) throws(SQLiteError) {
         handle = try connection.takeStatement(sql)
         self.connection = connection
@@ -38,7 +37,7 @@ package struct Statement: ~Copyable {
         connection.giveBack(handle, sql)
     }
 
-    // MARK: Carrying out
+    // MARK: Execution
 
     /// Binds the parameter `index`, 1 for the first.
     package func bind(_ value: Value, at index: Int32) throws(SQLiteError) {
@@ -65,7 +64,7 @@ package struct Statement: ~Copyable {
         for (index, value) in values.enumerated() { try bind(value, at: Int32(index + 1)) }
     }
 
-    /// Goes to the next row; false at the end.
+    /// Advances to the next row; false at the end.
     package func step() throws(SQLiteError) -> Bool {
         connection.checkOwner()
         let code = sqlite3_step(handle)
@@ -74,13 +73,13 @@ package struct Statement: ~Copyable {
         return false
     }
 
-    /// Makes the statement ready for other values; those that are bound stay.
+    /// Resets the statement; keeps its bindings.
     package func reset() {
-        // The error of the last step, which was thrown then.
+        // Returns the error of the last step, which was already thrown.
         sqlite3_reset(handle)
     }
 
-    /// Binds all parameters, carries the statement out and makes it ready again.
+    /// Binds all parameters, executes the statement and resets it.
     package func execute(_ values: Value...) throws(SQLiteError) {
         try execute(values)
     }
@@ -91,7 +90,7 @@ package struct Statement: ~Copyable {
         while try step() {}
     }
 
-    /// Binds all parameters and reads the first row, if there is one.
+    /// Binds all parameters and reads the first row, if any.
     package func first<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result
     ) throws -> Result? {
@@ -100,7 +99,7 @@ package struct Statement: ~Copyable {
         return try step() ? read(self) : nil
     }
 
-    /// Binds all parameters and reads every row.
+    /// Binds all parameters and reads all rows.
     package func all<Result>(
         _ values: Value..., read: (borrowing Statement) throws -> Result
     ) throws -> [Result] {
@@ -127,7 +126,7 @@ package struct Statement: ~Copyable {
         isNull(column) ? nil : try integer(column)
     }
 
-    /// A count or a size, which is not negative.
+    /// A count or size: zero or more.
     package func count(_ column: Int32) throws(SQLiteError) -> Int {
         let number = try integer(column)
         guard let count = Int(exactly: number), count >= 0 else {
@@ -136,7 +135,7 @@ package struct Statement: ~Copyable {
         return count
     }
 
-    /// Bytes that are not UTF-8 are replaced, as everywhere where bytes become text.
+    /// The text of a column; invalid UTF-8 is replaced.
     package func text(_ column: Int32) throws(SQLiteError) -> String {
         try expect(SQLITE_TEXT, in: column)
         return withBytes(column) { String(decoding: $0, as: UTF8.self) }
@@ -147,8 +146,8 @@ package struct Statement: ~Copyable {
         isNull(column) ? nil : try text(column)
     }
 
-    /// The bytes of a text as they are stored, which a damaged page may keep from being UTF-8; valid until
-    /// the next step or reset.
+    /// The stored bytes of a text, which may be invalid UTF-8 in a damaged page; valid until the
+    /// next step or reset.
     package func textBytes(_ column: Int32) throws(SQLiteError) -> UnsafeRawBufferPointer {
         try expect(SQLITE_TEXT, in: column)
         return bytes(column)
@@ -165,7 +164,8 @@ package struct Statement: ~Copyable {
         return withBytes(column) { [UInt8]($0) }
     }
 
-    /// Makes a value of a BLOB's bytes, valid inside `body`; where that gives nil, `what` was found.
+    /// Creates a value from a BLOB's bytes, which are valid inside `body`. If that returns nil,
+    /// throws an error that the BLOB is `what`.
     package func blob<Result>(
         _ column: Int32, orDamage what: @autoclosure () -> String,
         _ body: (UnsafeRawBufferPointer) -> Result?
@@ -175,7 +175,7 @@ package struct Statement: ~Copyable {
         return result
     }
 
-    /// A value that was made of a column's; where there is none, `what` was found.
+    /// Unwraps a value created from a column's; throws an error that it is `what` if it is nil.
     package func value<Value>(
         _ value: Value?, orDamage what: @autoclosure () -> String, in column: Int32
     ) throws(SQLiteError) -> Value {
@@ -183,7 +183,7 @@ package struct Statement: ~Copyable {
         return value
     }
 
-    /// The bytes of a text or BLOB, valid inside `body`.
+    /// Calls `body` with the bytes of a text or BLOB, valid during the call.
     func withBytes<Result>(
         _ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
@@ -191,7 +191,7 @@ package struct Statement: ~Copyable {
     }
 
     private func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
-        // The pointer first: asking for it may convert the value and change its length.
+        // The pointer first: this call may convert the value and change its length.
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
         return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)

@@ -1,20 +1,19 @@
 import Glibc
-// The compiler (6.3) takes the fields of `timespec` for this module's when it has seen certain
-// other files before this one, and for Glibc's else.
+// Import order matters: depending on the files compiled before, the compiler (6.3) attributes the
+// fields of `timespec` to this module or to Glibc.
 import SwiftOverlayShims
 
-/// A value behind a mutex, and the wait for its changes: what the queues between stages are made
-/// of.
+/// A mutex-protected value with a condition variable, the basis of the queues between stages.
 ///
-/// `Synchronization.Mutex` has no condition variable, and the thread sanitizer does not see it on
-/// Linux (Swift 6.3), so that every use of it is reported as a race. A wait blocks its thread, so
-/// it has no place on the cooperative pool; its deadlines are by the monotonic clock.
+/// `Synchronization.Mutex` has no condition variable, and the thread sanitizer on Linux does not
+/// recognise it (Swift 6.3) and reports every use as a race. A wait blocks its thread, so never
+/// wait on the cooperative pool. Deadlines use the monotonic clock.
 ///
-/// `@unchecked Sendable`: `value` is touched with the mutex held only.
+/// `@unchecked Sendable`: `value` is accessed only with the mutex held.
 package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
     package enum Decision<Result> {
         case ready(Result)
-        /// Nil waits for a change however long it takes.
+        /// Nil waits for a change without time limit.
         case wait(until: ContinuousClock.Instant?)
     }
 
@@ -28,7 +27,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // The wall clock may step; deadlines must not.
+        // The wall clock may jump; deadlines must not.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         changed.initialize(to: pthread_cond_t())
         pthread_cond_init(changed, &attributes)
@@ -42,7 +41,7 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Looks at the value, or changes it in a way that nobody waits for.
+    /// Accesses the value. Changes must not affect waiting threads.
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -51,8 +50,8 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Changes the value and wakes those who wait, unless `wakes` says that the new value can be
-    /// of use to none of them: a wake-up costs two switches of context.
+    /// Changes the value and wakes all waiting threads, unless `wakes` returns false because no
+    /// thread can use the new value. A wake-up costs two context switches.
     package func update<Result>(
         wakes: (borrowing Value) -> Bool = { _ in true }, _ change: (inout Value) -> Result
     ) -> Result {
@@ -60,13 +59,12 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         let result = change(&value)
         let isOfUse = wakes(value)
         pthread_mutex_unlock(mutex)
-        // Who is woken wants the mutex at once.
+        // After unlocking, since a woken thread needs the mutex at once.
         if isOfUse { pthread_cond_broadcast(changed) }
         return result
     }
 
-    /// Changes the value in a way that is of use to one of those who wait, whichever: all of them
-    /// wait for the same. The others sleep on.
+    /// Changes the value and wakes one waiting thread, for changes that any single one can use.
     package func updateForOne<Result>(_ change: (inout Value) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         let result = change(&value)
@@ -75,15 +73,15 @@ package final class Monitor<Value: ~Copyable>: @unchecked Sendable {
         return result
     }
 
-    /// Lets everybody who waits look again, after a change that ``wait(_:)`` made itself.
+    /// Wakes all waiting threads, after a change made inside ``wait(_:)``.
     package func wakeAll() {
-        // With the mutex, so that nobody is between a look and the wait for the next one.
+        // With the mutex, so that no thread is between its check and its wait.
         pthread_mutex_lock(mutex)
         pthread_mutex_unlock(mutex)
         pthread_cond_broadcast(changed)
     }
 
-    /// Asks `decide` at once, after every change and at every deadline it gives, until it is ready.
+    /// Calls `decide` at once, after every change and at each deadline, until it is ready.
     package func wait<Result>(
         _ decide: (inout Value, ContinuousClock.Instant) -> Decision<Result>
     ) -> Result {

@@ -1,7 +1,7 @@
 internal import CLinux
 import Glibc
 
-/// A thread of our own for work that blocks, which the cooperative pool has no room for.
+/// A dedicated thread for blocking work, which must not run on the cooperative pool.
 package final class OwnedThread: Sendable {
     private let identifier: pthread_t
 
@@ -10,9 +10,9 @@ package final class OwnedThread: Sendable {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// The name has at most 15 bytes; debuggers and `top -H` show it.
+    /// Starts a thread. The name has at most 15 bytes; debuggers and `top -H` show it.
     ///
-    /// - Throws: when the system has no room for another thread.
+    /// - Throws: When the system cannot create another thread.
     package init(
         name: String, _ body: @escaping @Sendable () -> Void
     ) throws(ThreadError) {
@@ -34,20 +34,20 @@ package final class OwnedThread: Sendable {
         pthread_setname_np(identifier, name)
     }
 
-    /// Lets the thread go: its end is nobody's business. In place of ``join()``.
+    /// Detaches the thread, in place of ``join()``.
     package func detach() {
         pthread_detach(identifier)
     }
 
-    /// Waits for the thread's end. Called once.
+    /// Waits for the thread to end. Call once.
     package func join() {
         pthread_join(identifier, nil)
     }
 }
 
-/// The system has no room for another thread.
+/// The system cannot create another thread.
 package struct ThreadError: Error, CustomStringConvertible {
-    /// The thread's.
+    /// The thread's name.
     package let name: String
     /// An `errno`.
     package let code: Int32

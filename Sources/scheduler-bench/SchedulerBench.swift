@@ -3,18 +3,18 @@ import Glibc
 import PrefetchModel
 import Scheduling
 
-/// Pushes entries to the scheduler and pops them all, on one thread: what `Scripts/bench --only
-/// scheduler` measures. Not installed with the command.
+/// Pushes entries to the scheduler and pops them all, on one thread. `Scripts/bench --only
+/// scheduler` measures it. Not installed with the command.
 ///
-/// Usage: `scheduler-bench ENTRIES HOSTS CAPACITY`. Entries come in turn from every host, in FIFO
-/// order; those beyond `CAPACITY` go to a temporary file in `$TMPDIR`, else `/tmp`, as in a run. As
-/// many are started at a time as a run starts by default, each host answers, and the clock is read
+/// Usage: `scheduler-bench ENTRIES HOSTS CAPACITY`. Entries alternate between all hosts, in FIFO
+/// order. As in a run, those beyond `CAPACITY` are written to a temporary file in `$TMPDIR`, else
+/// `/tmp`. The default number of jobs runs at a time, every request succeeds, and the clock is read
 /// for every entry.
 ///
-/// Ends with status 1 and a message when an entry is lost or comes out of turn.
+/// Exits with status 1 and a message if an entry is lost or out of order.
 @main
 struct SchedulerBench {
-    /// Transfers at once, and at one host.
+    /// The number of concurrent transfers, in total and per host.
     private static let (jobs, concurrency) = (32, 6)
 
     static func main() throws {
@@ -48,7 +48,7 @@ struct SchedulerBench {
     }
 
     private static func fail(_ message: String) -> Never {
-        // Whether it can be written or not, the status says that something is wrong.
+        // If the message cannot be written, the status still reports the failure.
         _ = "scheduler-bench: \(message)\n".withBytes {
             write(STDERR_FILENO, $0.baseAddress, $0.count)
         }
@@ -56,11 +56,11 @@ struct SchedulerBench {
     }
 }
 
-/// Entries of the size of a run's, with nothing in them that anybody wants to know.
+/// Stores records of realistic size without meaningful content.
 private final class FileStorage: QueueSpilling {
     private let capacity: Int
     private var file: SpillFile?
-    /// What a record takes beside the link: about an entry's numbers and its URL.
+    /// The size of a record beside its link: about an entry's numbers and its URL.
     private static let payload = [UInt8](repeating: 0x2F, count: 144)
     private static let headBytes = 24
 

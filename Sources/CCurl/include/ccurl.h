@@ -1,12 +1,11 @@
-// The C boundary to libcurl: the types of its header, and wrappers of our own names for the
-// functions that are used here. Nothing else.
+// The C boundary to libcurl: the types of its header, and wrappers for the functions used here.
 //
-// libcurl is not linked, but loaded when it is first needed: Debian's brings 27 libraries along,
-// which took a third of the time of a command that asks nobody. The wrappers have names of their own,
-// so that no symbol of libcurl's is ever looked for in the program.
+// libcurl is loaded on first use instead of linked. Debian's brings 27 libraries along, which took
+// a third of the time of commands without network access. The wrappers have their own names, so
+// that the program contains no undefined libcurl symbol.
 //
-// What begins something (a handle, a list, an error's text) loads libcurl by itself and says that it
-// failed where it cannot be loaded; all others take what has come from those.
+// Functions that create something (a handle, a list, an error's text) load libcurl and report a
+// failure to load. All others require an object created by those.
 #ifndef CCURL_H
 #define CCURL_H
 
@@ -14,10 +13,10 @@
 
 #pragma clang assume_nonnull begin
 
-/// The library by the name that its interface has had since 7.16 (2006).
+/// The name of the library, unchanged since 7.16 (2006).
 #define CCURL_LIBRARY "libcurl.so.4"
 
-/// Every function that is used here, without the `curl_` in front.
+/// All functions used here, without the prefix `curl_`.
 #define CCURL_FUNCTIONS(FUNCTION) \
     FUNCTION(easy_cleanup) \
     FUNCTION(easy_getinfo) \
@@ -52,8 +51,7 @@
     FUNCTION(url_strerror) \
     FUNCTION(version)
 
-/// The functions as they were loaded, with the types that the header gives them; all of them or, before
-/// and where that failed, none.
+/// The loaded functions with the types of the header; all NULL before loading and after a failure.
 struct ccurl_functions {
 #define CCURL_MEMBER(name) __typeof__(curl_##name) *_Nullable name;
     CCURL_FUNCTIONS(CCURL_MEMBER)
@@ -63,19 +61,19 @@ struct ccurl_functions {
 /// Written by `ccurl_load` only.
 extern struct ccurl_functions ccurl_functions __attribute__((visibility("hidden")));
 
-/// Loads libcurl, once in a process; from any thread.
+/// Loads libcurl once per process; callable from any thread.
 ///
-/// Returns NULL, or why it cannot be loaded: one line that names what is missing.
+/// Returns NULL, or the reason for the failure: one line that names the missing part.
 const char *_Nullable ccurl_load(void);
 
-// MARK: What loads it
+// MARK: Loading
 
-/// NULL, too, where libcurl cannot be loaded; so are those below.
+/// Returns NULL if libcurl cannot be loaded, like the functions below.
 static inline const char *_Nullable ccurl_version(void) {
     return ccurl_load() ? NULL : ccurl_functions.version();
 }
 
-/// CURLE_FAILED_INIT where libcurl cannot be loaded.
+/// Returns CURLE_FAILED_INIT if libcurl cannot be loaded.
 static inline CURLcode ccurl_global_init(long flags) {
     return ccurl_load() ? CURLE_FAILED_INIT : ccurl_functions.global_init(flags);
 }
@@ -92,7 +90,7 @@ static inline CURLSH *_Nullable ccurl_share_init(void) {
     return ccurl_load() ? NULL : ccurl_functions.share_init();
 }
 
-/// The line is copied; on NULL the list is as it was.
+/// Copies the line; if it returns NULL, the list is unchanged.
 static inline struct curl_slist *_Nullable ccurl_slist_append(struct curl_slist *_Nullable list,
                                                               const char *line) {
     return ccurl_load() ? NULL : ccurl_functions.slist_append(list, line);
@@ -130,13 +128,13 @@ static inline CURLUcode ccurl_url_set(CURLU *handle, CURLUPart part, const char 
     return ccurl_functions.url_set(handle, part, text, flags);
 }
 
-/// The text is the caller's to free by `ccurl_free`.
+/// The caller frees the text with `ccurl_free`.
 static inline CURLUcode ccurl_url_get(CURLU *handle, CURLUPart part,
                                       char *_Nullable *_Nonnull text, unsigned int flags) {
     return ccurl_functions.url_get(handle, part, text, flags);
 }
 
-/// For what libcurl has handed out.
+/// Frees memory that libcurl returned.
 static inline void ccurl_free(void *_Nullable memory) {
     if (memory) ccurl_functions.free(memory);
 }
@@ -177,7 +175,7 @@ static inline CURLcode ccurl_easy_set_pointer(CURL *handle, CURLoption option,
     return ccurl_functions.easy_setopt(handle, option, value);
 }
 
-/// The list is kept by reference: it has to live as long as the handle uses it.
+/// The list is not copied: it must outlive its use by the handle.
 static inline CURLcode ccurl_easy_set_list(CURL *handle, CURLoption option,
                                            struct curl_slist *_Nullable value) {
     return ccurl_functions.easy_setopt(handle, option, value);
@@ -205,13 +203,13 @@ static inline CURLcode ccurl_easy_set_prerequest_function(CURL *handle,
     return ccurl_functions.easy_setopt(handle, CURLOPT_PREREQFUNCTION, function);
 }
 
-/// The address that libcurl is about to connect to: the struct ends with a member that is longer
-/// than its type says, so that it must not be copied out.
+/// The address that libcurl is about to connect to. Do not copy the struct: its last member is
+/// longer than its type.
 static inline const struct sockaddr *ccurl_socket_address(const struct curl_sockaddr *address) {
     return &address->addr;
 }
 
-// curl_easy_getinfo is variadic too.
+// curl_easy_getinfo is variadic, too.
 
 static inline CURLcode ccurl_easy_get_long(CURL *handle, CURLINFO info, long *value) {
     return ccurl_functions.easy_getinfo(handle, info, value);
@@ -221,7 +219,7 @@ static inline CURLcode ccurl_easy_get_offset(CURL *handle, CURLINFO info, curl_o
     return ccurl_functions.easy_getinfo(handle, info, value);
 }
 
-/// The list is the caller's to free.
+/// The caller frees the list.
 static inline CURLcode ccurl_easy_get_list(CURL *handle, CURLINFO info,
                                            struct curl_slist *_Nullable *_Nonnull value) {
     return ccurl_functions.easy_getinfo(handle, info, value);
@@ -260,7 +258,7 @@ static inline CURLMcode ccurl_multi_poll(CURLM *multi, int milliseconds) {
     return ccurl_functions.multi_poll(multi, NULL, 0, milliseconds, NULL);
 }
 
-/// From any thread.
+/// Callable from any thread.
 static inline CURLMcode ccurl_multi_wakeup(CURLM *multi) {
     return ccurl_functions.multi_wakeup(multi);
 }
@@ -274,8 +272,8 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return ccurl_functions.multi_setopt(multi, option, value);
 }
 
-/// The members of CURLMsg that a finished transfer has: its `data` is a union, which Swift sees
-/// as overlapping storage without saying which member is valid.
+/// A member of CURLMsg for finished transfers. Its `data` is a union, and Swift does not know which
+/// member is valid.
 static inline CURLcode ccurl_message_result(const CURLMsg *message) {
     return message->data.result;
 }

@@ -12,7 +12,7 @@ extension CacheCatalog {
             case ended(at: Timestamp, exitStatus: Int)
             /// The run still holds the lock.
             case running
-            /// It was killed, or the machine went down.
+            /// It was killed, or the machine crashed.
             case killed
         }
 

@@ -356,7 +356,8 @@ private struct CopyStatements: ~Copyable {
 }
 
 extension Statement {
-    /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin at `column`.
+    /// Reads `resource_id, validated_at, expires_at, vary, superseded` from the columns that begin
+    /// at `column`.
     fileprivate func freshnessRecord(from column: Int32) throws -> FreshnessRecord {
         FreshnessRecord(
             resourceID: try integer(column), validatedAt: try time(column + 1),
