@@ -7,7 +7,7 @@
 
 #include <jpeglib.h>
 
-// MARK: - Comparing
+// MARK: - Comparison
 
 typedef struct {
     struct jpeg_decompress_struct decompress;
@@ -57,7 +57,7 @@ static bool has_same_segments(side sides[2]) {
     return one == other;
 }
 
-/// Blocks of the component with those that fill its last units.
+/// The component's number of blocks, including those that pad its last MCUs.
 static JDIMENSION padded(JDIMENSION count, int step, int components) {
     JDIMENSION size = components == 1 ? 1 : (JDIMENSION)step;
     return (count + size - 1) / size * size;
@@ -118,7 +118,7 @@ bool creference_is_recoded(
     return is_same;
 }
 
-// MARK: - Making
+// MARK: - Creation
 
 static uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;
@@ -133,7 +133,7 @@ uint8_t *creference_make_baseline(const creference_baseline *baseline, size_t *l
     unsigned char *bytes = NULL;
     unsigned long count = 0;
     int channels = baseline->horizontal == 0 ? 1 : 3;
-    // The library's own handler ends the process, as a mistake in a test may.
+    // The library's own handler ends the process, which is acceptable for a mistake in a test.
     cinfo.err = jpeg_std_error(&errors);
     jpeg_create_compress(&cinfo);
     jpeg_mem_dest(&cinfo, &bytes, &count);

@@ -61,7 +61,7 @@ ctls_context *ctls_context_create(
         context->library = SSL_CTX_new(TLS_server_method());
     }
     if (context->library != NULL) {
-        /* The system's configuration may forbid what a test wants to be refused for. */
+        /* The system's configuration may forbid parameters that a test needs. */
         SSL_CTX_set_security_level(context->library, 0);
         SSL_CTX_set_alpn_select_cb(context->library, choose_protocol, context);
         if (SSL_CTX_set_min_proto_version(context->library, minimum) == 1
@@ -98,14 +98,14 @@ ctls_session *ctls_session_create(ctls_context *context) {
         ctls_session_free(session);
         return NULL;
     }
-    /* An empty buffer is a pause and not the connection's end. */
+    /* An empty buffer is a pause, not the end of the connection. */
     BIO_set_mem_eof_return(session->from_client, -1);
     SSL_set_bio(session->library, session->from_client, session->to_client);
     SSL_set_accept_state(session->library);
     return session;
 }
 
-/* What a call that returned `status` came to. */
+/* Maps the return value of a call to a CTLS result. */
 static int outcome(const ctls_session *session, int status) {
     switch (SSL_get_error(session->library, status)) {
     case SSL_ERROR_NONE:
@@ -148,7 +148,7 @@ int ctls_write(ctls_session *session, const void *bytes, int count) {
         return CTLS_DONE;
     }
     ERR_clear_error();
-    /* Without partial writes it takes all of them, or fails. */
+    /* Without partial writes, it takes all bytes or fails. */
     return outcome(session, SSL_write(session->library, bytes, count));
 }
 

@@ -64,8 +64,8 @@ int ctest_spawn(
         status = posix_spawn_file_actions_adddup2(&actions, error, 2);
     }
     if (status == 0) {
-        /* The sockets of origins are not closed on exec: a program would keep open the very port
-           that its test closes, and connect to itself there. */
+        /* The origins' sockets are not closed on exec. Otherwise a program would keep a port open
+           that its test closes, and could connect to itself. */
         status = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     }
     if (status == 0) {

@@ -44,7 +44,7 @@ struct EntryExtrasTests {
         ] as [(Int, String)])
     func describesSizes(bytes: Int, text: String) {
         #expect(ByteCount(bytes).quantityDescription == text)
-        // Those that a Double holds come back.
+        // Values that a Double holds exactly round-trip.
         if bytes < 1 << 53 { #expect(ByteCount(quantity: text) == ByteCount(bytes)) }
     }
 

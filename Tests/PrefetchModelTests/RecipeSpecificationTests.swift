@@ -108,7 +108,7 @@ import Testing
         #expect(problem?.message == message)
     }
 
-    /// An item is refused exactly where it would leave the recipe as it is.
+    /// An item is rejected exactly if it would not change the recipe.
     @Test(arguments: [
         "q=1", "strip=all", "background=#123456", "max-bytes=7", "effort=fast", "keep-larger",
     ])

@@ -2,7 +2,7 @@ import PrefetchModel
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct RecipeTests {
-    /// Existing caches hold these.
+    /// Existing caches contain these texts.
     @Test func textsOfDefaultsNeverChange() {
         #expect(Recipe().canonicalText == "same;q=85;strip=safe")
         #expect(Recipe(encoding: .jpeg, quality: 40).canonicalText == "jpeg;q=40;strip=safe")
@@ -62,7 +62,7 @@ import Testing
         #expect(recipe.canonicalText == "original")
     }
 
-    /// What is not encoded has no quality; but an animation's first frame becomes a PNG.
+    /// Formats without an encoder have no quality, but an animation's first frame becomes a PNG.
     @Test(arguments: [ImageFormat.webp, .gif, .avif])
     func containersKeepTheirData(format: ImageFormat) {
         func effective(_ text: String) -> String {

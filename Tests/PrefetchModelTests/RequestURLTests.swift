@@ -40,7 +40,7 @@ struct RequestURLTests {
         #expect("\(url)" == "http://***@h/?token=***")
     }
 
-    /// As a damaged file may hold them.
+    /// Values that a damaged file may contain.
     @Test(arguments: [
         "", "h", "http:", "http:/", "http://", "@", "http://@", "http://[/", "é://é@é",
     ])

@@ -67,14 +67,14 @@ struct TransformationTests {
         #expect(recipe?.canonicalText == canonical)
     }
 
-    /// What a database holds of recipes without steps stays as it was.
+    /// Texts of recipes without steps, as stored in databases, do not change.
     @Test func stepsLeaveOtherTextsAlone() {
         var recipe = Recipe(encoding: .jpeg)
         #expect(recipe.canonicalText == "jpeg;q=85;strip=safe")
         recipe.transformations = [.flip(.horizontal)]
         #expect(recipe.canonicalText == "jpeg;q=85;strip=safe;flip=h")
         #expect(recipe.untransformed == Recipe(encoding: .jpeg))
-        // Of a JPEG `same` is `jpeg`, but for what depends on the size.
+        // For a JPEG `same` is `jpeg`, except for settings that depend on the size.
         #expect(
             Recipe.effectiveText(of: "same;q=85;strip=safe;resize=9", forSource: "jpeg")
                 == "same;q=85;strip=safe;resize=9")

@@ -17,7 +17,7 @@ struct ValueTextTests {
         #expect(ByteCount(bytes).description == text)
     }
 
-    /// The least that has room.
+    /// The smallest sufficient value.
     @Test(arguments: [1, 786_432, 786_433, 3 << 20, 232_783_872, 5 << 30, 1 << 52])
     func enoughMemoryIsNamed(need: Int) throws {
         let text = try #require(MemoryShares.text(ofMemoryForPixels: need))

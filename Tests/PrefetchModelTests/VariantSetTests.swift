@@ -84,7 +84,7 @@ import Testing
         #expect(names(2, 1) == ["web", "thumb"])
         #expect(names(1) == ["web"])
         #expect(names(0) == ["main"])
-        // None of the run's: no manifest says so.
+        // An empty selection, which manifests cannot express.
         #expect(names(7) == ["main", "web", "thumb"])
         let most = try VariantSet((1...64).map { try VariantSetTests.variant("v\($0)") })
         let last = most.applying(EntryExtras(variants: .position(63)))
@@ -104,7 +104,7 @@ import Testing
         #expect(main(nil, 40) == "same;q=40;strip=all;larger")
         #expect(main(.jpeg, nil) == "jpeg;q=70;strip=all;larger")
         #expect(main(.jpeg, 40) == "jpeg;q=40;strip=all;larger")
-        // As the flags have it.
+        // As with the flags.
         #expect(main(.png, 40) == "png;strip=all;larger")
         #expect(main(.original, 40) == "original")
         let first = set.applying(EntryExtras(encoding: .jpeg, animation: .first))

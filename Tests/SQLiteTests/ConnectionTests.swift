@@ -38,7 +38,7 @@ struct ConnectionTests {
         #expect(try reader.integers("SELECT a FROM t") == [0])
     }
 
-    /// Also with a name that is full of what a URI gives a meaning.
+    /// The name contains every character with a meaning in URIs.
     @Test func anImmutableDatabaseIsReadWithoutFilesBesideIt() throws {
         let writer = try makeTable(2)
         try writer.close()
@@ -109,7 +109,7 @@ struct ConnectionTests {
         try connection.close()
     }
 
-    /// The end of the last reference closes, which the last connection to a log makes visible.
+    /// Releasing the last reference closes the connection, which removes the log.
     @Test func aStatementKeepsItsConnection() throws {
         do {
             let rows = try Statement(makeTable(2), sql: "SELECT a FROM t ORDER BY a")
@@ -142,8 +142,8 @@ struct ConnectionTests {
         #expect(try connection.integers("SELECT a FROM t") == [0, 6, 7])
     }
 
-    /// SQLite rolls back by itself on some errors; whoever goes on after one must not believe that
-    /// anything is committed.
+    /// SQLite rolls back automatically on some errors; a caller that ignores one must not assume a
+    /// commit.
     @Test func aTransactionThatIsGoneIsNotCommitted() throws {
         let connection = try makeTable()
         let error = #expect(throws: SQLiteError.self) {

@@ -45,7 +45,7 @@ struct MigratorTests {
         #expect(try old.hasBeenSuperseded(in: connection))
     }
 
-    /// What has been applied before stays, and nothing of the one that fails.
+    /// Earlier migrations stay, and nothing of the failing one.
     @Test func aMigrationThatFailsLeavesNothing() throws {
         let failing = Migrator.Migration("3") {
             try $0.execute("CREATE TABLE c (x)")
@@ -61,7 +61,7 @@ struct MigratorTests {
         #expect(try connection.pragma("foreign_keys") == 1)
     }
 
-    /// Foreign keys rest while tables are made anew, and hold at the end.
+    /// Foreign keys are off while tables are rebuilt, and are checked at the end.
     @Test func aMigrationMayMakeATableAnewButLeaveNoDanglingRow() throws {
         try migrator([Self.first, Self.second]).migrate(connection)
         try connection.execute("INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)")

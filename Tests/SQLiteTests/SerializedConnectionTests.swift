@@ -15,7 +15,7 @@ struct SerializedConnectionTests {
         shared = SerializedConnection(connection)
     }
 
-    /// Runs `body` on threads of their own and waits for them.
+    /// Runs `body` on new threads and waits for them.
     private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) throws -> Void)
         async throws
     {
@@ -31,7 +31,7 @@ struct SerializedConnectionTests {
         }
     }
 
-    /// Each reads and writes in two steps, between which no other may come.
+    /// Each thread reads and writes in two steps, which no other may interrupt.
     @Test func threadsHaveItOneAfterAnother() async throws {
         let shared = shared
         try await onThreads(4) { _ in
@@ -51,7 +51,7 @@ struct SerializedConnectionTests {
         let isOver = Flag()
         try await onThreads(2) { number in
             guard number == 0 else {
-                // Where nothing runs yet there is nothing to interrupt.
+                // Interrupting an idle connection has no effect.
                 while !isOver.value.load(ordering: .acquiring) { shared.interrupt() }
                 return
             }

@@ -11,7 +11,7 @@ struct StatementTests {
         connection = try folder.connect()
     }
 
-    /// What a query of one row gives in its first column.
+    /// The first column of a one-row query.
     private func value<Result>(
         _ sql: String, _ read: (borrowing Statement) throws -> Result
     ) throws -> Result? {
@@ -79,7 +79,7 @@ struct StatementTests {
         }
     }
 
-    /// Whatever is asked for, a value of another type is damage and is never converted.
+    /// A value of another type is always damage and never converted.
     @Test(arguments: [
         ("NULL", "NULL", ""), ("1.5", "a REAL", ""), ("7", "an INTEGER", "integer"),
         ("'7'", "a TEXT", "text"), ("X'37'", "a BLOB", "blob"),
@@ -145,7 +145,7 @@ struct StatementTests {
         #expect(try connection.integers("SELECT a FROM t") == [1, 2])
     }
 
-    /// The second use of a text must find neither the rows nor the values of the first one.
+    /// A reused statement has no rows or bindings of its previous use.
     @Test func aStatementIsMadeAnewForTheNextOne() throws {
         let sql = "VALUES (?1), (2)"
         do {
@@ -168,7 +168,7 @@ struct StatementTests {
             return try outer.integer(0) + inner.reduce(0, +)
         }
         #expect(sums == [22, 23])
-        // Both went back; only one of them is kept.
+        // Both statements were returned; only one is kept.
         try connection.close()
     }
 

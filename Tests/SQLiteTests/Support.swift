@@ -2,7 +2,7 @@ import Foundation
 import SQLite
 import Testing
 
-/// A folder of a test's own, removed with it, for a database.
+/// A temporary folder for a test's database, removed with its last reference.
 final class DatabaseFolder: Sendable {
     let path: String
     var database: String { path + "/a #1 % ?.sqlite" }
@@ -30,13 +30,13 @@ final class DatabaseFolder: Sendable {
 }
 
 extension Connection {
-    /// The numbers in the first column.
+    /// The integers in the first column.
     func integers(_ sql: String) throws -> [Int64] {
         try Statement(self, sql: sql).all { try $0.integer(0) }
     }
 }
 
-/// Goes to the next row, which is there or not. (`#expect` makes copies.)
+/// Steps the statement and checks whether there is a row. (`#expect` would copy the statement.)
 func expectRow(
     _ statement: borrowing Statement, isThere: Bool = true,
     at location: SourceLocation = #_sourceLocation

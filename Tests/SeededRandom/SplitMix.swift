@@ -1,5 +1,4 @@
-/// A generator that gives the same numbers for the same seed, so that a failure repeats (SplitMix64:
-/// Steele, Lea and Flood 2014).
+/// A seeded generator for repeatable failures (SplitMix64: Steele, Lea and Flood 2014).
 package struct SplitMix: RandomNumberGenerator {
     private var state: UInt64
 

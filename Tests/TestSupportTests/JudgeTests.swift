@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A cache as docs/cache.md lays it out, made without the program, and then damaged.
+/// A cache laid out as in docs/cache.md, created without the program and then damaged.
 private struct HandmadeCache {
     let folder: URL
     var cache: String { folder.appending(path: "cache").path }
@@ -84,7 +84,7 @@ private struct HandmadeCache {
         self.folder = folder
     }
 
-    /// A PNG and a JPEG, made once and copied for each test.
+    /// A PNG and a JPEG, created once and copied for each test.
     private static let pair = Task {
         try await HandmadeCache([
             ("a.png", Fixtures.png()), ("b.jpg", try Fixtures.file("baseline.jpg")),
@@ -215,7 +215,7 @@ struct JudgeTests {
         try FileManager.default.removeItem(at: cache.folder)
     }
 
-    /// Two resources whose originals are called main, and the second has `web`, too.
+    /// Two resources whose originals are named main; the second also has `web`.
     private static let names = """
         import sqlite3
         base = sqlite3.connect('cache/prefetch.sqlite')

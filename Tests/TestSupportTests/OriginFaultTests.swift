@@ -38,7 +38,7 @@ struct OriginFaultTests {
             (Origin.Accepting.closed, false), (.reset, true), (.resetInsideRequest, true),
         ] {
             try await withOrigin(accepting: accepting) { origin in
-                // A client that writes to a connection which was closed is reset in turn.
+                // Writing to a closed connection causes a reset.
                 let answer = try? await exchange(origin, accepting == .closed ? "" : get("/"))
                 #expect(answer?.bytes.isEmpty != false)
                 if isReset, let answer { #expect(answer.isReset, "\(accepting)") }
@@ -48,7 +48,7 @@ struct OriginFaultTests {
         }
     }
 
-    /// curl's 28: neither refused nor connected in time.
+    /// curl's status 28: neither refused nor connected in time.
     @Test func aPortWhereNothingIsAcceptedIsFull() async throws {
         try await withOrigin(accepting: .nothing) { origin in
             let result = try await Command(
@@ -86,7 +86,7 @@ struct OriginFaultTests {
         }
     }
 
-    /// Of each range answer: status, field and body, for a file of six bytes from the third on.
+    /// For each range response: status, field and body, for a file of six bytes from the third on.
     @Test(arguments: [
         (RangeAnswer.right, "206", "bytes 2-5/6", "cdef"), (.ignored, "200", "", "abcdef"),
         (.otherStart, "206", "bytes 3-5/6", "def"), (.otherTotal, "206", "bytes 2-5/7", "cdef"),

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// What a plain client got, byte for byte.
+/// A response as received, byte for byte.
 struct RawAnswer {
-    /// Everything until the end of the connection, or until the wanted bytes had come.
+    /// The bytes up to the end of the connection, or as many as were requested.
     var bytes: [UInt8]
     /// Whether the connection was reset rather than closed.
     var isReset: Bool
@@ -18,7 +18,7 @@ struct RawAnswer {
     }
 }
 
-/// Sends `request` as it is and reads to the end of the connection, on a thread of its own.
+/// Sends `request` unchanged and reads to the end of the connection, on its own thread.
 func exchange(_ origin: Origin, _ request: String) async throws -> RawAnswer {
     let port = origin.port
     return try await withCheckedThrowingContinuation { continuation in
@@ -46,7 +46,7 @@ private func blockingExchange(port: Int, _ request: String) throws -> RawAnswer 
         descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let bytes = Array(request.utf8)
     var answer = RawAnswer(bytes: [], isReset: false)
-    // A reset that is there already is told once, and then by this call.
+    // A pending reset is reported once, by this call.
     if Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) < 0, errno == ECONNRESET {
         answer.isReset = true
     }

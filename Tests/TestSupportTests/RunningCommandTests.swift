@@ -90,7 +90,7 @@ struct RunningCommandTests {
         #expect(try await command.run().peakMemoryInBytes < 40 << 20)
     }
 
-    /// Else an origin's port stays open in the program when the test has closed it.
+    /// Otherwise the program would keep an origin's port open after the test has closed it.
     @Test func inheritsNoSocketOfTheTests() async throws {
         try await withOrigin { _ in
             let result = try await shell("ls -l /proc/self/fd | grep -c socket:").run()

@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Origins that speak TLS and HTTP/2, asked by a client that is no part of this package.
+/// Origins with TLS and HTTP/2, tested with a client outside this package.
 @Suite(.timeLimit(.minutes(5)))
 struct SecureOriginTests {
-    /// What `curl` prints, and its exit status.
+    /// The output and exit status of `curl`.
     private func curl(_ arguments: String...) async throws -> CommandResult {
         try await Command(
             executable: "/usr/bin/curl", arguments: ["-sS", "--max-time", "20"] + arguments,
@@ -47,8 +47,8 @@ struct SecureOriginTests {
         }
     }
 
-    /// 92 is a stream that was reset, 55 and 56 a connection (when curl was sending, or receiving), 18 a
-    /// body shorter than announced.
+    /// curl's statuses: 92 for a reset stream, 55 and 56 for a reset connection (while sending or
+    /// receiving), 18 for a short body.
     @Test func streamsAndConnectionsEndAsScripted() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(http2: .init())) { origin in
@@ -89,8 +89,8 @@ struct SecureOriginTests {
         }
     }
 
-    /// What Python's client says of the end of the connection: OpenSSL calls one without notice a
-    /// violation of the protocol, where curl looks past it.
+    /// Uses Python's client: OpenSSL reports an end without close_notify as an error, while curl
+    /// ignores it.
     @Test(arguments: [false, true])
     func closesWithAndWithoutNotice(hasNotice: Bool) async throws {
         let authority = try await TestAuthority.shared()
@@ -135,7 +135,7 @@ struct SecureOriginTests {
                     ending: .endless))
             let client = try Command(
                 executable: "/bin/sh",
-                // The client goes when nobody reads on.
+                // The client exits when its output is no longer read.
                 arguments: [
                     "-c", #"curl -s --cacert "$0" "$1" | head -c 200000 | wc -c"#, authority.path,
                     origin.url("/"),

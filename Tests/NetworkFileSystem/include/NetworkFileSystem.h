@@ -1,1 +1,1 @@
-// Preloaded, every file system says that it is NFS.
+// When preloaded, reports every file system as NFS.
