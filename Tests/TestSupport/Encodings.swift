@@ -1,13 +1,13 @@
 import CZlib
 
-/// Content codings (RFC 9110 §8.4.1) of bytes that a test's origin sends.
+/// Content codings (RFC 9110 §8.4.1) for responses of test origins.
 package enum Encodings {
     package enum Format: Int32, Sendable {
-        /// zlib's number for its own format, which HTTP calls `deflate`.
+        /// zlib's value for its own format, which HTTP calls `deflate`.
         case deflate = 15
-        /// 16 more for gzip's.
+        /// zlib adds 16 for gzip.
         case gzip = 31
-        /// Negative for neither's frame, as some servers send under the name `deflate`.
+        /// A negative value for raw data, which some servers send as `deflate`.
         case rawDeflate = -15
     }
 
@@ -35,19 +35,20 @@ package enum Encodings {
         return Array(output.prefix(count))
     }
 
-    /// What begins like a picture, so that no client stops at its beginning: 50 MB of nothing.
+    /// 50 MB of zeros after a valid image header, so that no client stops at the signature.
     private static let emptiness: [UInt8] =
         Fixtures.pngDeclaring(width: 100, height: 100).prefix(33)
         + [UInt8](repeating: 0, count: 50_000_000)
 
-    /// The 50 MB in about 48 kB.
+    /// The 50 MB compressed to about 48 kB.
     package static let bomb = encoded(emptiness, .gzip)
-    /// The same under the other name.
+    /// The 50 MB in `deflate` coding.
     package static let deflateBomb = encoded(emptiness, .deflate)
-    /// The same encoded once more, in less than a kilobyte.
+    /// The 50 MB encoded twice, in less than a kilobyte.
     package static let stackedBomb = encoded(bomb, .gzip)
 
-    /// Makes what takes a second or so to make, which an origin's event loop must not wait for.
+    /// Initialises the bombs, which takes about a second and must not happen on an origin's event
+    /// loop.
     static func prepare() {
         _ = (bomb, deflateBomb, stackedBomb)
     }

@@ -2,9 +2,9 @@ package struct NeverHappened: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Returns when `condition` holds, for what tells nobody when it happens. Looks every 5 ms.
+/// Polls every 5 ms until `condition` holds, for conditions without notification.
 ///
-/// - Throws: ``NeverHappened`` when it does not hold within `limit`, or what `condition` throws.
+/// - Throws: ``NeverHappened`` if it does not hold within `limit`, or the error of `condition`.
 package func eventually(
     _ description: String, within limit: Duration = .seconds(60),
     isolation: isolated (any Actor)? = #isolation, _ condition: () async throws -> Bool

@@ -18,7 +18,7 @@ package enum Fixtures {
         return Array(try Data(contentsOf: folder.appending(path: name)))
     }
 
-    /// One grey pixel as a TIFF, an image that is known and not decoded.
+    /// One grey pixel as a TIFF, a format that is recognised but not decoded.
     package static let tiff: [UInt8] = {
         let entries: [(UInt8, UInt8)] = [
             (0x00, 1), (0x01, 1), (0x02, 8), (0x03, 1), (0x06, 1), (0x11, 8), (0x16, 1), (0x17, 1),
@@ -26,12 +26,12 @@ package enum Fixtures {
         var bytes: [UInt8] = Array("II*\0".utf8) + [12, 0, 0, 0, 128, 0, 0, 0]
         bytes += [UInt8(entries.count), 0]
         for (tag, value) in entries { bytes += [tag, 1, 3, 0, 1, 0, 0, 0, value, 0, 0, 0] }
-        // One that a body's length may pass that is looked at for a signature.
+        // Padding to the length that a body needs before its signature is checked.
         return bytes + [UInt8](repeating: 0, count: 4 + 256)
     }()
 
-    /// A valid PNG by hand. Each `seed` gives another picture; noise does not compress, for bodies
-    /// of a certain size, where a gradient does.
+    /// Generates a valid PNG. Each `seed` gives another picture; noise does not compress, for
+    /// bodies of a certain size, but a gradient does.
     package static func png(
         width: Int = 8, height: Int = 8, _ kind: PNGKind = .rgb, seed: Int = 0,
         isNoise: Bool = false
@@ -76,14 +76,14 @@ package enum Fixtures {
             + PNGChunk(type: "IEND", data: []).bytes
     }
 
-    /// A PNG that declares this size in its header and has almost no data.
+    /// A PNG that declares this size in its header but has almost no data.
     package static func pngDeclaring(width: Int, height: Int) -> [UInt8] {
         PNGChunk.signature + PNGChunk.header(width: width, height: height, .rgb).bytes
             + PNGChunk(type: "IDAT", data: deflated([0, 0, 0, 0])).bytes
             + PNGChunk(type: "IEND", data: []).bytes
     }
 
-    /// `picture` with one bit of its middle flipped; for a PNG that breaks a check sum.
+    /// `picture` with one bit in the middle flipped; in a PNG this breaks a checksum.
     package static func damaged(_ picture: [UInt8]) -> [UInt8] {
         var bytes = picture
         bytes[bytes.count / 2] ^= 0x10
@@ -140,7 +140,7 @@ package enum Fixtures {
     }
 }
 
-/// One chunk of a PNG file: length, type, data and check sum.
+/// A chunk of a PNG file: length, type, data and checksum.
 private struct PNGChunk {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
@@ -164,9 +164,10 @@ private struct PNGChunk {
     }
 }
 
-/// Test data that is not part of the package.
+/// Optional test data outside the package.
 package enum SharedData {
-    /// `$PREFETCH_SHARED_DATA`, else `../shared/data` beside the package; nil when it is not there.
+    /// `$PREFETCH_SHARED_DATA`, else `../shared/data` beside the package; nil if the folder does
+    /// not exist.
     package static let folder: URL? = {
         let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]
         let folder =
@@ -178,7 +179,7 @@ package enum SharedData {
     package static var isAvailable: Bool { folder != nil }
 }
 
-/// Whether the tests and the program are built with a sanitizer; `Scripts/check` says so.
+/// Whether the tests and the program are built with a sanitizer, as told by `Scripts/check`.
 package enum Sanitizer {
     package static let isActive =
         ProcessInfo.processInfo.environment["PREFETCH_SANITIZER"] != nil

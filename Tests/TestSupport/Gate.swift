@@ -1,7 +1,8 @@
 import PrefetchModel
 import Threading
 
-/// Holds answers until the test lets them go; may be used by any number of answers and from any thread.
+/// Delays responses until the test releases them. Thread-safe; any number of responses may share
+/// it.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -13,7 +14,7 @@ package final class Gate: Sendable {
 
     package init() {}
 
-    /// Lets everything go, now and later.
+    /// Releases all waiting and future responses.
     package func open() {
         let released = state.withLock { state in
             state.isOpen = true
@@ -23,7 +24,7 @@ package final class Gate: Sendable {
         for resume in released { resume() }
     }
 
-    /// Lets the next `count` go, in the order in which they came, those still to come included.
+    /// Releases the next `count` responses in order of arrival, including future ones.
     package func release(_ count: Int = 1) {
         let released = state.withLock { state in
             let now = min(count, state.waiting.count)
@@ -34,7 +35,7 @@ package final class Gate: Sendable {
         for resume in released { resume() }
     }
 
-    /// Calls `resume` once when the gate lets it through, at once or later on another thread.
+    /// Calls `resume` once when the gate opens, immediately or later on another thread.
     func pass(_ resume: @escaping @Sendable () -> Void) {
         let passes = state.withLock { state in
             if state.isOpen { return true }

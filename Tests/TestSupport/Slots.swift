@@ -1,7 +1,7 @@
 import PrefetchModel
 import Threading
 
-/// So many may be in use at once; who comes later waits in order.
+/// A counting semaphore with first-come, first-served order.
 final class Slots: Sendable {
     private struct State {
         var free: Int

@@ -1,25 +1,25 @@
 import CTestSupport
 import Glibc
 
-/// A program to run, with everything that it will see.
+/// A program to run, with its complete environment.
 package struct Command: Sendable {
     package var executable: String
-    /// Without the program's own name.
+    /// The arguments without the program's name.
     package var arguments: [String]
     package var environment: [String: String]
     package var folder: String
     package var input: Input = .nothing
     /// Whether standard error is a terminal, 120 columns wide.
     package var hasTerminal = false
-    /// The program is killed when it runs longer.
+    /// The program is killed after this time.
     package var timeLimit: Duration = .seconds(300)
 
     package enum Input: Sendable {
         /// `/dev/null`.
         case nothing
-        /// A pipe that gives these and ends.
+        /// A pipe with these bytes.
         case bytes([UInt8])
-        /// A pipe that the test writes to (``RunningCommand/send(_:)``) and ends.
+        /// A pipe that the test writes to (``RunningCommand/send(_:)``) and closes.
         case open
     }
 
@@ -32,7 +32,7 @@ package struct Command: Sendable {
         self.folder = folder
     }
 
-    /// Runs to the end.
+    /// Runs the program to its end.
     ///
     /// - Throws: ``SpawnFailed`` when it cannot be started.
     package func run() async throws -> CommandResult {
@@ -47,7 +47,7 @@ package struct Command: Sendable {
         }
     }
 
-    /// Starts it; both streams are drained from now on.
+    /// Starts the program and drains both output streams.
     ///
     /// - Throws: ``SpawnFailed`` when it cannot be started.
     package func start() throws -> RunningCommand {
@@ -70,16 +70,16 @@ package struct Command: Sendable {
         let startedAt = ContinuousClock.now
         let process = try spawn(
             input: inputDescriptor, output: output.writing, error: error.writing)
-        // After the start, since other tests allocate meanwhile.
+        // After the start, since other tests allocate concurrently.
         let memoryOfTests = RunningCommand.peakMemoryInBytes(of: "self")
         return RunningCommand(
             command: self, process: process, startedAt: startedAt, memoryOfTests: memoryOfTests,
             output: output.reading, error: error.reading, input: inputPipe?.writing)
     }
 
-    /// Starts it with these three streams, of which it gets copies.
+    /// Starts the program with copies of these three streams.
     func spawn(input: Int32, output: Int32, error: Int32) throws -> pid_t {
-        // A program that ends without reading its input must not end the tests.
+        // A program that exits without reading its input must not end the tests.
         _ = Command.ignoresBrokenPipes
         var arguments = ([executable] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
@@ -96,7 +96,7 @@ package struct Command: Sendable {
     }()
 }
 
-/// Two ends, neither of them inherited by programs that are started at the same time.
+/// A pipe; concurrently started programs inherit neither end.
 struct Pipe {
     let reading: Int32
     let writing: Int32
@@ -108,7 +108,7 @@ struct Pipe {
         (reading, writing) = (ends[0], ends[1])
     }
 
-    /// A pseudo-terminal: what is written to one end is read from the other as a terminal would get it.
+    /// A pseudo-terminal: output to one end is read from the other as a terminal would receive it.
     init(terminalColumns columns: Int32) throws {
         var ends: [Int32] = [0, 0]
         let status = ctest_terminal(columns, &ends)

@@ -1,18 +1,18 @@
 import Foundation
 import Glibc
 
-/// How a program ended and what it said.
+/// A program's exit and output.
 package struct CommandResult: Sendable {
     package let command: Command
     package let outputBytes: [UInt8]
     package let errorBytes: [UInt8]
-    /// Nil when a signal ended it.
+    /// Nil if a signal ended the program.
     package let status: Int32?
-    /// Nil when it exited.
+    /// Nil if the program exited.
     package let signal: Int32?
     package let hasTimedOut: Bool
     package let time: Duration
-    /// Of all threads, in the program and in the kernel for it.
+    /// The user and system time of all threads.
     package let processorTime: Duration
     package let peakMemoryInBytes: Int
 
@@ -36,7 +36,7 @@ package struct CommandResult: Sendable {
     package var error: String { String(decoding: errorBytes, as: UTF8.self) }
 }
 
-/// Everything that is needed to see why a test failed.
+/// Contains everything needed to diagnose a failed test.
 extension CommandResult: CustomStringConvertible {
     package var description: String {
         let ending =

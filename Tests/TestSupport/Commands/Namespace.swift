@@ -1,11 +1,11 @@
 import Foundation
 
-/// Namespaces of the kernel, in which a test has mounts and network addresses of its own
-/// (`unshare(1)`). Some systems and containers forbid them; what needs one is skipped there.
+/// Kernel namespaces that give a test its own mounts and network addresses (`unshare(1)`). Some
+/// systems and containers forbid them; tests that need one are skipped there.
 package enum Namespace {
     package static let program = "/usr/bin/unshare"
 
-    /// Whether a file system in memory can be mounted after `unshare -rm`.
+    /// Whether `unshare -rm` allows mounting a tmpfs.
     package static let allowsMounts = succeeds([
         "-rm", "/bin/sh", "-c", "mount -t tmpfs tmpfs /mnt",
     ])
@@ -19,11 +19,11 @@ package enum Namespace {
         """,
     ])
 
-    /// The command in a network of its own, in which one web server answers at every unicast
+    /// Runs the command in a network namespace where one web server listens on every unicast
     /// address, IPv4 and IPv6, at port 80.
     ///
-    /// `/to?URL` is a redirect to that URL, all else is `picture`. What is asked goes to `log`, which
-    /// ``EverywhereLog`` reads. Both are paths.
+    /// `/to?URL` redirects to that URL; all other requests return `picture`. Requests are logged to
+    /// `log` for ``EverywhereLog``. Both are paths.
     package static func answeringEverywhere(
         _ command: Command, log: String, picture: String
     ) -> Command {
@@ -50,26 +50,28 @@ package enum Namespace {
     }
 }
 
-/// What the server of ``Namespace/answeringEverywhere(_:log:picture:)`` was asked.
+/// The requests to the server of ``Namespace/answeringEverywhere(_:log:picture:)``.
 package struct EverywhereLog: Sendable {
     package struct Request: Sendable {
-        /// That the client connected to.
+        /// The address that the client connected to.
         package let address: String
         package let target: String
     }
 
-    /// The addresses that connections led to, of those without a request, too.
+    /// The addresses of all connections, including those without a request.
     package private(set) var connections: Set<String> = []
     package private(set) var requests: [Request] = []
 
-    /// - Throws: when there is no such file.
+    /// Reads a log.
+    ///
+    /// - Throws: When the file does not exist.
     package init(contentsOfFile path: String) throws {
         for line in try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n") {
             let words = line.split(separator: " ", maxSplits: 2).map(String.init)
             switch (words.first, words.count) {
             case ("connection", 2): connections.insert(words[1])
             case ("request", 3): requests.append(Request(address: words[1], target: words[2]))
-            // A failure of the server's own.
+            // An error of the server itself.
             default: throw Unreadable(description: "\(path): \(line)")
             }
         }

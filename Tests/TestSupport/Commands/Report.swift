@@ -1,7 +1,7 @@
 import Foundation
 
-/// A run's JSON Lines report, checked while it is read: every line is a JSON object, every entry has exactly one
-/// result, the summary comes last and its counts add up.
+/// A run's JSON Lines report, validated while it is read. Every line is a JSON object, every entry
+/// has exactly one result, and the summary is last and its counts add up.
 package struct Report: Sendable {
     package struct Entry: Sendable {
         package let manifest: String
@@ -17,23 +17,23 @@ package struct Report: Sendable {
         package let bytesReceived: Int
         package let bytesStored: Int?
         package let format: String?
-        /// False for bytes that were stored as they came.
+        /// False for source bytes stored unchanged.
         package let isDecoded: Bool?
         package let width: Int?
         package let height: Int?
         package let sha256: String?
-        /// Relative to the cache directory.
+        /// Relative to the cache folder.
         package let path: String?
         package let expiresAt: String?
         package let finalURL: String?
         package let contentType: String?
         package let redirects: Int?
         package let blacklistedUntil: String?
-        /// In the order of the line; empty where there is `main` alone.
+        /// In the order of the line; empty for `main` alone.
         package let variants: [Variant]
-        /// Nil when nothing was decoded.
+        /// Nil if nothing was decoded.
         package let decodeMilliseconds: Double?
-        /// Nil when nothing was encoded.
+        /// Nil if nothing was encoded.
         package let encodeMilliseconds: Double?
 
         /// `failed/not-an-image`, `downloaded`, `blacklisted`.
@@ -42,7 +42,7 @@ package struct Report: Sendable {
         }
     }
 
-    /// What a line says of one of several variants.
+    /// The part of a line for one of several variants.
     package struct Variant: Equatable, Sendable {
         package let name: String
         package let recipe: String
@@ -53,7 +53,7 @@ package struct Report: Sendable {
         package let height: Int?
         package let bytes: Int?
         package let sha256: String?
-        /// Relative to the cache directory.
+        /// Relative to the cache folder.
         package let path: String?
     }
 
@@ -66,11 +66,11 @@ package struct Report: Sendable {
         package let exitStatus: Int?
         package let variantsMade: Int?
         package let notDecoded: Int?
-        /// Without zeros.
+        /// Counts above zero, by reason.
         package let exclusions: [String: Int]
         package let outage: Outage?
 
-        /// What the summary says of an outage.
+        /// The outage in the summary.
         package struct Outage: Equatable, Sendable {
             package let reason: String
             package let failures: Int
@@ -86,7 +86,7 @@ package struct Report: Sendable {
                 self.hosts = hosts
             }
 
-            /// Nil when a field is missing.
+            /// Nil if a field is missing.
             fileprivate init?(_ object: [String: Any]) {
                 guard let reason = object["reason"] as? String,
                     let failures = object["failures"] as? Int,
@@ -101,6 +101,8 @@ package struct Report: Sendable {
 
         package subscript(outcome: String) -> Int { outcomes[outcome, default: 0] }
 
+        /// Parses a summary.
+        ///
         /// - Throws: ``Invalid`` when the text is not one summary object.
         package init(json text: String) throws {
             let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -138,7 +140,9 @@ package struct Report: Sendable {
     package let entries: [Entry]
     package let summary: Summary
 
-    /// - Throws: ``Invalid`` with what is wrong, or the error of reading the file.
+    /// Reads and validates a report.
+    ///
+    /// - Throws: ``Invalid`` with the problems, or the error of reading the file.
     package init(contentsOfFile path: String) throws {
         try self.init(text: String(contentsOfFile: path, encoding: .utf8))
     }
@@ -163,13 +167,13 @@ package struct Report: Sendable {
         }
     }
 
-    /// By line, for manifests without duplicates of a line.
+    /// The entry of a line, for manifests without duplicates.
     package subscript(line number: Int) -> Entry? { entries.first { $0.line == number } }
 
     /// ``Entry/verdict`` by line, in order of lines.
     package var verdicts: [String] { entries.sorted { $0.line < $1.line }.map(\.verdict) }
 
-    /// The lines in the order in which their transfers began.
+    /// The lines in the order in which their transfers started.
     package var linesByStart: [Int] {
         entries.filter { $0.start != nil }.sorted { ($0.start ?? 0) < ($1.start ?? 0) }.map(\.line)
     }
@@ -220,7 +224,7 @@ package struct Report: Sendable {
             }
             for variant in entry.variants
             where (variant.outcome == "failed") != (variant.reason != nil) {
-                // A blacklisted one says why it failed before.
+                // A blacklisted variant has the reason of the earlier failure.
                 if variant.outcome == "blacklisted" { continue }
                 problems.append(
                     "line \(entry.line): \(variant.name) has a reason or has not failed")
@@ -251,7 +255,7 @@ package struct Report: Sendable {
 }
 
 extension Report.Entry {
-    /// Nil unless it is a result with the fields that every result has.
+    /// Nil unless the object is a result with all required fields.
     fileprivate init?(_ object: [String: Any]) {
         guard object["type"] as? String == "result",
             let manifest = object["manifest"] as? String, let line = object["line"] as? Int,
@@ -290,7 +294,7 @@ extension Report.Entry {
 }
 
 extension Report.Variant {
-    /// Nil unless it has the fields that every variant has.
+    /// Nil unless the object has all required fields.
     fileprivate init?(_ object: [String: Any]) {
         guard let name = object["name"] as? String, let recipe = object["recipe"] as? String,
             let outcome = object["outcome"] as? String

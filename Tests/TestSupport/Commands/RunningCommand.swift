@@ -4,14 +4,14 @@ import Glibc
 import PrefetchModel
 import Threading
 
-/// A program that was started and may still run.
+/// A started program that may still be running.
 package final class RunningCommand: Sendable {
     private struct State {
         var output: [UInt8] = []
         var error: [UInt8] = []
         var input: Int32?
         var openStreams = 2
-        /// Set before the process is collected, since its number may belong to another one afterwards.
+        /// Set before the process is reaped, since its identifier may be reused afterwards.
         var isCollected = false
         var hasTimedOut = false
         var sampledMemory = 0
@@ -55,14 +55,14 @@ package final class RunningCommand: Sendable {
         }
     }
 
-    /// Sends a signal; false when the program has ended already.
+    /// Sends a signal; false if the program has already ended.
     @discardableResult
     package func signal(_ number: Int32) -> Bool {
         state.withLock { state in !state.isCollected && kill(process, number) == 0 }
     }
 
-    /// Returns when the program has taken a signal that it handles or blocks, or has ended: two equal
-    /// signals in a row would be one otherwise.
+    /// Waits until the program has received a signal that it handles or blocks, or has ended.
+    /// Otherwise two equal signals in a row would be merged.
     package func waitUntilTaken(_ number: Int32) async throws {
         try await eventually("signal \(number) is taken") {
             let status = RunningCommand.status(of: "\(process)")
@@ -73,14 +73,14 @@ package final class RunningCommand: Sendable {
         }
     }
 
-    /// Whether the program's first thread blocks the signal.
+    /// Whether the program's main thread blocks the signal.
     package func blocks(_ number: Int32) -> Bool {
         let blacklisted = RunningCommand.status(of: "\(process)")["SigBlk"]
         let mask = blacklisted.flatMap { UInt64($0, radix: 16) } ?? 0
         return mask & (1 << UInt64(number - 1)) != 0
     }
 
-    /// Writes to standard input; does nothing once the program does not read it any more.
+    /// Writes to standard input; does nothing if the program no longer reads it.
     package func send(_ bytes: [UInt8]) {
         guard let descriptor = state.withLock({ $0.input }) else { return }
         var start = 0
@@ -94,7 +94,7 @@ package final class RunningCommand: Sendable {
         }
     }
 
-    /// Ends standard input.
+    /// Closes standard input.
     package func closeInput() {
         let descriptor = state.withLock { state in
             defer { state.input = nil }
@@ -103,17 +103,17 @@ package final class RunningCommand: Sendable {
         if let descriptor { close(descriptor) }
     }
 
-    /// What the program has written to standard output so far.
+    /// The standard output so far.
     package var outputSoFar: String {
         String(decoding: state.withLock { $0.output }, as: UTF8.self)
     }
 
-    /// What the program has written to standard error so far.
+    /// The standard error so far.
     package var errorSoFar: String {
         String(decoding: state.withLock { $0.error }, as: UTF8.self)
     }
 
-    /// Returns when the program has ended and both its streams are read to their ends.
+    /// Waits until the program has ended and both its streams are read to their ends.
     package func wait() async -> CommandResult {
         await withCheckedContinuation { continuation in
             let result = state.withLock { state in
@@ -131,7 +131,7 @@ package final class RunningCommand: Sendable {
         while true {
             let count = read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            // A terminal whose other end is closed answers with an error.
+            // A terminal with a closed other end returns an error.
             guard count > 0 else { break }
             state.withLock { $0[keyPath: stream].append(contentsOf: buffer[..<count]) }
         }
@@ -161,8 +161,8 @@ package final class RunningCommand: Sendable {
             guard let ending = state.ending, state.openStreams == 0, state.result == nil else {
                 return (nil, [])
             }
-            // The kernel counts the tests' own memory at the moment of the start as the program's; where
-            // its figure is larger, it is the program's own peak, else the samples have to do.
+            // The kernel attributes the tests' memory at the start to the program. If its figure is
+            // larger, it is the program's own peak; otherwise the samples are used.
             let counted = ending.usage.ru_maxrss * 1024
             let result = CommandResult(
                 command: command, output: state.output, error: state.error,
@@ -177,12 +177,12 @@ package final class RunningCommand: Sendable {
         for waiter in waiters { waiter.resume(returning: result) }
     }
 
-    /// Looks at the peak so far every 10 ms; peaks only grow, so little is missed.
+    /// Samples the peak every 10 ms; peaks only grow, so little is missed.
     private func sampleMemory() {
         let own = FileManager.default.contents(atPath: "/proc/self/cmdline")
         while !state.withLock({ $0.isCollected }) {
             defer { poll(nil, 0, 10) }
-            // Until it becomes another program, it has the memory of this one.
+            // Until `exec`, the process has the memory of the tests.
             let line = FileManager.default.contents(atPath: "/proc/\(process)/cmdline")
             guard line != own else { continue }
             let peak = RunningCommand.peakMemoryInBytes(of: "\(process)")
@@ -195,7 +195,7 @@ package final class RunningCommand: Sendable {
         return (Int(text.split(separator: " ").first ?? "") ?? 0) * 1024
     }
 
-    /// The fields of `/proc/PROCESS/status`; empty when there is no such process.
+    /// The fields of `/proc/PROCESS/status`; empty if there is no such process.
     private static func status(of process: String) -> [String: String] {
         let bytes = FileManager.default.contents(atPath: "/proc/\(process)/status") ?? Data()
         var fields: [String: String] = [:]

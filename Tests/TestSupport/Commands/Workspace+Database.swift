@@ -1,9 +1,10 @@
 import Foundation
 
 extension Workspace {
-    /// What a statement finds in the cache's database, all values as text; it may change rows, too.
+    /// Executes a statement on the cache's database and returns the rows, all values as text. It
+    /// may change rows.
     ///
-    /// Python's SQLite carries it out, and not the library that the program has in it.
+    /// Uses Python's SQLite, not the program's library.
     ///
     /// - Throws: ``QueryFailed``.
     @discardableResult
@@ -25,7 +26,8 @@ extension Workspace {
         return rows.map { row in row.map { $0 as? String } }
     }
 
-    /// Changes the cache's database from outside, as another version or a wrong clock would have.
+    /// Changes the cache's database from outside, for example to simulate another version or a
+    /// wrong clock.
     ///
     /// - Throws: ``QueryFailed``.
     package func runSQL(_ sql: String) async throws {
@@ -46,13 +48,13 @@ extension Workspace {
         package let description: String
     }
 
-    /// What tells whether a file was touched.
+    /// Changes whenever a file is replaced or written.
     package struct FileIdentity: Equatable, Sendable {
         let number: Int
         let modified: Date
     }
 
-    /// Of a file of the cache; the path is relative to it.
+    /// The identity of a file; the path is relative to the cache.
     package func identity(of path: String) throws -> FileIdentity {
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(cache)/\(path)")
         guard let number = attributes[.systemFileNumber] as? Int,
@@ -61,14 +63,14 @@ extension Workspace {
         return FileIdentity(number: number, modified: modified)
     }
 
-    /// The bytes of a file of the cache, or of any absolute path.
+    /// The bytes of a file; the path is absolute or relative to the cache.
     package func bytes(of path: String) throws -> [UInt8] {
         let url = URL(filePath: path.hasPrefix("/") ? path : "\(cache)/\(path)")
         return Array(try Data(contentsOf: url))
     }
 
-    /// What the extended attributes of the files below the folder say: one `NAME=VALUE` line each,
-    /// by path relative to the folder.
+    /// The extended attributes of the files below the folder: one `NAME=VALUE` line each, by path
+    /// relative to the folder.
     package func extendedAttributes() async throws -> [String: String] {
         let script = """
             import json, os
@@ -91,7 +93,7 @@ extension Workspace {
         return attributes
     }
 
-    /// Removes a file of the cache; the path is relative to it.
+    /// Removes a file; the path is relative to the cache.
     package func removeFile(_ path: String) throws {
         try FileManager.default.removeItem(atPath: "\(cache)/\(path)")
     }

@@ -3,16 +3,16 @@ import Glibc
 import PrefetchModel
 import Threading
 
-/// A folder of a test's own in which `prefetch` runs with an environment of its own.
+/// A temporary folder in which a test runs `prefetch` with a clean environment.
 ///
-/// The cache is `cache` in it, by the environment variable `PREFETCH_CACHE_DIR`.
+/// The cache is its subfolder `cache`, set by the environment variable `PREFETCH_CACHE_DIR`.
 package final class Workspace: Sendable {
     package let folder: String
     private let runs = Monitor(0)
 
     package var cache: String { folder + "/cache" }
 
-    /// `$PREFETCH_BINARY`, else the binary beside the program that runs the tests.
+    /// `$PREFETCH_BINARY`, else the binary beside the test runner.
     package static let binary: String = {
         if let named = ProcessInfo.processInfo.environment["PREFETCH_BINARY"] { return named }
         let tests =
@@ -29,20 +29,20 @@ package final class Workspace: Sendable {
         self.switchedOff = switchedOff
     }
 
-    /// What runs do by default and those of a test do not, since it wants to see the first failure, and
-    /// soon, or holds answers back. An option that the test gives goes before.
+    /// Defaults of runs that tests disable, because they check the first failure, need it soon, or
+    /// delay responses. Options that the test passes take precedence.
     package struct SwitchedOff: OptionSet, Sendable {
         package let rawValue: Int
 
         package init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Failures are not retried: `--retry 0`.
+        /// Does not retry failures: `--retry 0`.
         package static let retries = SwitchedOff(rawValue: 1)
-        /// Hosts that give no answer are not probed: `--host-timeout 0`.
+        /// Does not probe hosts that time out: `--host-timeout 0`.
         package static let probes = SwitchedOff(rawValue: 2)
-        /// Answers may take as long as the test is kept from going on: `--stall-timeout 5m`.
+        /// Allows responses as slow as the test itself: `--stall-timeout 5m`.
         package static let stalls = SwitchedOff(rawValue: 4)
-        /// Images get no attributes but those that the test gives them: `--no-placeholders`.
+        /// Adds no attributes but the test's own: `--no-placeholders`.
         package static let placeholders = SwitchedOff(rawValue: 8)
 
         fileprivate func arguments(beside options: [String]) -> [String] {
@@ -53,7 +53,7 @@ package final class Workspace: Sendable {
         }
     }
 
-    /// No proxies, no locale of the user, no configuration; sanitizers and coverage keep theirs.
+    /// No proxies, user locale or configuration; settings of sanitizers and coverage are kept.
     package var environment: [String: String] {
         var environment = [
             "HOME": folder, "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8",
@@ -63,19 +63,19 @@ package final class Workspace: Sendable {
         for name in ["LLVM_PROFILE_FILE", "ASAN_OPTIONS", "TSAN_OPTIONS"] {
             environment[name] = inherited[name]
         }
-        // The program ends with `exit` in the midst of its frames: what they hold is no leak.
+        // The program exits in the middle of its frames, whose contents are no leaks.
         environment["ASAN_OPTIONS"] = (environment["ASAN_OPTIONS"] ?? "") + ":detect_leaks=0"
         return environment
     }
 
-    /// Writes a file and returns its name, which is relative to the folder.
+    /// Writes a file and returns its name relative to the folder.
     @discardableResult
     package func write(_ bytes: [UInt8], to name: String) throws -> String {
         try Data(bytes).write(to: URL(filePath: folder).appending(path: name))
         return name
     }
 
-    /// Writes these lines and returns the manifest's name.
+    /// Writes a manifest with these lines and returns its name.
     @discardableResult
     package func manifest(_ lines: [String], name: String = "manifest.txt") throws -> String {
         try write(Array(lines.map { $0 + "\n" }.joined().utf8), to: name)
@@ -91,7 +91,7 @@ package final class Workspace: Sendable {
         try await command(arguments).run()
     }
 
-    /// A `run` with a report that its result is read from.
+    /// The result and report of a `run`.
     package struct Run: Sendable {
         package let result: CommandResult
         package let report: Report
@@ -99,15 +99,15 @@ package final class Workspace: Sendable {
         package var summary: Report.Summary { report.summary }
     }
 
-    /// Runs over a manifest of these lines.
+    /// Runs over a manifest with these lines.
     ///
-    /// - Throws: ``Report/Invalid`` with the whole result when the report is not accounted.
+    /// - Throws: ``Report/Invalid`` with the whole result when the report is inconsistent.
     package func prefetch(_ lines: [String], _ options: String...) async throws -> Run {
         try await finish(prefetchCommand(lines, options).run(), entries: lines.count)
     }
 
-    /// The command of ``prefetch(_:_:)``, for tests that change it or watch it run; ``finish(_:entries:)``
-    /// reads its report.
+    /// Creates the command of ``prefetch(_:_:)``, for tests that change it or watch it run;
+    /// ``finish(_:entries:)`` reads its report.
     package func prefetchCommand(_ lines: [String], _ options: [String] = []) throws -> Command {
         let number = runs.withLock { runs in
             runs += 1
@@ -136,12 +136,12 @@ package final class Workspace: Sendable {
         }
     }
 
-    /// Judges the cache as it is now.
+    /// Checks the current cache with ``Judge``.
     ///
     /// - Parameters:
-    ///   - sources: by cache key the bytes that the stored picture must show.
-    ///   - variants: the names by which every resource must have one in use.
-    /// - Returns: the number of variants.
+    ///   - sources: The bytes that a stored picture must show, by cache key.
+    ///   - variants: The names by which every resource must have a variant in use.
+    /// - Returns: The number of variants.
     /// - Throws: ``Judge/Verdict`` when anything is wrong.
     @discardableResult
     package func judge(
@@ -156,15 +156,16 @@ package final class Workspace: Sendable {
     }
 }
 
-/// All tests start at once; that many programs at once would make every short time-out expire. Most wait
-/// for a clock or an origin half of their time, so there are more than processors.
+/// All tests start at once, and as many programs would make every short time-out expire. Most wait
+/// for a clock or an origin half of their time, so there are more slots than processors.
 private let slots = Slots(3 * ProcessInfo.processInfo.activeProcessorCount)
 
-/// Runs `body` in a fresh workspace, judges its cache afterwards and removes it. Waits for its turn first, so
-/// a test must not open one inside another. Its runs have the defaults that are shipped, but for those
-/// that it switches off.
+/// Runs `body` in a new workspace, checks its cache and removes it.
 ///
-/// - Throws: what `body` throws, else ``Judge/Verdict``.
+/// Waits for a slot first, so workspaces must not be nested. Runs use the shipped defaults, except
+/// those that the test disables.
+///
+/// - Throws: The error of `body`, else ``Judge/Verdict``.
 @discardableResult
 package func withWorkspace<Success>(
     without switchedOff: Workspace.SwitchedOff = [],

@@ -1,11 +1,11 @@
-"""Runs a program where one web server answers at every address.
+"""Runs a program in a network where one web server listens on every address.
 
 Usage: unshare -rn python3 everywhere.py LOG PICTURE PROGRAM [ARGUMENT...]
 
 In the network namespace all unicast addresses, IPv4 and IPv6, lead to this server, at port 80. It
-answers `/to?URL` with a redirect (302) to the URL as it stands, and all else with the picture, and
-it ends with the program. LOG gets a line `connection ADDRESS` for each connection and `request
-ADDRESS TARGET` for each request, where the address is the one that the client connected to.
+redirects `/to?URL` to the unchanged URL (302), answers other requests with the picture, and exits
+with the program. It appends to LOG a line `connection ADDRESS` per connection and `request ADDRESS
+TARGET` per request, where ADDRESS is the one that the client connected to.
 """
 
 import http.server
@@ -57,12 +57,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def note(line):
-    """One write a line, so that those of several threads do not mix."""
+    """Appends a line in one write, so that lines of several threads do not mix."""
     os.write(log, (line + "\n").encode())
 
 
 def serve(server, parent):
-    """The program must not wait for this process to close its streams."""
+    """Serves until the program exits; does not keep the program's output streams open."""
     for stream in (1, 2):
         os.dup2(log, stream)
     Thread(target=server.serve_forever, daemon=True).start()

@@ -1,12 +1,12 @@
-/// A program of its own, in another language and with other decoders, that looks at a cache.
+/// Checks a cache with an independent program, in another language and with other decoders.
 package enum Judge {
     package struct Verdict: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Paths of `sources` are relative to `folder`.
+    /// Checks a cache; paths of `sources` are relative to `folder`.
     ///
-    /// - Returns: the number of variants.
+    /// - Returns: The number of variants.
     /// - Throws: ``Verdict`` with every problem found.
     package static func check(
         cache: String, sources: [String: String] = [:], variants: [String] = [], folder: String

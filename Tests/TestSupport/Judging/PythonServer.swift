@@ -3,13 +3,13 @@ import Glibc
 import PrefetchModel
 import Threading
 
-/// A process of `serve.py`, which answers one request after the other.
+/// A process of `serve.py`, which handles requests one at a time.
 ///
-/// Each is used by one caller at a time and kept for the next one; it ends with the tests, whose end of its
-/// standard input is closed then.
+/// Each process has one caller at a time and is then reused. It exits with the tests, when its
+/// standard input is closed.
 package struct PythonServer: Sendable {
     package struct Answer: Sendable {
-        /// Both its streams.
+        /// The output of both streams.
         package let text: String
         package let status: Int
     }
@@ -24,7 +24,7 @@ package struct PythonServer: Sendable {
 
     private static let idle = Monitor<[PythonServer]>([])
 
-    /// Debian's Python, for which the package `python3-pil` is installed.
+    /// Uses Debian's Python, for which the package `python3-pil` is installed.
     private static func start() throws -> PythonServer {
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "serve.py")
@@ -41,19 +41,20 @@ package struct PythonServer: Sendable {
         return PythonServer(process: process, input: input.writing, output: output.reading)
     }
 
-    /// Runs a program, in Python, in a folder. What it leaves open or changed of the process is its
-    /// own fault.
+    /// Runs a Python program in a folder. It must clean up its own changes to the process.
     ///
-    /// - Throws: ``Failed`` when no process can be started, or when it ends instead of answering.
+    /// - Throws: ``Failed`` when no process can be started, or when it exits without a response.
     package static func run(
         _ program: String, _ arguments: [String] = [], folder: String
     ) async throws -> Answer {
         try await ask(["folder": folder, "program": program, "arguments": arguments])
     }
 
-    /// - Parameter request: an object as `serve.py` describes it.
-    /// - Returns: what it was answered, whatever its status.
-    /// - Throws: ``Failed`` when no process can be started, or when it ends instead of answering.
+    /// Sends a request.
+    ///
+    /// - Parameter request: An object as described in `serve.py`.
+    /// - Returns: The response, whatever its status.
+    /// - Throws: ``Failed`` when no process can be started, or when it exits without a response.
     static func ask(_ request: [String: Any]) async throws -> Answer {
         let line = try JSONSerialization.data(withJSONObject: request) + Data("\n".utf8)
         return try await withCheckedThrowingContinuation { continuation in
@@ -87,7 +88,7 @@ package struct PythonServer: Sendable {
         }
         let lines = String(decoding: bytes.dropLast(), as: UTF8.self).split(
             separator: "\n", omittingEmptySubsequences: false)
-        // The last one is empty, since the status ends its line.
+        // The last line is empty, since a newline follows the status.
         guard let status = lines.dropLast().last.flatMap({ Int($0) }) else { throw ended(bytes) }
         return Answer(text: lines.dropLast(2).joined(separator: "\n"), status: status)
     }

@@ -2,15 +2,21 @@
 
     judge.py DIRECTORY [--source KEY FILE]... [--variants NAME,...]
 
-Every row must name a whole file whose hash, size, format and dimensions are the row's and which
-Pillow decodes; every content file must have a row; nothing else may lie in the directory; nobody else may
-read it, unless the property `file_mode` says so. The table `freshness` must say of every variant what its resource says, and nothing else; rows of
-`attribute`, `failure` and `host` must be within their bounds; every row of `partial` must name a file in
-`tmp` of its size and hash, and nothing else may lie there. A resource has at most one variant in use by
-each name, and with --variants one by each of these names, as it is or by the name's recipe. With --source the stored picture of KEY must show what FILE shows: PNG exactly, JPEG within a mean
-difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays below 6).
+The checks, by folder and table:
 
-Prints one line for each problem, then `rows=N files=N`. Exit status 0 clean, 1 problems, 2 misuse.
+- Every row names a complete file with the row's hash, size, format and dimensions that Pillow can
+  decode. Every content file has a row. The directory contains nothing else.
+- Other users have no access, except as the property `file_mode` allows.
+- The table `freshness` has exactly one row for every variant, with the values of its resource.
+- Rows of `attribute`, `failure` and `host` are within their limits.
+- Every row of `partial` names a file in `tmp` of its size and hash; `tmp` contains nothing else.
+- A resource has at most one variant in use by each name. With --variants it has one for each of
+  these names, stored under the name or under the name's recipe.
+- With --source the stored picture of KEY shows the picture in FILE: PNG exactly, JPEG within a mean
+  difference of 8 of 255 a sample (a second quantisation at quality 85 of noisy gradients stays
+  below 6).
+
+Prints one line per problem, then `rows=N files=N`. Exit status: 0 clean, 1 problems, 2 usage error.
 """
 
 import hashlib
@@ -51,16 +57,16 @@ def decoded(data, name):
             return decoded_avif(data)
         picture = Image.open(io.BytesIO(data))
         picture.load()
-        # No browser looks for an orientation in XMP, where Pillow does.
+        # Unlike browsers, Pillow reads the orientation from XMP.
         picture.info.pop("XML:com.adobe.xmp", None)
         return picture
-    except Exception as error:  # whatever a decoder says, the file is not whole
+    except Exception as error:  # any error of a decoder means a damaged file
         problem(f"{name}: does not decode: {error}")
         return None
 
 
 def decoded_avif(data):
-    """By avifdec, since Debian's Pillow does not read AVIF."""
+    """Decodes with avifdec, since Debian's Pillow does not read AVIF."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "in.avif"), os.path.join(folder, "out.png")
         with open(source, "wb") as file:
@@ -74,7 +80,7 @@ def decoded_avif(data):
 
 
 def check_jpeg(path, name):
-    """Pillow hides what libjpeg says of data it had to guess; djpeg prints it."""
+    """Reports libjpeg's warnings about damaged data: Pillow hides them, djpeg prints them."""
     result = subprocess.run(
         ["djpeg", "-outfile", "/dev/null", path], stdin=subprocess.DEVNULL, capture_output=True)
     if result.returncode != 0 or result.stderr:
@@ -82,7 +88,7 @@ def check_jpeg(path, name):
 
 
 def check_end(data, kind, name):
-    # Where all metadata is kept, more may follow.
+    # If all metadata is kept, data may follow.
     if kind == "png" and b"\0\0\0\0IEND\xaeB`\x82" not in data:
         problem(f"{name}: has no end chunk")
     if kind == "jpeg" and b"\xff\xd9" not in data[2:]:
@@ -116,7 +122,7 @@ def check_row(directory, row, files, pictures):
         problem(f"{path}: has {len(data)} bytes, its row says {size}")
     if picture is None:
         return
-    # A JPEG behind which more pictures stand is MPO to Pillow.
+    # Pillow calls a JPEG followed by further pictures MPO.
     if picture.format.lower().replace("mpo", "jpeg") != kind:
         problem(f"{path}: is {picture.format}, its row says {kind}")
     sizes = {picture.size}
@@ -127,7 +133,7 @@ def check_row(directory, row, files, pictures):
 
 
 def comparable(picture):
-    """Upright, 8 bits a sample, RGBA; Pillow has 16 bits for grey alone, of others it reads 8."""
+    """The picture as 8-bit RGBA with the EXIF orientation applied. Pillow has 16 bits only for grey."""
     picture = ImageOps.exif_transpose(picture)
     if picture.mode.startswith("I"):
         key = picture.info.get("transparency")
@@ -150,21 +156,20 @@ def compare(key, source, path, pictures):
     if stored.size != wanted.size:
         return problem(f"{key}: shows {stored.size}, its source {wanted.size}")
     if not is_exact:
-        # Through what a JPEG cannot have shows white, unless the user wants another colour; and a WebP does not keep
-        # colours that nobody sees.
+        # A JPEG shows white in place of transparency, by default; a WebP drops invisible colours.
         ground = Image.new("RGBA", wanted.size, "white")
         stored, wanted = Image.alpha_composite(ground, stored), Image.alpha_composite(ground, wanted)
     difference = ImageChops.difference(stored, wanted)
     if is_exact:
         if any(high for _, high in difference.getextrema()):
             problem(f"{key}: its pixels differ from its source's")
-    # An icon of 16 by 16 strong colours comes to 9 at the default quality, another picture to 30 and more.
+    # At the default quality, an icon of 16 by 16 strong colours differs by 9, a wrong picture by 30 or more.
     elif max(ImageStat.Stat(difference).mean[:3]) > 11:
         problem(f"{key}: its pixels are far from its source's")
 
 
 def check_as_it_came(directory, path, files, row, source, source_kind):
-    """The source's own bytes, which need not be decodable."""
+    """Checks a source stored unchanged, which need not be decodable."""
     if path not in files:
         return problem(f"{path} is missing")
     with open(os.path.join(directory, path), "rb") as file:
@@ -176,7 +181,7 @@ def check_as_it_came(directory, path, files, row, source, source_kind):
 
 
 def check_modes(directory, mode):
-    """Nobody else may do more than the cache's `mode` says, which is None for 0600."""
+    """Other users have at most the permissions of the cache's `mode`; None means 0600."""
     of_files = mode or 0o600
     of_folders = of_files | (of_files & 0o444) >> 2
     for parent, folders, names in os.walk(directory):
@@ -195,13 +200,13 @@ def remembered_mode(directory):
         row = connection.execute("SELECT value FROM property WHERE name = 'file_mode'").fetchone()
         connection.close()
     except sqlite3.Error:
-        return None  # there is none, or its damage is found elsewhere
+        return None  # no database, or damage that other checks report
     return row[0] if row else None
 
 
 def check_layout(directory):
     """Returns the content files as paths relative to the directory."""
-    # Databases that a run set aside.
+    # Damaged databases that a run has set aside are allowed.
     names = {name for name in os.listdir(directory)
              if not name.startswith("prefetch.sqlite.damaged-")}
     for name in sorted(names - TOP_LEVEL):
@@ -229,7 +234,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_names(connection, wanted):
-    """Of the variants of a resource at most one is in use by each name; all of `wanted` are."""
+    """A resource has at most one variant in use per name, and one for each of `wanted`."""
     noted = {}
     for identifier, name, recipe in connection.execute("SELECT id, name, recipe FROM variant_name"):
         noted[identifier] = name, recipe
@@ -259,7 +264,7 @@ def check_names(connection, wanted):
 
 
 def check_marks(connection):
-    """What `freshness` says of a variant's use; of two that meet one has no row."""
+    """Compares the marks in `freshness`; of two variants with one fingerprint, one has no row."""
     marks = {row[:2]: row[2] for row in connection.execute(
         "SELECT fingerprint, fingerprint_low, superseded FROM freshness")}
     for key, recipe, name, superseded in connection.execute(
@@ -271,7 +276,7 @@ def check_marks(connection):
 
 
 def check_freshness(connection):
-    """Two variants whose first numbers meet have one row between them."""
+    """Two variants with the same first number share a row."""
     wanted = {}
     for key, vary, recipe, *rest in connection.execute(
             "SELECT key, vary, recipe, r.id, validated_at, expires_at FROM variant v "
@@ -305,7 +310,7 @@ def is_plain(url):
 
 def check_resources(connection):
     if "permanent_url" in columns_of(connection, "resource"):
-        # The redirect that is remembered was followed, so the answer came from elsewhere.
+        # The stored redirect was followed, so the final URL differs.
         for key, url, final, permanent in connection.execute("SELECT key, url, final_url, "
                 "permanent_url FROM resource WHERE permanent_url IS NOT NULL"):
             if not is_plain(permanent) or permanent == url or final is None:
@@ -346,7 +351,7 @@ REASONS = set("""unsupported-scheme dns connect tls timeout stalled interrupted 
 
 
 def check_failures(connection):
-    """A failure that is ours has no row, or counts for nothing; a row is of a run that has ended or of the last one."""
+    """Failures for local reasons have no row or do not count. A row's run exists."""
     last_run, = connection.execute("SELECT max(id) FROM run").fetchone()
     for row in connection.execute("SELECT key, host, reason, http_status, attempts, class, "
             "runs_in_a_row, first_failed_at, last_failed_at, blacklisted_until, run_id FROM failure"):
@@ -356,10 +361,10 @@ def check_failures(connection):
             (reason == "http-status") and status is None,
             reason == "http-status" and status in (401, 403, 407)
             and (runs, until, run) != (0, None, None),
-            # What a stored original cannot be made into fails without a request.
+            # A recipe that a stored original does not support fails without a request.
             attempts < (0 if reason == "unsupported-image" else 1),
             runs < 0,
-            # Blocked only on the evidence of runs that have ended, and for 30 days at most.
+            # Blacklisted only by finished runs, and for at most 30 days.
             until is not None and runs < (5 if kind == "transient" else 1),
             until is not None and not 0 < until - last <= 30 * 86400 * 1000,
             run is not None and run > last_run,
@@ -383,7 +388,7 @@ def check_hosts(connection):
             failures < 0,
             updated <= 0,
             until is not None and not 0 < until <= updated + WEEK,
-            # A host that nothing sets apart has no row.
+            # A host with normal state has no row.
             concurrency is None and failures == 0 and (until is None or until <= updated),
         ]
         if any(wrong):
@@ -429,8 +434,8 @@ def check_temporaries(directory, named):
 
 
 def check_tables(connection, wanted):
-    """The tables beside resource and variant; caches made by hand may be without them, and older
-    ones without hosts and partial bodies."""
+    """Checks the other tables. Handmade caches may lack them; older caches lack hosts and partial
+    bodies."""
     checks = {"freshness": check_freshness, "attribute": check_attributes,
         "failure": check_failures}
     tables = {name for (name,) in connection.execute(
@@ -453,7 +458,7 @@ def check_tables(connection, wanted):
 
 
 def check_totals(connection):
-    """Totals that are kept with each change are what a scan finds."""
+    """The maintained totals equal those of a scan."""
     if not columns_of(connection, "usage"):
         return
     kept = connection.execute(

@@ -1,13 +1,13 @@
-"""Runs small programs one after the other, the judge of caches among them: starting an interpreter
-and loading Pillow takes longer than most of what they do.
+"""Runs judge.py and small programs in one process: starting an interpreter and importing Pillow takes
+longer than most of them.
 
-Each line of standard input is a request in JSON, with the folder in which the program runs:
+Each line of standard input is a JSON request with the folder in which the program runs:
 
     {"folder": F, "judge": [ARGUMENT...]}                           judge.py
     {"folder": F, "program": TEXT, "arguments": [ARGUMENT...]}      python3 -c TEXT ARGUMENT...
 
-The answer is what it printed, its exit status as a line of its own, and a null byte. The server ends
-with its standard input.
+The response is the program's output, its exit status on a separate line, and a null byte. The server
+exits at the end of standard input.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ def run(program, arguments):
     try:
         exec(compile(program, "program", "exec"), names)
     finally:
-        # A function of the program would keep its open databases alive.
+        # A function of the program would otherwise keep its databases open.
         names.clear()
     return 0
 
@@ -46,10 +46,10 @@ for line in sys.stdin:
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
             status = answer(json.loads(line))
-        except Exception:  # the next request may be a better one
+        except Exception:  # later requests may succeed
             traceback.print_exc()
             status = 1
     os.umask(mask)
-    # Nobody's folder is kept from being unmounted.
+    # A working directory would prevent its file system from being unmounted.
     os.chdir("/")
     print(f"{output.getvalue()}{status}\n", end="\0", flush=True)

@@ -1,6 +1,6 @@
-/// Lengths, chunks, encodings and heads that are not what they should be.
+/// Faults of lengths, chunks, encodings and heads.
 extension FaultCase {
-    /// What no client can read rightly is refused, whatever it is called, and never stored.
+    /// Ambiguous responses are rejected with one of these reasons and never stored.
     private static let contradiction = Expectation.refused(
         "interrupted", "corrupt-image", "not-an-image")
 
@@ -54,7 +54,7 @@ extension FaultCase {
         },
     ]
 
-    /// A chunked body that is written by hand; the connection is closed after it.
+    /// A handwritten chunked body; the connection is closed after it.
     private static func chunked(_ body: [UInt8]) -> Response {
         var response = Response(body: body, framing: .closeDelimited)
         response.rawHead =
@@ -125,7 +125,7 @@ extension FaultCase {
         return response
     }
 
-    /// Nobody asks for any of them.
+    /// Codings that no client requested.
     static let encodings: [FaultCase] = [
         FaultCase("gzip", .arrives, "gzip") {
             coded("gzip", Encodings.encoded($0.file, .gzip))
@@ -176,7 +176,7 @@ extension FaultCase {
         },
     ]
 
-    /// The file under this head, with its length; the connection is closed after it.
+    /// The file after this head, with its length; the connection is closed after it.
     private static func under(_ head: String, _ file: [UInt8]) -> Response {
         var response = Response(body: file, framing: .closeDelimited)
         response.rawHead = head.replacing("LENGTH", with: "\(file.count)")

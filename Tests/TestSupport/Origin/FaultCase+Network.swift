@@ -1,4 +1,4 @@
-/// Connections, endings and silences.
+/// Faults of connections, their ends, and stalls.
 extension FaultCase {
     static let connections: [FaultCase] = [
         FaultCase(
@@ -135,8 +135,8 @@ extension FaultCase {
         },
     ]
 
-    /// Connections that do not last as long as a client may think. The neighbour's request goes over
-    /// the same one.
+    /// Connections that end earlier than a client may expect. The neighbour's request reuses the
+    /// connection.
     static let reuse: [FaultCase] = [
         FaultCase("close-after", .arrives, "closed after each answer without a word") { context in
             var response = Response.image(context.file)

@@ -1,4 +1,5 @@
-/// Statuses, redirects, waits that are asked for, validators, and bodies that are no picture to keep.
+/// Faults of statuses, redirects, Retry-After, validators, and bodies that are not cacheable
+/// images.
 extension FaultCase {
     static let statuses: [FaultCase] =
         [400, 402, 404, 405, 406, 409, 410, 414, 416, 418, 451].map {
@@ -198,7 +199,7 @@ extension FaultCase {
         }
     }
 
-    /// None of these keeps a sound picture from arriving.
+    /// Faults that do not prevent a valid picture from being stored.
     static let validators: [FaultCase] = [
         field("tag-weak", "ETag", "a weak validator") { "W/\"x\"" },
         field("tag-long", "ETag", "a validator of 64 kB") {

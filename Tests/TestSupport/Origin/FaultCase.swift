@@ -1,34 +1,34 @@
-/// One row of the table of faults: what an origin does, and what must become of the entry.
+/// One row of the table of faults: an origin's behaviour and the expected result of the entry.
 ///
-/// `Fault` says under which name and parameter a URL asks for it (see
-/// ``Origin/serveFaults(of:fallback:)``), ``meaning`` what is answered, and the rest what a client owes.
+/// `Fault` gives the name and parameter in the URL (see ``Origin/serveFaults(of:fallback:)``),
+/// ``meaning`` describes the response, and the rest is the expectation.
 package struct FaultCase: Sendable {
-    /// Where the entry's URL leads.
+    /// The target of the entry's URL.
     package enum Place: Sendable {
-        /// To `/f/NAME/PARAMETER/FILE` at an origin that serves faults.
+        /// `/f/NAME/PARAMETER/FILE` at an origin that serves faults.
         case path
-        /// To a port of its own that treats connections so.
+        /// Its own port, which treats connections like this.
         case port(Origin.Accepting)
-        /// To a port where nobody listens.
+        /// A closed port.
         case closedPort
-        /// To this URL.
+        /// This URL.
         case url(String)
     }
 
-    /// What failures mean for later runs, in the words of the table `failure`.
+    /// The kind of a failure, in the terms of the table `failure`.
     package enum Kind: String, Sendable {
         case permanent
         case transient
-        /// The user's to mend: known, and counted for nothing.
+        /// Fixable by the user: recorded but never blacklisted.
         case ours
     }
 
     package struct Expectation: Sendable {
-        /// Whether `downloaded` is right.
+        /// Whether `downloaded` is acceptable.
         package let mayArrive: Bool
-        /// The reasons that are right; empty when it must arrive.
+        /// The acceptable reasons; empty if it must be downloaded.
         package let reasons: Set<String>
-        /// Nil where it must arrive, or where it depends on the reason.
+        /// Nil if it must be downloaded, or if the kind depends on the reason.
         package let kind: Kind?
 
         static let arrives = Expectation(mayArrive: true, reasons: [], kind: nil)
@@ -45,18 +45,18 @@ package struct FaultCase: Sendable {
             Expectation(mayArrive: false, reasons: Set(reasons), kind: .ours)
         }
 
-        /// Refused for any of these: what no two clients read alike.
+        /// Rejected with any of these reasons, for responses that clients interpret differently.
         static func refused(_ reasons: String...) -> Expectation {
             Expectation(mayArrive: false, reasons: Set(reasons), kind: nil)
         }
 
-        /// Whole or refused, as the client likes.
+        /// Stored or rejected, as the client prefers.
         static func either(_ reasons: String...) -> Expectation {
             Expectation(mayArrive: true, reasons: Set(reasons), kind: nil)
         }
     }
 
-    /// The time-out that ends it; everything else ends at once.
+    /// The time-out that ends the transfer, if any.
     package enum Wait: Sendable {
         case none
         case connecting
@@ -64,20 +64,20 @@ package struct FaultCase: Sendable {
         case total
     }
 
-    /// What an answer is made from.
+    /// The input for creating a response.
     struct Context: Sendable {
         let request: Origin.Request
         let parameter: Int
         let file: [UInt8]
         let fileName: String
 
-        /// A URL of the same origin by another of its names.
+        /// A URL of the same origin under another host name.
         func url(_ path: String, host: String) -> String {
             let port = request.header("host")?.split(separator: ":").last ?? ""
             return "http://\(host):\(port)\(path)"
         }
 
-        /// The sound file at this origin.
+        /// The path of the valid file at this origin.
         var plainPath: String { "/f/plain/0/\(fileName)" }
     }
 
@@ -90,9 +90,9 @@ package struct FaultCase: Sendable {
     package let place: Place
     package let expectation: Expectation
     package let wait: Wait
-    /// Whether the answer makes a client leave the whole host alone for a while.
+    /// Whether a client pauses the whole host after this response.
     package let coolsHost: Bool
-    /// One sentence on what the origin does.
+    /// One sentence that describes the origin's behaviour.
     package let meaning: String
     let answer: Answer
 
@@ -114,10 +114,10 @@ package struct FaultCase: Sendable {
 
     package var path: String { "/f/\(name)/\(parameter)/\(file)" }
 
-    /// A host of its own, so that what one fault does to its host is no other's matter.
+    /// A separate host name per case, so that effects on a host stay isolated.
     package var host: String { "\(name)-\(parameter).localhost" }
 
-    /// The files that the rows name: a PNG of about 5 kB, a JPEG, a TIFF and a page.
+    /// The files that the rows use: a PNG of about 5 kB, a JPEG, a TIFF and a page.
     package static let files: [String: [UInt8]] = [
         "x.png": Fixtures.png(width: 40, height: 40, isNoise: true),
         "x.jpg": (try? Fixtures.file("baseline.jpg")) ?? [],
@@ -125,7 +125,7 @@ package struct FaultCase: Sendable {
         "page.html": Array("<!doctype html><title>Sign in</title>".utf8),
     ]
 
-    /// Every row.
+    /// All rows.
     package static let all: [FaultCase] =
         connections + endings + silences + reuse + lengths + chunks + encodings + heads + statuses
         + redirects + cooling + validators + contents

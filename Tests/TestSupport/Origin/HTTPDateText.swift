@@ -1,8 +1,9 @@
 import Glibc
 
-/// Dates as HTTP writes them (RFC 9110 §5.6.7), reckoned from now by the wall clock.
+/// HTTP dates (RFC 9110 §5.6.7), relative to the wall clock.
 package enum HTTPDateText {
-    /// In whole seconds, rounded down: a date that is not long ahead may be past when it arrives.
+    /// A date in whole seconds, rounded down. A date in the near future may be past when it
+    /// arrives.
     package static func now(plus seconds: Int = 0) -> String {
         var time = Glibc.time(nil) + seconds
         var parts = tm()

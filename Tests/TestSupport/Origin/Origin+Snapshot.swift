@@ -1,17 +1,17 @@
 extension Origin {
-    /// One request, recorded when its last byte had arrived.
+    /// One request, recorded at the arrival of its last byte.
     package struct Request: Sendable {
         package let method: String
         /// As sent, query included.
         package let target: String
         package let headers: [(name: String, value: String)]
-        /// 1 for the first connection that was accepted.
+        /// 1 for the first accepted connection.
         package let connection: Int
         /// 1 for the first request of its connection.
         package let ordinal: Int
         /// By the monotonic clock.
         package let arrivedAt: ContinuousClock.Instant
-        /// The name in the field `Host` (`:authority` over HTTP/2) in small letters, without its port.
+        /// The lower-case host name in the field `Host` (`:authority` over HTTP/2), without port.
         package let host: String
 
         init(
@@ -28,7 +28,7 @@ extension Origin {
             host = Request.name(in: authority?.value ?? "")
         }
 
-        /// An IPv6 address keeps its brackets and its colons.
+        /// Keeps the brackets and colons of an IPv6 address.
         private static func name(in authority: String) -> String {
             let end =
                 authority.hasSuffix("]")
@@ -36,7 +36,8 @@ extension Origin {
             return authority[..<end].lowercased()
         }
 
-        /// Whether it came over HTTP/2, whose requests have pseudo-header fields (RFC 9113 §8.3).
+        /// Whether it arrived over HTTP/2, where requests have pseudo-header fields (RFC 9113
+        /// §8.3).
         package var isHTTP2: Bool { headers.contains { $0.name.hasPrefix(":") } }
 
         /// The target without its query.
@@ -44,37 +45,37 @@ extension Origin {
             String(target.prefix { $0 != "?" })
         }
 
-        /// The first field of this name, in any case of letters.
+        /// The value of the first field of this name, case-insensitive.
         package func header(_ name: String) -> String? {
             let name = name.lowercased()
             return headers.first { $0.name.lowercased() == name }?.value
         }
     }
 
-    /// What one host was asked, of several whose names lead to the same origin.
+    /// The requests to one of several host names of the same origin.
     package struct HostSnapshot: Sendable {
-        /// When each request arrived, in order.
+        /// The arrival time of each request, in order.
         package internal(set) var arrivals: [ContinuousClock.Instant] = []
-        /// Requests whose answer has not ended.
+        /// Requests without a complete response.
         package internal(set) var inFlight = 0
         package internal(set) var peakInFlight = 0
 
         package var requests: Int { arrivals.count }
 
-        /// The times between one arrival and the next.
+        /// The time between consecutive arrivals.
         package var intervals: [Duration] {
             zip(arrivals, arrivals.dropFirst()).map { $1 - $0 }
         }
     }
 
-    /// What has happened up to one moment.
+    /// The origin's record up to one moment.
     package struct Snapshot: Sendable {
         /// In order of arrival.
         package internal(set) var requests: [Request] = []
-        /// Requests whose answer has not ended.
+        /// Requests without a complete response.
         package internal(set) var inFlight = 0
         package internal(set) var peakInFlight = 0
-        /// Answers whose last byte was written, or whose connection was ended on purpose.
+        /// Responses that were sent completely, or whose connection was ended on purpose.
         package internal(set) var answered = 0
         /// Connections accepted so far.
         package internal(set) var connections = 0
@@ -85,7 +86,7 @@ extension Origin {
 
         package func count(of path: String) -> Int { requests.count { $0.path == path } }
 
-        /// All zero for a name that nobody asked.
+        /// All zero for a host name without requests.
         package subscript(host: String) -> HostSnapshot { hosts[host, default: HostSnapshot()] }
 
         mutating func begin(_ request: Request) {

@@ -6,13 +6,13 @@ import NIOTLS
 import PrefetchModel
 import Threading
 
-/// A server on the loopback address that answers as the test scripts it, faults included, and records what it
-/// was asked. It speaks HTTP/1.1, in clear or over TLS, or HTTP/2 over TLS.
+/// A scriptable server on the loopback address that can misbehave and records its requests. It
+/// speaks HTTP/1.1, in clear or over TLS, or HTTP/2 over TLS.
 ///
-/// All its connections live on one event loop, so that the order of ``requests`` is the order of
-/// arrival. Answers are raw bytes (see ``Response``). Every method may be called from any thread.
+/// All its connections share one event loop, so the order of ``requests`` is the order of arrival.
+/// Responses are raw bytes (see ``Response``). Every method is thread-safe.
 package final class Origin: Sendable {
-    /// What is answered is decided on the origin's event loop, so this must not block.
+    /// Returns the response to a request. Runs on the origin's event loop, so it must not block.
     package typealias Answering = @Sendable (Request) -> Response?
 
     private struct Waiter {
@@ -32,11 +32,11 @@ package final class Origin: Sendable {
 
     private let state = Monitor(State())
     private let listener: any Channel
-    /// As URLs have it, IPv6 in brackets.
+    /// As in URLs, IPv6 in brackets.
     private let host: String
     private let scheme: String
     package let port: Int
-    /// Clients of our own that take the places of a port where nothing is accepted.
+    /// Client sockets that fill the queue of a port that accepts nothing.
     private let fillers: [Int32]
 
     private init(listener: any Channel, scheme: String, host: String, port: Int, fillers: [Int32]) {
@@ -47,26 +47,25 @@ package final class Origin: Sendable {
         self.fillers = fillers
     }
 
-    /// What becomes of a connection before any request of it is answered.
+    /// The treatment of connections before a request is answered.
     package enum Accepting: Sendable {
         /// Requests are read and answered.
         case requests
-        /// Ended with FIN or RST as soon as it is accepted.
+        /// Ended with FIN or RST after it is accepted.
         case closed
         case reset
-        /// Reset when the first bytes of a request have come, whatever they are.
+        /// Reset after the first bytes of any request.
         case resetInsideRequest
-        /// Read for ever and never answered, not even in a TLS handshake.
+        /// Read but never answered, not even in a TLS handshake.
         case silence
-        /// Never accepted at all, and the kernel has no place left for one: connecting never ends.
-        /// At 127.0.0.1 only.
+        /// Never accepted, with a full kernel queue: connecting never completes. At 127.0.0.1 only.
         case nothing
     }
 
-    /// Begins to listen on a port that nobody else gets when this one stops: none of those that the
-    /// kernel gives to whoever wants any (`ip_local_port_range`).
+    /// Listens on a port outside the ephemeral range (`ip_local_port_range`), which no other socket
+    /// gets after this origin stops.
     ///
-    /// - Throws: when no port can be bound.
+    /// - Throws: When no port can be bound.
     package static func startOnPortOfItsOwn() async throws -> Origin {
         for port in (20_000..<32_000).shuffled().prefix(100) {
             if let origin = try? await start(port: port) { return origin }
@@ -74,11 +73,11 @@ package final class Origin: Sendable {
         return try await start()
     }
 
-    /// Begins to listen on 127.0.0.1 or ::1; port 0 is any.
+    /// Listens on 127.0.0.1 or ::1; port 0 picks a free one.
     ///
-    /// Without `security` it speaks plain HTTP/1.1.
+    /// Speaks plain HTTP/1.1 without `security`.
     ///
-    /// - Throws: when the port cannot be bound or the certificate cannot be read.
+    /// - Throws: When the port cannot be bound or the certificate cannot be read.
     package static func start(
         address: String = "127.0.0.1", port: Int = 0, security: OriginSecurity? = nil,
         accepting: Accepting = .requests
@@ -89,7 +88,7 @@ package final class Origin: Sendable {
         let owner = Owner()
         let listener = try await ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: backlog)
-            // A port that was closed is bound again while its old connections wait for their ends.
+            // A closed port can be bound again while its old connections are in TIME_WAIT.
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
@@ -124,7 +123,7 @@ package final class Origin: Sendable {
                         })
                 }
             }
-            // Connections are accepted only when the origin exists.
+            // Connections are accepted only after the origin is initialised.
             .serverChannelOption(.autoRead, value: false)
             .bind(host: address, port: port).get()
         guard let port = listener.localAddress?.port else { throw ChannelError.unknownLocalAddress }
@@ -154,7 +153,7 @@ package final class Origin: Sendable {
             OriginHTTP2Connection(origin: self, number: number, behaviour: behaviour))
     }
 
-    /// Begins more connections than the kernel completes without anybody accepting them.
+    /// Opens more connections than the kernel completes without an accept.
     private static func fill(_ port: Int) -> [Int32] {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -165,7 +164,7 @@ package final class Origin: Sendable {
             let descriptor = socket(AF_INET, type, 0)
             withUnsafePointer(to: &address) { pointer in
                 pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    // In progress, or never completed: both are meant.
+                    // Either in progress or never completed, as intended.
                     _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
                 }
             }
@@ -185,8 +184,8 @@ package final class Origin: Sendable {
     /// `SCHEME://ADDRESS:PORT` and `path`, which begins with a slash.
     package func url(_ path: String) -> String { "\(scheme)://\(host):\(port)\(path)" }
 
-    /// The same by a name. libcurl leads every name that ends in `.localhost` to the loopback
-    /// addresses without asking a resolver (since 7.77; RFC 6761 §6.3).
+    /// The URL with a host name. libcurl resolves every name that ends in `.localhost` to the
+    /// loopback addresses (since 7.77; RFC 6761 §6.3).
     package func url(_ path: String, host name: String) -> String {
         "\(scheme)://\(name):\(port)\(path)"
     }
@@ -194,19 +193,19 @@ package final class Origin: Sendable {
     package var snapshot: Snapshot { state.withLock { $0.snapshot } }
     package var requests: [Request] { snapshot.requests }
 
-    /// Answers requests for `path` with these, one after the other, the last one for ever. A script for a target
-    /// with its query goes before one for the path alone.
+    /// Scripts the responses for `path` in order; the last one repeats. A script for a target with
+    /// its query precedes one for the path alone.
     package func serve(_ path: String, _ responses: Response...) {
         precondition(!responses.isEmpty, "a path needs an answer")
         state.withLock { $0.scripts[path] = responses }
     }
 
-    /// Answers what has no script; where this has no answer either, the answer is 404.
+    /// Answers requests without a script; nil results in a 404.
     package func serve(_ answering: @escaping Answering) {
         state.withLock { $0.fallback = answering }
     }
 
-    /// Returns when `isMet` holds, which is looked at whenever something happens.
+    /// Waits until `isMet` holds; it is evaluated after every event.
     ///
     /// - Throws: ``WaitTimedOut`` when it does not hold in time.
     package func wait(
@@ -264,7 +263,7 @@ package final class Origin: Sendable {
     }
 }
 
-/// What its connections tell the origin, on its event loop.
+/// Events of the connections, on the event loop.
 extension Origin {
     fileprivate func accepted(_ channel: any Channel) -> Int {
         state.withLock { state in
@@ -282,7 +281,7 @@ extension Origin {
         change { $0.snapshot.begin(request) }
     }
 
-    /// Not answered is what the client went away from first.
+    /// The request is unanswered if the client disconnected first.
     func ended(_ request: Request, isAnswered: Bool) {
         change { $0.snapshot.end(request, isAnswered: isAnswered) }
     }
@@ -300,12 +299,12 @@ extension Origin {
     }
 }
 
-/// Lets the initializer of accepted connections find an origin that is made after its port is known.
+/// Lets accepted connections find their origin, which is created after its port is known.
 private final class Owner: Sendable {
     let origin = Monitor<Origin?>(nil)
 }
 
-/// Runs `body` with an origin of its own and closes that and its connections afterwards.
+/// Runs `body` with a new origin, then closes it and its connections.
 @discardableResult
 package func withOrigin<Success>(
     address: String = "127.0.0.1", port: Int = 0, security: OriginSecurity? = nil,

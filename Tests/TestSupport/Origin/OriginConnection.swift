@@ -2,7 +2,7 @@ import Glibc
 import NIOCore
 import NIOHTTP1
 
-/// One accepted connection: reads requests one after the other and carries out the steps of their answers.
+/// One accepted connection: reads requests in order and performs the steps of their responses.
 final class OriginConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = ByteBuffer
@@ -12,7 +12,7 @@ final class OriginConnection: ChannelInboundHandler {
     private var head: HTTPRequestHead?
     private var waiting: [Origin.Request] = []
     private var steps: ArraySlice<ResponseStep> = []
-    /// The one whose answer is being sent.
+    /// The request whose response is being sent.
     private var current: Origin.Request?
     private var requestCount = 0
     private var hasEnded = false
@@ -69,7 +69,7 @@ final class OriginConnection: ChannelInboundHandler {
         origin.ended(current, isAnswered: true)
     }
 
-    /// Carries out steps until one has to wait; what waits calls this again on the event loop.
+    /// Performs steps until one has to wait; its completion calls this again on the event loop.
     private func perform(_ context: ChannelHandlerContext) {
         while !hasEnded, let step = steps.popFirst() {
             switch step {
@@ -100,8 +100,7 @@ final class OriginConnection: ChannelInboundHandler {
             case .close:
                 finishAnswer()
                 hasEnded = true
-                // Everything was flushed; a close waits for nothing that the socket did not take,
-                // so it follows an empty write.
+                // A close does not wait for unsent data, so it follows an empty write.
                 let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
                 context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in
                     bound.value.close(promise: nil)
@@ -127,13 +126,13 @@ final class OriginConnection: ChannelInboundHandler {
         answerNext(context)
     }
 
-    /// Sends the same again and again, as fast as the client reads, until it goes away.
+    /// Sends the same bytes repeatedly, as fast as the client reads, until it disconnects.
     private func flood(_ context: ChannelHandlerContext, _ buffer: ByteBuffer) {
         guard !hasEnded else { return }
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         let loop = context.eventLoop
         context.writeAndFlush(wrapOutboundOut(buffer)).whenSuccess {
-            // Not from inside the write, whose promise may be kept at once.
+            // Not from inside the write, whose promise may be fulfilled immediately.
             loop.execute {
                 let (connection, context) = bound.value
                 connection.flood(context, buffer)
@@ -142,7 +141,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
 }
 
-/// A connection that is ended or left alone before any request is understood.
+/// A connection that is ended or ignored before a request is parsed.
 final class OriginUnanswered: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -188,7 +187,7 @@ func resetConnection(_ context: ChannelHandlerContext) {
     }
 }
 
-/// Ends the connection without TLS's notice of it (close_notify), which no connection without TLS has.
+/// Closes the connection without TLS's close_notify.
 func closeBelowTLS(_ context: ChannelHandlerContext) {
     let pipeline = context.pipeline.syncOperations
     let below = try? pipeline.context(handlerType: TLSServerHandler.self)

@@ -1,10 +1,10 @@
-/// Faults that are named by the URL itself, so that a manifest is a whole test plan.
+/// Faults selected by the URL, so that a manifest is a complete test plan.
 ///
-/// `/f/FAULT/PARAMETER/FILE`: `FAULT` is the name of a row of ``FaultCase/all``, which says what is
-/// answered and what must become of it; `PARAMETER` is a number whose meaning the row tells; `FILE`
-/// is one of the names given to ``serveFaults(of:fallback:)``.
+/// `/f/FAULT/PARAMETER/FILE`: `FAULT` is the name of a row of ``FaultCase/all``, which defines the
+/// response and the expected result. `PARAMETER` is a number that the row interprets. `FILE` is one
+/// of the names given to ``serveFaults(of:fallback:)``.
 extension Origin {
-    /// Serves fault paths over these files; what else is asked goes to `fallback`.
+    /// Serves fault paths over these files; `fallback` answers all other requests.
     package func serveFaults(
         of files: [String: [UInt8]] = FaultCase.files,
         fallback: @escaping Answering = { _ in nil }
@@ -22,6 +22,6 @@ extension Origin {
     }
 }
 
-/// By name; rows of the same name differ in their parameter alone.
+/// By name; rows with the same name differ only in their parameter.
 private let answers = Dictionary(
     FaultCase.all.map { ($0.name, $0.answer) }, uniquingKeysWith: { first, _ in first })

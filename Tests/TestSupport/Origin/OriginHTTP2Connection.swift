@@ -3,14 +3,14 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One accepted connection that speaks HTTP/2: answers the requests of its streams side by side.
+/// One accepted HTTP/2 connection: answers the requests of its streams concurrently.
 ///
-/// It sees frames and writes frames; the codec below keeps to the client's flow control.
+/// Reads and writes frames; the codec below implements flow control.
 final class OriginHTTP2Connection: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// One thing that a stream does, in order.
+    /// One step of a stream, in order.
     private enum Step {
         case head(HPACKHeaders, isLast: Bool)
         case data([UInt8], isLast: Bool)
@@ -34,7 +34,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     private var streams: [HTTP2StreamID: Stream] = [:]
     private var heads: [HTTP2StreamID: HPACKHeaders] = [:]
     private var requestCount = 0
-    /// The last stream that is answered, once GOAWAY was said.
+    /// The last stream to answer, after GOAWAY was sent.
     private var lastStream: HTTP2StreamID?
 
     init(origin: Origin, number: Int, behaviour: OriginSecurity.HTTP2) {
@@ -43,7 +43,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
         self.behaviour = behaviour
     }
 
-    /// What turns bytes into frames. It lets answers lie about their length.
+    /// Creates the codec between bytes and frames. It permits wrong lengths.
     static func makeCodec(_ behaviour: OriginSecurity.HTTP2) -> NIOHTTP2Handler {
         NIOHTTP2Handler(
             mode: .server,
@@ -80,7 +80,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A client that ends a stream while its answer is on the way is in its right.
+        // A client may end a stream while its response is being sent.
         if error is NIOHTTP2Errors.StreamClosed || error is NIOHTTP2Errors.NoSuchStream { return }
         context.close(promise: nil)
     }
@@ -128,7 +128,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
         if lastStream != nil, streams.isEmpty { context.close(promise: nil) }
     }
 
-    // MARK: Answering
+    // MARK: Responses
 
     private func steps(of response: Response, isHead: Bool) -> [Step] {
         var steps: [Step] = []
@@ -169,7 +169,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
         return steps
     }
 
-    /// Carries out steps until one has to wait; what waits calls this again on the event loop.
+    /// Performs steps until one has to wait; its completion calls this again on the event loop.
     private func perform(_ identifier: HTTP2StreamID, _ context: ChannelHandlerContext) {
         while let step = streams[identifier]?.steps.popFirst() {
             switch step {

@@ -1,12 +1,12 @@
-/// How an origin speaks TLS, and what inside it.
+/// An origin's TLS settings and the protocol inside.
 package struct OriginSecurity: Sendable {
-    /// An origin that speaks HTTP/2 and, unless it is told to, nothing else.
+    /// Settings of HTTP/2; by default no other protocol is spoken.
     package struct HTTP2: Sendable {
         /// SETTINGS_MAX_CONCURRENT_STREAMS of each connection.
         package var maximumConcurrentStreams = 100
-        /// The connection says GOAWAY when it has taken so many requests, answers them and ends.
+        /// The number of requests after which the connection sends GOAWAY, answers them and ends.
         package var requestsBeforeGoAway: Int?
-        /// Whether it speaks HTTP/1.1 with those who ask for it alone (ALPN, RFC 7301).
+        /// Whether clients without HTTP/2 get HTTP/1.1 (ALPN, RFC 7301).
         package var alsoSpeaksHTTP1: Bool
 
         package init(

@@ -1,29 +1,29 @@
-/// How an origin answers a request for a part of a file.
+/// An origin's response to a range request.
 package enum RangeAnswer: String, CaseIterable, Sendable {
-    /// As RFC 9110 §14.2 and §13.1.5 have it: 206 for the validator that the file has, else 200.
+    /// As RFC 9110 §14.2 and §13.1.5 require: 206 if the validator matches, else 200.
     case right
-    /// 200 with the whole file, as if no range had been asked for.
+    /// 200 with the whole file, ignoring the range.
     case ignored
-    /// 206 with a part that begins one byte later, and says so.
+    /// 206 with a part that begins one byte later and says so.
     case otherStart
-    /// 206 with the right part of a file said to be one byte longer.
+    /// 206 with the right part, but a total that is one byte larger.
     case otherTotal
-    /// 206 whose field names another unit.
+    /// 206 with another unit in the field.
     case otherUnit
     /// 206 without `Content-Range`.
     case missing
-    /// 206 as `multipart/byteranges` with one part, which nobody asked for.
+    /// 206 as `multipart/byteranges` with one part, which was not requested.
     case multipart
-    /// 206 with a field that says nothing understandable.
+    /// 206 with an unparsable field.
     case garbage
-    /// 206 with another validator than that asked with.
+    /// 206 with a validator other than the one in the request.
     case otherValidator
-    /// 416 and the file's length.
+    /// 416 with the file's length.
     case notSatisfiable
 }
 
 extension Response {
-    /// The answer to `request`, which may ask for a range, from `file`, whose validator is `tag`.
+    /// The response to `request`, which may ask for a range of `file` with the validator `tag`.
     package static func range(
         of file: [UInt8], tag: String, to request: Origin.Request, _ answer: RangeAnswer = .right
     ) -> Response {
@@ -63,7 +63,7 @@ extension Response {
         return response
     }
 
-    /// The N of `bytes=N-`; nil for anything else, which an origin may ignore (RFC 9110 §14.2).
+    /// The N of `bytes=N-`; nil for other forms, which an origin may ignore (RFC 9110 §14.2).
     private static func rangeStart(_ field: String) -> Int? {
         guard field.hasPrefix("bytes="), field.hasSuffix("-") else { return nil }
         return Int(field.dropFirst(6).dropLast())

@@ -1,84 +1,84 @@
-/// What the origin answers to one request, with every lie and fault that it may contain.
+/// The origin's response to one request, including deliberate faults.
 ///
-/// The default is a correct answer: 200, `Content-Length`, fresh for an hour, connection kept.
+/// By default correct: 200, `Content-Length`, fresh for an hour, connection kept open.
 package struct Response: Sendable {
     package var status: Int
-    /// In order, framing fields not included; names as they go on the wire.
+    /// Header fields in order, without framing fields; names as sent.
     package var headers: [(name: String, value: String)]
     package var body: [UInt8]
     package var framing: Framing
-    /// How the answer ends.
+    /// The end of the response.
     package var ending: Ending
     /// Time between the request's end and the first byte.
     package var delayBeforeHead: Duration = .zero
     /// Time between the head's last byte and the body's first one.
     package var delayBeforeBody: Duration = .zero
-    /// Body bytes a step and the time before each; nil sends the body at once.
+    /// The body bytes of each step and the time before it; nil sends the body at once.
     package var drip: (bytes: Int, interval: Duration)?
-    /// The first byte waits for this gate.
+    /// A gate before the first byte.
     package var gate: Gate?
-    /// The body's first byte waits for this gate.
+    /// A gate before the first body byte.
     package var bodyGate: Gate?
-    /// Closes the connection after this answer without having announced it.
+    /// Closes the connection after this response without announcing it.
     package var closesSilently = false
-    /// Where this answer ends the connection, how much later than its last byte.
+    /// The time between the last byte and the end of the connection, if this response ends it.
     package var delayBeforeClose: Duration = .zero
-    /// Leaves out TLS's notice of the end (close_notify) where this answer ends the connection.
+    /// Omits TLS's close_notify if this response ends the connection.
     package var closesWithoutNotice = false
-    /// Raw bytes before the head, as interim responses are.
+    /// Raw bytes before the head, such as interim responses.
     package var prelude: [UInt8] = []
-    /// What becomes of its stream; over HTTP/2 only.
+    /// A fault of the stream; for HTTP/2 only.
     package var stream: StreamFault?
-    /// Replaces status line and header section, framing fields included; must end with an empty line
-    /// where one is wanted.
+    /// Replaces status line and header section, including framing fields; must contain the final
+    /// empty line if one is wanted.
     package var rawHead: String?
 
-    /// How the end of the body is told.
+    /// The framing of the body.
     package enum Framing: Sendable {
-        /// A true `Content-Length`.
+        /// A correct `Content-Length`.
         case announced
-        /// One chunk for each 1 000 bytes, or each drip.
+        /// One chunk per 1,000 bytes, or per drip.
         case chunked
         /// Neither; `Connection: close`, and the end of the connection ends the body.
         case closeDelimited
-        /// A `Content-Length` of this value whatever the body's length is.
+        /// A `Content-Length` of this value, whatever the body's length.
         case lyingLength(Int)
         /// Chunked, with a `Content-Length` of this value as well.
         case chunkedWithLength(Int)
-        /// One `Content-Length` field for each text: doubled, negative or garbage ones.
+        /// One `Content-Length` field per text: repeated, negative or invalid ones.
         case lengthTexts([String])
         /// No body at all and no framing field, as for 304.
         case bodiless
     }
 
-    /// What only HTTP/2 can do to one answer (RFC 9113 §7).
+    /// Faults specific to HTTP/2 (RFC 9113 §7).
     package enum StreamFault: Sendable {
-        /// RST_STREAM with REFUSED_STREAM before anything of it was looked at.
+        /// RST_STREAM with REFUSED_STREAM before any processing.
         case refused
-        /// RST_STREAM with INTERNAL_ERROR after the head and so many body bytes.
+        /// RST_STREAM with INTERNAL_ERROR after the head and this many body bytes.
         case reset(bodyBytes: Int)
-        /// GOAWAY that leaves out this request's stream; the connection is closed after the others.
+        /// GOAWAY that excludes this request's stream; the connection is closed after the others.
         case goAway
-        /// GOAWAY with ENHANCE_YOUR_CALM that ends the connection at once.
+        /// GOAWAY with ENHANCE_YOUR_CALM that ends the connection immediately.
         case calmDown
     }
 
     package enum Ending: Sendable {
-        /// As the framing says.
+        /// According to the framing.
         case complete
-        /// The whole answer, then RST.
+        /// The whole response, then RST.
         case resetAfterWhole
-        /// The body again and again, one chunk each time where it is chunked, until the client goes.
+        /// The body repeated, as one chunk each time if chunked, until the client disconnects.
         case endless
-        /// Status line and fields, then the first field again and again.
+        /// Status line and fields, then the first field repeatedly.
         case endlessHead
-        /// ``Response/prelude`` again and again.
+        /// ``Response/prelude`` repeatedly.
         case endlessPrelude
-        /// The connection is closed in order after this many body bytes.
+        /// A regular close after this many body bytes.
         case closedAfter(bodyBytes: Int)
-        /// The connection is reset after this many body bytes.
+        /// A reset after this many body bytes.
         case resetAfter(bodyBytes: Int)
-        /// Nothing more is sent after this many body bytes; the connection stays open.
+        /// A stall after this many body bytes; the connection stays open.
         case stalledAfter(bodyBytes: Int)
         case closedBeforeHead
         case resetBeforeHead
@@ -112,7 +112,7 @@ package struct Response: Sendable {
         if status == 200, !hasCaching { self.headers.append(("Cache-Control", "max-age=3600")) }
     }
 
-    /// An image that is fresh for an hour, typed by its signature.
+    /// An image that is fresh for an hour, with the media type of its signature.
     package static func image(
         _ bytes: [UInt8], framing: Framing = .announced, ending: Ending = .complete,
         gate: Gate? = nil
@@ -126,12 +126,12 @@ package struct Response: Sendable {
         Response(body: Array(text.utf8), type: type)
     }
 
-    /// The location goes into the field as it is, absolute or relative.
+    /// A redirect; the location is sent unchanged, absolute or relative.
     package static func redirect(_ status: Int = 302, to location: String) -> Response {
         Response(status, headers: [("Location", location)])
     }
 
-    /// 429 or 503, with `Retry-After` where a value is given.
+    /// 429 or 503, with `Retry-After` if given.
     package static func unavailable(_ status: Int = 503, retryAfter: String? = nil) -> Response {
         Response(status, headers: retryAfter.map { [("Retry-After", $0)] } ?? [])
     }
@@ -140,14 +140,14 @@ package struct Response: Sendable {
     package static let notModified = Response(304, framing: .bodiless)
 }
 
-/// One thing that a connection does, in order.
+/// One step of a connection, in order.
 enum ResponseStep: Sendable {
     case send([UInt8])
     case wait(Duration)
     case pass(Gate)
-    /// Does nothing more until the connection ends.
+    /// Stops until the connection ends.
     case stall
-    /// Sends this again and again until the connection ends.
+    /// Sends the bytes repeatedly until the connection ends.
     case flood([UInt8])
     case close
     case closeWithoutNotice
@@ -155,8 +155,8 @@ enum ResponseStep: Sendable {
 }
 
 extension Response {
-    /// What to do on the wire for this answer; without `close`, `reset` and `stall` the connection goes on to the
-    /// next request.
+    /// The steps that send this response; without `close`, `reset` or `stall` the connection then
+    /// reads the next request.
     func steps(isHead: Bool) -> [ResponseStep] {
         var steps: [ResponseStep] = []
         if let gate { steps.append(.pass(gate)) }
@@ -187,7 +187,7 @@ extension Response {
             if delayBeforeBody > .zero { steps.append(.wait(delayBeforeBody)) }
             steps += bodySteps
         } else if case .send(let first)? = bodySteps.first {
-            // In one write, so that short answers do not cost two packets.
+            // In one write, so that short responses need one packet.
             steps.append(.send(head + first))
             steps += bodySteps.dropFirst()
         } else {
@@ -215,7 +215,7 @@ extension Response {
     private var endsConnection: Bool {
         switch framing {
         case .closeDelimited, .lengthTexts: true
-        // A body longer than announced would be read as the next answer.
+        // The excess of a longer body would be parsed as the next response.
         case .lyingLength(let length), .chunkedWithLength(let length): length != body.count
         case .announced, .chunked, .bodiless: false
         }
@@ -231,7 +231,7 @@ extension Response {
         return text + "\r\n"
     }
 
-    /// The values of its fields `Content-Length`.
+    /// The values of the `Content-Length` fields.
     var announcedLengths: [String] {
         switch framing {
         case .announced: ["\(body.count)"]
@@ -259,7 +259,7 @@ extension Response {
             let visible = body[start..<min(end, limit)]
             if let drip, start > 0 { steps.append(.wait(drip.interval)) }
             if isChunked {
-                // A cut falls inside a chunk whose whole size was announced.
+                // A cut is inside a chunk whose full size was announced.
                 let size = Array("\(String(end - start, radix: 16))\r\n".utf8)
                 let isWhole = end <= limit
                 steps.append(.send(size + visible + (isWhole ? [0x0D, 0x0A] : [])))

@@ -2,11 +2,11 @@ import CTLS
 import NIOCore
 import NIOTLS
 
-/// The certificate and the versions of an origin; connections share it.
+/// The certificate and versions of an origin, shared by its connections.
 ///
-/// OpenSSL counts the references to its contexts under a lock of its own.
+/// `@unchecked Sendable`: OpenSSL locks the reference counts of its contexts.
 final class TLSContext: @unchecked Sendable {
-    /// A protocol's version as on the wire.
+    /// A protocol version as sent.
     enum Version: Int32 {
         case tls1 = 0x0301
         case tls12 = 0x0303
@@ -19,10 +19,12 @@ final class TLSContext: @unchecked Sendable {
 
     fileprivate let pointer: OpaquePointer
 
-    /// `chain` and `key` are paths of PEM files; `maximum` is nil for the newest version that OpenSSL
-    /// has. `protocols` are names for ALPN, the preferred one first.
+    /// Loads a certificate.
     ///
-    /// - Throws: ``Invalid`` when a file cannot be read or does not fit the other.
+    /// `chain` and `key` are paths of PEM files; `maximum` is nil for OpenSSL's newest version.
+    /// `protocols` are names for ALPN, preferred one first.
+    ///
+    /// - Throws: ``Invalid`` when a file cannot be read or the two do not match.
     init(
         chain: String, key: String, minimum: Version, maximum: Version?, protocols: [String]
     ) throws(Invalid) {
@@ -44,10 +46,10 @@ final class TLSContext: @unchecked Sendable {
     deinit { ctls_context_free(pointer) }
 }
 
-/// The server's end of TLS between a socket and a protocol above it, by the system's OpenSSL.
+/// The server side of TLS between a socket and a higher protocol, by the system's OpenSSL.
 ///
-/// What is written before the handshake is done waits for its end. A write's promise is kept when its
-/// encrypted bytes are with the socket, so a sender keeps step with its client.
+/// Data written during the handshake is queued. A write's promise is fulfilled when the socket has
+/// taken its encrypted bytes, so that a sender follows its client's speed.
 final class TLSServerHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -57,16 +59,16 @@ final class TLSServerHandler: ChannelDuplexHandler {
     private enum Phase {
         case shakingHands
         case open
-        /// The client was told; its own notice, or the end of the wait for it, ends the connection.
+        /// close_notify was sent; the client's own, or a time-out, ends the connection.
         case closing(EventLoopPromise<Void>?)
         case closed
     }
 
-    /// How long an end waits for the client's own notice of it. Without it the kernel would answer what the
-    /// client still sends with RST, and the client might lose what it has not read.
+    /// The time to wait for the client's close_notify. Without it, the kernel would answer data
+    /// that the client still sends with RST, and the client might lose unread data.
     private static let closingTime = TimeAmount.milliseconds(200)
 
-    /// OpenSSL's session asks it for the protocol.
+    /// Retained for OpenSSL's session, whose ALPN callback uses it.
     private let context: TLSContext
     private let session: OpaquePointer
     private var phase = Phase.shakingHands
@@ -82,7 +84,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
 
     deinit { ctls_session_free(session) }
 
-    // MARK: From the client
+    // MARK: Client to server
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let isTaken = unwrapInboundIn(data).withUnsafeReadableBytes { bytes in
@@ -119,7 +121,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Passes on what was decrypted; the handler above may close the connection while it reads.
+    /// Passes on decrypted data; the handler above may close the connection meanwhile.
     private func decrypt(_ context: ChannelHandlerContext) {
         while true {
             switch phase {
@@ -138,7 +140,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
                 if case .open = phase { context.fireChannelRead(wrapInboundOut(buffer)) }
             case Int32(CTLS_WANTS_MORE): return sendEncrypted(context)
             case Int32(CTLS_ENDED):
-                // Both ends have said it when this one was closing; else it says so now.
+                // Sends close_notify, unless this side was already closing.
                 ctls_end(session)
                 sendEncrypted(context)
                 return finish(context)
@@ -147,7 +149,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
         }
     }
 
-    // MARK: To the client
+    // MARK: Server to client
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         waiting.append((unwrapOutboundIn(data), promise))
@@ -190,14 +192,14 @@ final class TLSServerHandler: ChannelDuplexHandler {
         }
     }
 
-    // MARK: Ends
+    // MARK: Closing
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard case .open = phase, mode == .all else {
             return context.close(mode: mode, promise: promise)
         }
         writeWaiting(context)
-        // Writing may have failed, which closes.
+        // A failed write has already closed the connection.
         guard case .open = phase else {
             promise?.succeed()
             return
@@ -218,7 +220,7 @@ final class TLSServerHandler: ChannelDuplexHandler {
         context.close(promise: promise)
     }
 
-    /// Sends the alert that OpenSSL has made, if any, and ends.
+    /// Sends OpenSSL's alert, if any, and closes the connection.
     private func fail(_ context: ChannelHandlerContext) {
         if case .closed = phase { return }
         sendEncrypted(context)

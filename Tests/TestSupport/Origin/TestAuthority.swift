@@ -3,26 +3,26 @@ import Glibc
 import PrefetchModel
 import Threading
 
-/// A certificate authority of the tests' own and the certificates that it gave out, made by the program `openssl`
-/// once for all tests of a process.
+/// A certificate authority for tests, created with `openssl` once per process.
 ///
-/// Its folder, under the temporary one, goes when the process ends in order.
+/// Its temporary folder is removed when the process exits normally.
 package final class TestAuthority: Sendable {
-    /// What the name of a test's server is certified as.
+    /// The kind of a test server's certificate.
     package enum Certificate: String, CaseIterable, Sendable {
-        /// Certified by the authority for `localhost`, its names `a` to `e` and both addresses.
+        /// Issued by the authority for `localhost`, its names `a` to `e` and both addresses.
         case good
-        /// The same, valid until the year 2021.
+        /// Like `good`, but expired in 2021.
         case expired
-        /// The same, valid from the year 2090 on.
+        /// Like `good`, but not valid before 2090.
         case early
-        /// Certified by the authority for `other.example` alone.
+        /// Issued by the authority for `other.example` only.
         case other
-        /// Certified by nobody but itself.
+        /// Self-signed.
         case own
     }
 
-    /// Holds the authority's certificate, `ca.pem`, and for each certificate NAME.pem and NAME.key.
+    /// The folder with the authority's certificate, `ca.pem`, and NAME.pem and NAME.key of each
+    /// certificate.
     package let folder: String
 
     /// The authority's certificate, for `--cacert`.
@@ -38,7 +38,9 @@ package final class TestAuthority: Sendable {
 
     private static let first = Task { try await make() }
 
-    /// - Throws: ``OpenSSLFailed`` with everything that the program said.
+    /// The authority of this process.
+    ///
+    /// - Throws: ``OpenSSLFailed`` with the output of `openssl`.
     package static func shared() async throws -> TestAuthority { try await first.value }
 
     package func security(
@@ -64,7 +66,7 @@ package final class TestAuthority: Sendable {
         return TestAuthority(folder: folder)
     }
 
-    /// `openssl ca` and not `x509`, which cannot say when a certificate begins (before OpenSSL 3.4).
+    /// Uses `openssl ca`, since `x509` cannot set the start of validity before OpenSSL 3.4.
     private static let script = """
         exec 2>&1
         cat >ca.cnf <<END
@@ -108,7 +110,7 @@ package final class TestAuthority: Sendable {
         """
 }
 
-/// What the handler for the end of the process removes; a C function takes no context.
+/// A global, since the C exit handler takes no context.
 private let foldersToRemove = FoldersToRemove()
 
 private final class FoldersToRemove: Sendable {
