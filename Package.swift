@@ -34,7 +34,7 @@ let package = Package(
         .library(name: "FaultyJPEG", type: .dynamic, targets: ["FaultyJPEG"]),
         // Preloaded by tests of caches on network file systems.
         .library(name: "NetworkFileSystem", type: .dynamic, targets: ["NetworkFileSystem"]),
-        // Preloaded by Scripts/torture.
+        // Preloaded by Scripts/torture/run.
         .library(name: "StopAtStart", type: .dynamic, targets: ["StopAtStart"]),
     ],
     // Decoders that a build may do without: `swift build --disable-default-traits --traits WebP,GIF`.
@@ -61,7 +61,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
-        // Measured by Scripts/bench; no product.
+        // Measured by Scripts/bench/run; no product.
         .executableTarget(
             name: "scheduler-bench", dependencies: ["EntryQueue", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),

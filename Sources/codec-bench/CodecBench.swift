@@ -2,7 +2,7 @@ import Codecs
 import Glibc
 import PrefetchModel
 
-/// Encodes images again as a run does, on one thread, and says what it cost: what `Scripts/bench
+/// Encodes images again as a run does, on one thread, and says what it cost: what `Scripts/bench/run
 /// --only codec` measures. Not installed with the command.
 ///
 /// Usage: `codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...`. PNG stays PNG, JPEG stays JPEG; what

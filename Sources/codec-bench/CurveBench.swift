@@ -10,7 +10,7 @@ import Glibc
     import CWebP
 #endif
 
-/// Encodes a picture at each quality of each format, decodes it and compares: what `Scripts/quality-curves` makes its
+/// Encodes a picture at each quality of each format, decodes it and compares: what `Scripts/bench/quality-curves` makes its
 /// tables of.
 ///
 /// Usage: `codec-bench curves FILE`. The file is a binary PPM of 8 bits. On standard output a line for each format

@@ -3,7 +3,7 @@ import Glibc
 import PrefetchModel
 import Scheduling
 
-/// Pushes entries to the scheduler and pops them all, on one thread. `Scripts/bench --only
+/// Pushes entries to the scheduler and pops them all, on one thread. `Scripts/bench/run --only
 /// scheduler` measures it. Not installed with the command.
 ///
 /// Usage: `scheduler-bench ENTRIES HOSTS CAPACITY`. Entries alternate between all hosts, in FIFO

@@ -2,6 +2,6 @@
 
 #include <signal.h>
 
-// Preloaded by Scripts/torture. Stops the program after its libraries are loaded and before its own
-// code runs, so that a tracer attached then does not count the loader's system calls.
+// Preloaded by Scripts/torture/run. Stops the program after its libraries are loaded and before its
+// own code runs, so that a tracer attached then does not count the loader's system calls.
 __attribute__((constructor)) static void stop(void) { raise(SIGSTOP); }

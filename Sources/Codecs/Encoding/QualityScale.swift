@@ -2,7 +2,7 @@ internal import Glibc
 
 /// One scale of quality for all formats that lose detail: libjpeg's, 1…100.
 ///
-/// The curves are medians over 21 photographs, measured by `Scripts/quality-curves`: what other libraries call the
+/// The curves are medians over 21 photographs, measured by `Scripts/bench/quality-curves`: what other libraries call the
 /// quality at which a picture is as like its source, by `cpixels_similarity`, as a JPEG is. Pictures differ: for the middle
 /// half of them libwebp's number is up to 12 off the curve, aom's up to 4. ``FormatChoice`` looks at each picture.
 enum QualityScale {

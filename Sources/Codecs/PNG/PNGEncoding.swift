@@ -172,7 +172,7 @@ struct PNGEncoding {
 
     /// What rows may be written with.
     ///
-    /// Measured on one core beside libpng's default (level 6, adaptive filters; `Scripts/bench --only
+    /// Measured on one core beside libpng's default (level 6, adaptive filters; `Scripts/bench/run --only
     /// codec`). 28 photographs, 42 megapixels: fast 10 times its speed at 1.02 of its size, balanced
     /// 8.0 times at 0.97, small a third of it at 0.93. 12 screens: fast 3.9 times at 0.76, balanced
     /// 3.4 times at 0.76, small a fourteenth at 0.68. libdeflate's level 6 on the photographs: 3.4

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// What a new database has of a damaged one and of its snapshot. Hundreds of damages are `Scripts/salvage`'s.
+/// What a new database has of a damaged one and of its snapshot. Hundreds of damages are `Scripts/torture/salvage`'s.
 @Suite(.timeLimit(.minutes(5)))
 struct SalvageTests {
     private let folder: TemporaryFolder

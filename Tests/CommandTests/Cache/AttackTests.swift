@@ -14,7 +14,7 @@ struct AttackTests {
     private func attack(_ script: String, _ arguments: String...) async throws -> CommandResult {
         var command = Command(
             executable: "/usr/bin/python3",
-            arguments: ["-B", AttackTests.root.appending(path: "Scripts/\(script)").path]
+            arguments: ["-B", AttackTests.root.appending(path: "Scripts/torture/\(script)").path]
                 + arguments + ["--binary", Workspace.binary],
             environment: ["HOME": "/", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"], folder: "/")
         command.timeLimit = .seconds(900)

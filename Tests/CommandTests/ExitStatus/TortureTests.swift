@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Samples of what `Scripts/torture` does by the thousand, by hand.
+/// Samples of what `Scripts/torture/run` does by the thousand, by hand.
 @Suite(
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "the script preloads libraries and kills by the clock"))
@@ -10,7 +10,7 @@ struct TortureTests {
     private static let seed = String(UInt32.random(in: 0...999_999))
 
     private func torture(_ arguments: [String]) async throws {
-        let script = SourceTree.root.appending(path: "Scripts/torture")
+        let script = SourceTree.root.appending(path: "Scripts/torture/run")
         try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
             var command = workspace.command(["-B", script.path] + arguments)
             command.executable = "/usr/bin/python3"

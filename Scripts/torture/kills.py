@@ -1,4 +1,4 @@
-"""`Scripts/torture kills` and `mixed`: SIGKILL at moments drawn by chance."""
+"""`Scripts/torture/run kills` and `mixed`: SIGKILL at moments drawn by chance."""
 
 import collections
 import json
@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from torture_scenarios import PAGE, Templates, scenarios
-from torture_shared import (
+from scenarios import PAGE, Templates, scenarios
+from shared import (
     TIME_LIMIT, WORKERS, Findings, Server, Workplace, everybody, fail, judge, print_statuses)
 
 # Pictures that the server has: as many as the largest cache takes, and some for `put`.

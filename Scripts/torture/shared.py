@@ -1,4 +1,4 @@
-"""What Scripts/torture and its modules share: a server, a place to run in, and what was found."""
+"""What Scripts/torture/run and its modules share: a server, a place to run in, and what was found."""
 
 import collections
 import concurrent.futures
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("PREFETCH_BINARY", ROOT / ".build/debug/prefetch"))
 STOPPER = BINARY.parent / "libStopAtStart.so"
 # A run takes less than a second.

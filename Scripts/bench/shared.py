@@ -1,4 +1,4 @@
-"""What Scripts/bench-run, -net, -warm, -codec and -sizes share: measuring a command, nginx, texts.
+"""Shared by the benchmarks in this folder: measuring a command, nginx, tables.
 
 Wall time is from start to end of the process; CPU is user + system of the process and all its
 children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
@@ -24,7 +24,7 @@ import urllib.request
 import zlib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".build-bench"
 
 
@@ -244,8 +244,8 @@ def run(command, folder, limit, environment=(), watches=False):
 
 
 def arguments_of(description):
-    """The arguments of Scripts/bench; each of the scripts reads all of them."""
-    parser = argparse.ArgumentParser(prog="Scripts/bench", description=description)
+    """The arguments of Scripts/bench/run; each of the scripts reads all of them."""
+    parser = argparse.ArgumentParser(prog="Scripts/bench/run", description=description)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--images", type=int, default=3000, help="images of the corpus")
     parser.add_argument(
@@ -275,7 +275,7 @@ def chosen(rows, only):
 
 def asked():
     """The command, as the tables quote it."""
-    return "Scripts/bench" + "".join(f" {shlex.quote(argument)}" for argument in sys.argv[1:])
+    return "Scripts/bench/run" + "".join(f" {shlex.quote(argument)}" for argument in sys.argv[1:])
 
 
 def log(number, name, result):

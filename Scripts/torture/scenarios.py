@@ -1,4 +1,4 @@
-"""Commands that Scripts/torture disturbs, the caches that they begin with, and what must hold afterwards."""
+"""Commands that Scripts/torture/run disturbs, the caches that they begin with, and what must hold afterwards."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import time
 
-from torture_shared import Workplace, fail, judge
+from shared import Workplace, fail, judge
 
 PAGE = 4096
 VARIANT = ["--variant", "small=8x8"]
