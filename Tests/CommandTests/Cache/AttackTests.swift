@@ -3,8 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Programs that attack the command as long as they are told to; here for a sample. What they print
-/// last is `N passed, N failed`.
+/// A short sample of the scripts that attack the command. Their last line is `N passed, N failed`.
 @Suite(
     .timeLimit(.minutes(20)), .serialized,
     .enabled(if: !Sanitizer.isActive, "times and crashes are not the program's own"))
@@ -21,26 +20,26 @@ struct AttackTests {
         return try await command.run()
     }
 
-    /// The numbers of cases that passed and that failed.
+    /// The numbers of passed and failed cases.
     private func counts(of result: CommandResult) throws -> [Int] {
         let last = try #require(result.output.split(separator: "\n").last, "\(result)")
         return last.split(separator: " ").compactMap { Int($0) }
     }
 
-    /// 20 cuts a mode; `off` promises only that the next run removes what is torn.
+    /// 20 cuts per mode; `off` promises only that the next run removes damaged images.
     @Test(
         .enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"),
         arguments: ["normal", "full", "off"])
     func noPowerCutLeavesATornRow(mode: String) async throws {
         let result = try await attack("power-cut", "--mode", mode, "--cuts", "20")
-        // Some systems have the devices and forbid their use.
+        // Some systems have the devices but forbid their use.
         if result.status == 77 { return }
         #expect(result.status == 0, "\(result)")
         let counts = try counts(of: result)
         #expect(counts.count == 2 && counts[0] >= 20 && counts[1] == 0, "\(result)")
     }
 
-    /// The power goes while other commands work, and right after their end.
+    /// The power fails during other commands, and directly after them.
     @Test(.enabled(if: PowerCut.isPossible, "needs root, loop devices and mkfs.xfs"))
     func noPowerCutSpoilsWhatOtherCommandsDo() async throws {
         let result = try await attack("power-cut", "--command", "all", "--cuts", "25")
@@ -54,13 +53,13 @@ struct AttackTests {
         let seed = String(UInt32.random(in: 0...999_999))
         let result = try await attack("damage", "--sample", "40", "--seed", seed)
         #expect(result.status == 0, "seed \(seed): \(result)")
-        // Some values cannot be put in place.
+        // Some values cannot be written.
         let counts = try counts(of: result)
         #expect(counts.count == 2 && counts[0] >= 30 && counts[1] == 0, "seed \(seed): \(result)")
     }
 
-    /// 200 by hand; these are of every kind, two of each. Always the same ones: how much two of a kind leave is a matter
-    /// of chance.
+    /// Two cases of each kind; a manual run uses 200. The seed is fixed, since the salvaged share
+    /// of two cases varies.
     @Test func whatIsSalvagedIsRightAndNearlyAll() async throws {
         let seed = "16"
         let result = try await attack("salvage", "--cases", "28", "--seed", seed)

@@ -35,7 +35,7 @@ struct CacheTests {
         }
     }
 
-    /// The trailer comes through libcurl's header function, after the body.
+    /// libcurl passes the trailer to the header callback after the body.
     @Test func trailersAfterAChunkedBodyAreNoFault() async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 9, height: 9)
@@ -70,7 +70,7 @@ struct CacheTests {
                 try await withWorkspace(without: [.retries, .probes]) { workspace in
                     let run = try await workspace.prefetch(urls, "--encode", encoding)
                     #expect(run.summary["downloaded"] == urls.count, "\(run.result)")
-                    // JPEG has no alpha and blurs colours that change at every pixel.
+                    // JPEG has no alpha channel and blurs colours that change at every pixel.
                     let comparable = sources.filter { url, _ in
                         encoding != "jpeg" || url.hasSuffix(".jpg") || url.hasSuffix("/rgb.png")
                             || url.hasSuffix("/grey.png")
@@ -83,8 +83,8 @@ struct CacheTests {
                             case "same", "original": isJPEG ? "jpeg" : "png"
                             default: encoding
                             }
-                        // Without --keep-larger the source's own bytes take the place of a larger
-                        // re-encoding, in the source's format.
+                        // Without --keep-larger, the source replaces a larger re-encoding, in its
+                        // own format.
                         let own = isJPEG ? "jpeg" : "png"
                         #expect(entry.format == wanted || entry.format == own, "\(entry)")
                         guard encoding == "original" else { continue }
@@ -156,7 +156,7 @@ struct CacheTests {
             var silent = Response.image(picture)
             silent.closesSilently = true
             origin.serve("/silent", silent)
-            // A reset after the last announced byte is no error.
+            // A reset after the last announced byte is not an error.
             origin.serve(
                 "/reset", .image(picture, ending: .resetAfter(bodyBytes: picture.count)))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -238,7 +238,7 @@ struct CacheTests {
         }
     }
 
-    /// The objects of a JSON array, of JSON Lines, or the one object.
+    /// The objects of a JSON array or of JSON Lines, or a single object.
     private func jsonObjects(_ text: String) throws -> [[String: Any]] {
         if text.first == "[" {
             let value = try JSONSerialization.jsonObject(with: Data(text.utf8))

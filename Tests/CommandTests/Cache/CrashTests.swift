@@ -2,15 +2,15 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A decoder that dies costs one run, and not every run.
+/// A decoder crash costs one run, not every later one.
 @Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
 struct CrashTests {
-    /// As ``FaultyJPEG`` knows them, with the signal that it dies of.
+    /// The marks of ``FaultyJPEG``, each with the signal that it causes.
     private static let deaths: [(mark: String, signal: Int32)] = [
         ("\nFaultyJPEG: abort\n", SIGABRT), ("\nFaultyJPEG: segment\n", SIGSEGV),
     ]
 
-    /// The mark in a comment after the first marker.
+    /// A JPEG with the mark in a comment after the first marker.
     private static func marked(_ mark: String) throws -> [UInt8] {
         let source = try Fixtures.file("baseline.jpg")
         let length = mark.utf8.count + 2
@@ -18,7 +18,7 @@ struct CrashTests {
             + source[2...]
     }
 
-    /// With the decoder in front of libjpeg.
+    /// Runs the command with the faulty decoder preloaded.
     static func faulty(_ command: Command) -> Command {
         var command = command
         let folder = URL(filePath: command.executable).deletingLastPathComponent()
@@ -56,7 +56,7 @@ struct CrashTests {
                 #expect(noted.hasSuffix(" \(signal)\n"))
                 #expect(noted.split(separator: "\n").count == 1)
 
-                // It goes on with all others, and would die if it decoded that one.
+                // The next run continues with all others, and would crash if it decoded that image.
                 let next = try await run(options, isFaulty: true)
                 #expect(next.result.status == 1, "\(next.result)")
                 let entry = try #require(next.report.entries.first { $0.url == bad })
@@ -68,7 +68,7 @@ struct CrashTests {
                 let blacklisted = try await run(options, isFaulty: true)
                 #expect(
                     blacklisted.report.entries.first { $0.url == bad }?.verdict == "blacklisted")
-                // Other addresses of the same bytes, too.
+                // Other URLs with the same bytes are skipped, too.
                 origin.serve("/same.jpg", .picture(bytes))
                 let same = try await workspace.finish(
                     CrashTests.faulty(
@@ -76,7 +76,7 @@ struct CrashTests {
                     ).run(), entries: 1)
                 #expect(same.report.verdicts == ["failed/unsupported-image"], "\(same.result)")
 
-                // When asked for, it is tried again; here by a decoder without the fault.
+                // Retried on request, here with a decoder without the fault.
                 let mended = try await run(options + ["--retry-failed"], isFaulty: false)
                 #expect(mended.result.status == 0, "\(mended.result)")
                 #expect(CrashTests.crashes(workspace) == nil)
@@ -85,7 +85,7 @@ struct CrashTests {
         }
     }
 
-    /// Whoever ends the program by a signal says nothing about images.
+    /// A signal from another process is not attributed to an image.
     @Test(arguments: [SIGSEGV, SIGABRT])
     func aSignalThatWasSentBlamesNoImage(signal: Int32) async throws {
         try await withOrigin { origin in

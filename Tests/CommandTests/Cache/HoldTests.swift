@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Who holds a cache, from its first moment on, and what becomes of it when that is not so any more.
+/// The lock of a cache from its creation on, and runs that lose it.
 @Suite(.timeLimit(.minutes(15)))
 struct HoldTests {
-    /// Whoever comes first makes the cache; the others wait, and readers see no cache or a whole one.
+    /// The first run creates the cache and the others wait. Readers see no cache or a complete one.
     @Test(arguments: 0..<4)
     func simultaneousFirstRunsMakeOneCache(round: Int) async throws {
         try await withOrigin { origin in
@@ -31,7 +31,7 @@ struct HoldTests {
                 }
                 for reader in readers {
                     let result = await reader.wait()
-                    // Too early, it finds no cache, or none that holds anything.
+                    // Before the first commit there is no cache, or an empty one.
                     let isEarly =
                         result.error.contains("there is no cache yet")
                         || result.error.contains("holds no images yet")
@@ -73,14 +73,14 @@ struct HoldTests {
                 #expect(await running.wait().status == 0)
                 let last = await waiting.wait()
                 #expect(last.status == 0, "\(last)")
-                // A holder that has gone is nobody.
+                // A finished holder is not reported.
                 let next = try await workspace.run("manifest-1.txt")
                 #expect(next.status == 0 && !next.error.contains("holds"), "\(next)")
             }
         }
     }
 
-    /// What is warm needs no room, and what is not says so.
+    /// Warm entries need no space; others report the full disk.
     @Test(.enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"))
     func onAFullDiskWhatIsWarmIsFresh() async throws {
         try await withOrigin { origin in
@@ -115,8 +115,8 @@ struct HoldTests {
         }
     }
 
-    /// Whatever there is no room for: the database, its log, or the log's index, of which SQLite says
-    /// that it is an I/O error.
+    /// The database, its log or the log's index may not fit; SQLite reports the last as an I/O
+    /// error.
     @Test(
         .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
         arguments: [64, 140, 180, 220, 260, 300])
@@ -138,13 +138,13 @@ struct HoldTests {
                 #expect(result.status == 2, "\(result)")
                 #expect(result.error.contains("make room and run again"), "\(result)")
                 #expect(origin.requests.isEmpty, "\(result)")
-                // What is left is the folder that it was mounted on.
+                // Only the mount point is left.
                 try FileManager.default.removeItem(atPath: workspace.cache)
             }
         }
     }
 
-    /// Another run could hold a lock of its own then, and write to the same cache.
+    /// Otherwise another run could take its own lock and write to the same cache.
     @Test(arguments: ["lock", "prefetch.sqlite"], [true, false])
     func aRunThatLosesItsHoldEndsWithStatus2(name: String, isReplaced: Bool) async throws {
         try await withOrigin { origin in
@@ -177,7 +177,7 @@ struct HoldTests {
         }
     }
 
-    /// A warm run commits nothing, and says all the same that its answer is worth nothing.
+    /// A warm run commits nothing, but still reports that its result is void.
     @Test func aRunWhoseDirectoryWasReplacedEndsWithStatus2() async throws {
         try await withOrigin { origin in
             let gate = Gate()
@@ -200,13 +200,13 @@ struct HoldTests {
         }
     }
 
-    /// The files of a run may fill the disk before their rows are committed.
+    /// A run's files may fill the disk before their rows are committed.
     @Test(
         .enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"),
         arguments: [2, 3, 4])
     func onASmallDiskWhatFitsIsCommitted(mebibytes: Int) async throws {
         try await withOrigin { origin in
-            // Noise of some 24 kB each, more in all than any of the disks has room for.
+            // Noise of some 24 kB each, in total more than any of the disks holds.
             let lines = (0..<250).map { index in
                 origin.serve(
                     "/\(index)",
@@ -215,7 +215,7 @@ struct HoldTests {
             }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 var command = try workspace.prefetchCommand(lines, ["--encode", "original"])
-                // The namespace ends with the last process in it, and the disk with the namespace.
+                // The namespace ends with its last process, and the disk with the namespace.
                 command.arguments =
                     [
                         "-rm", "/bin/sh", "-c",

@@ -3,10 +3,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `run --max-size` and `run --prune`: a cache that stays within its bounds by itself.
+/// `run --max-size` and `run --prune` keep a cache within its limits automatically.
 @Suite(.timeLimit(.minutes(15)))
 struct MaxSizeTests {
-    /// Serves any number of different images, each a block on the disk.
+    /// Serves different images of one block each on disk.
     private func withImages(
         _ body: (Origin, Workspace, (Range<Int>) -> [String]) async throws -> Void
     ) async throws {
@@ -36,9 +36,9 @@ struct MaxSizeTests {
             #expect(
                 second.summary.outcomes == ["fresh": 10, "downloaded": 5], "\(second.result)")
             let left = try await numbers(workspace)
-            // Down to nine tenths of what leaves room for one more, as often as it takes.
+            // Evicts down to nine tenths of the size that leaves room for one more, repeatedly.
             #expect(left.count <= 20 && Set(left).isSuperset(of: 10..<25), "\(left)")
-            // All of those that are left of the first list are gone, each of the second is there.
+            // The rest of the first list is evicted; the second list is complete.
             let third = try await workspace.prefetch(urls(25..<45), "--max-size", "80KiB")
             #expect(third.summary.outcomes == ["downloaded": 20], "\(third.result)")
             #expect(try await numbers(workspace) == Array(25..<45))
@@ -55,7 +55,7 @@ struct MaxSizeTests {
             #expect(
                 run.result.error.contains("--max-size leaves no room for it"), "\(run.result)")
             #expect(try await numbers(workspace).count == 10)
-            // Nothing of it is held against the URLs, and with room they come.
+            // The failures are not recorded, and the images are stored once there is room.
             #expect(try await workspace.query("SELECT * FROM failure").isEmpty)
             let next = try await workspace.prefetch(urls(0..<40), "--max-size", "160KiB")
             #expect(
@@ -63,7 +63,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// Stored by another recipe and named by the list: it stays, also while its new form finds no room.
+    /// A listed image's variant of another recipe stays, even if its new variant finds no room.
     @Test func otherVariantsOfListedImagesStay() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
@@ -73,10 +73,10 @@ struct MaxSizeTests {
         }
     }
 
-    /// Large ones on both workers at once: each gets its turn.
+    /// Large images on both workers: each waits its turn.
     @Test func severalMayWaitForRoom() async throws {
         try await withImages { origin, workspace, urls in
-            // Eight blocks each, of sixty in all.
+            // Eight blocks each; the limit is sixty.
             for number in 0..<6 {
                 let image = Fixtures.png(width: 100, height: 100, seed: number + 1, isNoise: true)
                 origin.serve("/large\(number)", .image(image))
@@ -89,7 +89,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// Identifiers of what made room are given anew; what got them stays.
+    /// Identifiers of evicted resources are reused; their new owners stay.
     @Test func whatARunStoresStaysWhateverItsIdentifier() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<15))
@@ -103,7 +103,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// Also where nothing is stored: the bound may be a new one.
+    /// Even if nothing is stored, since the limit may be new.
     @Test func aWarmRunKeepsTheBound() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<30))
@@ -114,7 +114,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// All of it is named and there is no block left, and yet each new body is stored.
+    /// Every image is listed and no block is free, but each new body is stored.
     @Test func changedImagesTakeTheirOwnPlace() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10), "--max-size", "40KiB")
@@ -130,7 +130,7 @@ struct MaxSizeTests {
         }
     }
 
-    /// With room for two more than there are, each new form has the old one of an image before it to go.
+    /// With room for two more images, superseded variants are evicted in favour of new ones.
     @Test func whatTheRunHasSupersededMakesRoom() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
@@ -142,11 +142,11 @@ struct MaxSizeTests {
         }
     }
 
-    /// One that is larger than what is left fails, and all that there is room for are stored.
+    /// An image larger than the remaining room fails, and all images that fit are stored.
     @Test func aLargeImageKeepsNoSmallOnesOut() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))
-            // Some eight blocks.
+            // About eight blocks.
             origin.serve(
                 "/large", .image(Fixtures.png(width: 100, height: 100, seed: 1, isNoise: true)))
             let list = [origin.url("/large")] + urls(0..<14)
@@ -160,7 +160,7 @@ struct MaxSizeTests {
 
     // MARK: --prune
 
-    /// A list that its maker has left empty does not say that nothing is wanted.
+    /// An empty list may be a mistake of its producer.
     @Test func aListThatNamesNothingStoredPrunesNothing() async throws {
         try await withImages { _, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<5))
@@ -178,7 +178,7 @@ struct MaxSizeTests {
                     list, "--prune", "unlisted-for=30d", "--offline")
                 #expect(!run.result.error.contains("pruned"), "\(run.result)")
             }
-            // Nor does a month without any run.
+            // Nor does a month without runs.
             let pruned = try await workspace.run("prune", "--unlisted-for", "30d")
             #expect(pruned.error.contains("removed 0 images"), "\(pruned)")
             #expect(try await numbers(workspace) == Array(0..<5))
@@ -202,7 +202,7 @@ struct MaxSizeTests {
                 "UPDATE property SET value = value - 86400000 WHERE name = 'last_pruned'")
             let third = try await workspace.prefetch(urls(0..<5), "--prune", "max-files=10")
             #expect(third.result.error.contains("pruned 11 images"), "\(third.result)")
-            // Those that were listed last stay.
+            // Recently listed images stay.
             #expect(Set(try await numbers(workspace)).isSuperset(of: 0..<5))
         }
     }

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A hit is a file, not a row.
+/// An entry is a hit only if its file exists.
 @Suite(.timeLimit(.minutes(15)))
 struct MissingFileTests {
     private static let picture = Fixtures.png(seed: 1)
 
-    /// Runs `body` after a run that has stored a picture: with its URL and the path of its file.
+    /// Runs `body` after a run that stored a picture, with the picture's URL and file path.
     private func withStoredPicture(
         _ body: (_ workspace: Workspace, _ url: String, _ path: String) async throws -> Void
     ) async throws {
@@ -37,7 +37,7 @@ struct MissingFileTests {
         }
     }
 
-    /// All is well again when the exit status is 0.
+    /// The cache is repaired when the exit status is 0.
     @Test func aQuietRunSaysNothingOfIt() async throws {
         try await withStoredPicture { workspace, url, path in
             try workspace.removeFile(path)
@@ -47,7 +47,7 @@ struct MissingFileTests {
         }
     }
 
-    /// What stands in the way of one file keeps that one only from being stored.
+    /// An obstacle at one file's path affects only that image.
     @Test(arguments: [true, false])
     func anObstacleConcernsOneImage(isFolder: Bool) async throws {
         try await withOrigin { origin in
@@ -67,11 +67,11 @@ struct MissingFileTests {
                 }
                 let second = try await workspace.prefetch(urls)
                 #expect(second.report[line: 1]?.verdict == "failed/disk", "\(second.result)")
-                // Others may belong into the folder whose place is taken.
+                // Other images may belong in the obstructed folder.
                 let failed = second.report.entries.count { $0.reason == "disk" }
                 #expect(second.summary["downloaded"] == urls.count - failed)
                 #expect(failed < 6 && second.result.status == 1)
-                // What stands there is nothing that the judge knows.
+                // The judge would reject the obstacle.
                 let place = isFolder ? obstacle : obstacle.deletingLastPathComponent()
                 try FileManager.default.removeItem(at: place)
             }
@@ -99,7 +99,7 @@ struct MissingFileTests {
             let trusting = try await workspace.run("get", "--no-check", "--json", url)
             #expect(trusting.status == 0, "\(trusting)")
             #expect(trusting.output.contains("\"checked\":false"), "\(trusting)")
-            // What the hint says.
+            // The command that the hint names.
             let mended = try await workspace.prefetch([url], "--refresh", "force")
             #expect(mended.report.verdicts == ["downloaded"], "\(mended.result)")
             #expect(try await workspace.run("get", url).status == 0)

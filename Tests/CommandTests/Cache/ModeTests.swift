@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `--mode` and `chmod`: who may read the cache.
+/// `--mode` and `chmod` set the permissions of the cache.
 @Suite(.timeLimit(.minutes(15)))
 struct ModeTests {
-    /// Of everything in the cache, by path relative to it; the cache's own folder is `.`.
+    /// The permissions of all files and folders, by path relative to the cache; the cache folder is
+    /// `.`.
     private func modes(_ workspace: Workspace) throws -> [String: Int] {
         let manager = FileManager.default
         var modes: [String: Int] = [:]
@@ -51,7 +52,7 @@ struct ModeTests {
 
     // MARK: run --mode
 
-    /// Whatever the umask takes away, and however the run ends.
+    /// Whatever the umask, and however the run ends.
     @Test(arguments: [
         ("0640", 0o640, 0o750), ("644", 0o644, 0o755), ("0604", 0o604, 0o705),
         ("0600", 0o600, 0o700),
@@ -62,7 +63,7 @@ struct ModeTests {
             let result = try await first.withUmask("0077").run()
             #expect(result.status == 0 && !result.error.contains("mode"), "\(result)")
             try expectModes(workspace, files: files, folders: folders)
-            // The next run need not say it, nor has a new folder another one.
+            // The mode is remembered, and new folders have it.
             let second = try workspace.prefetchCommand(urls(origin, 0..<8))
             #expect(try await second.withUmask("0077").run().status == 0)
             try expectModes(workspace, files: files, folders: folders)
@@ -101,7 +102,7 @@ struct ModeTests {
         }
     }
 
-    /// A database that is gone cannot remember.
+    /// A lost database cannot remember the mode.
     @Test func aNewDatabaseKeepsTheModeOfTheFolders() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2), "--mode", "0640")
@@ -122,7 +123,7 @@ struct ModeTests {
             let change = try await workspace.run("chmod", "0644")
             #expect(change.status == 0 && change.output.isEmpty, "\(change)")
             try expectModes(workspace, files: 0o644, folders: 0o755)
-            // SQLite has made its log since.
+            // SQLite has created its log meanwhile.
             let files = before.keys.count { !isFolder($0) } + 2
             let folders = before.keys.count(where: isFolder)
             #expect(
@@ -184,7 +185,7 @@ struct ModeTests {
         }
     }
 
-    /// A folder that hands its group on keeps doing so.
+    /// The set-group-ID bit of folders is kept.
     @Test func setGroupIDStays() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch(urls(origin, 0..<2))

@@ -3,8 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Commands whose cache lies on a network file system: `libNetworkFileSystem.so`, which says so of all, is loaded before
-/// the C library.
+/// Commands on a cache on a network file system, simulated by preloading `libNetworkFileSystem.so`.
 @Suite(.timeLimit(.minutes(15)), .enabled(if: !Sanitizer.isActive, "a sanitizer is loaded first"))
 struct NetworkFileSystemCommandTests {
     static func onNetwork(_ command: Command) -> Command {
@@ -47,7 +46,7 @@ struct NetworkFileSystemCommandTests {
                 let removal = try await Self.onNetwork(workspace.command(["remove", urls[0]])).run()
                 #expect(removal.status == 0, "\(removal)")
                 #expect(try companions(workspace) == [])
-                // Back on a local disk.
+                // The cache is on a local disk again.
                 let local = try await workspace.prefetch(urls)
                 #expect(
                     local.summary.outcomes == ["fresh": 11, "downloaded": 1], "\(local.result)")
@@ -60,7 +59,7 @@ struct NetworkFileSystemCommandTests {
             let urls = origin.serveImages(8)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 _ = try await workspace.prefetch(Array(urls[..<4]))
-                // A command that only reads leaves the log as it is.
+                // A read-only command does not change the log.
                 let get = try await Self.onNetwork(workspace.command(["get", urls[0]])).run()
                 #expect(get.status == 0 && get.error.isEmpty, "\(get)")
                 let command = try workspace.prefetchCommand(urls)
@@ -71,7 +70,7 @@ struct NetworkFileSystemCommandTests {
         }
     }
 
-    /// Ended at any moment, the next run goes on; a journal that was left is undone.
+    /// Killed at any moment; the next run rolls the journal back and continues.
     @Test(arguments: [1, 3, 7])
     func aKilledRunIsGoneOnWith(arrivals: Int) async throws {
         try await withOrigin { origin in

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Those who may read a cache that belongs to somebody else.
+/// Readers of a cache that belongs to another user.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: OtherUser.isPossible, "needs root, and a program that everybody may start"))
@@ -20,7 +20,7 @@ struct OtherReaderTests {
         }
     }
 
-    /// Every command that only reads answers as it does the owner, and leaves nothing behind.
+    /// Checks that every read-only command works as for the owner and creates no files.
     private func expectReadable(
         _ workspace: Workspace, _ url: String,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -46,7 +46,7 @@ struct OtherReaderTests {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0644")
             try await expectReadable(workspace, origin.url("/0"))
-            // A run that finds everything warm leaves it so, and so does a change by a command.
+            // A warm run keeps the cache readable, and so does a change by a command.
             _ = try await workspace.prefetch([origin.url("/0")])
             try await expectReadable(workspace, origin.url("/0"))
             let attribute = try await workspace.run("attr", "set", origin.url("/0"), "a", "b")
@@ -68,7 +68,7 @@ struct OtherReaderTests {
         }
     }
 
-    /// While a run has rows in its log, and after it was killed with them there.
+    /// Reads while a run has rows in its log, and after it was killed.
     @Test func readDuringARunAndAfterItsKill() async throws {
         try await withImages { origin, workspace in
             let gate = Gate()
@@ -95,7 +95,7 @@ struct OtherReaderTests {
         }
     }
 
-    /// SQLite's shell and others remove the log when they close a database that they may write.
+    /// SQLite's shell and other programs remove the log when they close a writable database.
     @Test func readWithoutALog() async throws {
         try await withImages { origin, workspace in
             _ = try await workspace.prefetch([origin.url("/0")], "--mode", "0644")
@@ -145,7 +145,7 @@ struct OtherReaderTests {
         }
     }
 
-    /// Root may read everybody's, and leaves nothing of its own there.
+    /// Root may read any cache, and creates no files in it.
     @Test func rootReadsWhatBelongsToSomebodyElse() async throws {
         try await withImages { origin, workspace in
             let url = origin.url("/0")

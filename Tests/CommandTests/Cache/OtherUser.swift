@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Runs commands as somebody who is neither the cache's owner nor of the owner's group.
+/// Runs commands as a user who is neither the cache's owner nor in its group.
 enum OtherUser {
-    /// Mostly `nobody`; no more than a number here.
+    /// Usually `nobody`; here just a number.
     static let number = 65534
 
-    /// Whether that can be done: root may become anybody, and everybody has to be able to start the program.
+    /// Whether this is possible: it requires root, and a program that every user may execute.
     static let isPossible: Bool = {
         guard geteuid() == 0 else { return false }
         let trial = Process()
@@ -25,7 +25,7 @@ enum OtherUser {
         "--reuid", "\(number)", "--regid", "\(number)", "--clear-groups", "--",
     ]
 
-    /// Whether everybody may go through a folder and those above it.
+    /// Whether every user may traverse a folder and its parents.
     private static func isOpen(_ folder: String) -> Bool {
         var path = URL(filePath: folder).resolvingSymlinksInPath()
         while path.path != "/" {
@@ -38,17 +38,17 @@ enum OtherUser {
 }
 
 extension Command {
-    /// The same as another user; for root.
+    /// The command as another user; requires root.
     func asOtherUser() -> Command {
         var command = self
         command.arguments = OtherUser.arguments + [executable] + arguments
         command.executable = "/usr/bin/setpriv"
-        // The workspace is not theirs.
+        // The other user cannot access the workspace.
         command.environment["HOME"] = "/"
         return command
     }
 
-    /// The same with that umask.
+    /// The command with that umask.
     func withUmask(_ mask: String) -> Command {
         var command = self
         command.arguments = ["-c", "umask \(mask); exec \"$0\" \"$@\"", executable] + arguments
@@ -58,7 +58,7 @@ extension Command {
 }
 
 extension Workspace {
-    /// Lets everybody go through the workspace's own folder, as a cache for others needs it.
+    /// Lets every user traverse the workspace's folder, as a shared cache requires.
     func openFolder() throws {
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
     }

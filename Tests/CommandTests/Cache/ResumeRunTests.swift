@@ -10,8 +10,7 @@ struct ResumeRunTests {
     private static let kept = 1_500_000
     private static let tag = "\"version-1\""
 
-    /// Answers the first request for `/a.png` with an answer that breaks off, and the others by
-    /// their ranges.
+    /// Serves an interrupted response to the first request for `/a.png`, then ranges.
     private func serve(
         _ origin: Origin, first: Response? = nil, range: RangeAnswer = .right, tag: String = tag
     ) {
@@ -38,7 +37,7 @@ struct ResumeRunTests {
         try await workspace.query("SELECT url, etag, bytes, total FROM partial")
     }
 
-    /// In the same run with a retry, and in the next one without.
+    /// Resumed by a retry in the same run, or by the next run.
     @Test(arguments: [true, false])
     func aBodyThatBreaksOffGoesOn(inSameRun: Bool) async throws {
         try await withOrigin { origin in
@@ -69,13 +68,13 @@ struct ResumeRunTests {
                 #expect(origin.requests.count == 2)
                 #expect(try await parts(workspace).isEmpty)
                 #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
-                // Validators are those of the whole.
+                // The validators are those of the complete response.
                 #expect(try await workspace.query("SELECT etag FROM resource") == [[Self.tag]])
             }
         }
     }
 
-    /// The answer to the range is of no use: the whole is asked for, in the same attempt.
+    /// If the range response is unusable, the whole picture is requested in the same attempt.
     @Test(arguments: RangeAnswer.allCases)
     func anyAnswerLeadsToTheWholePicture(answer: RangeAnswer) async throws {
         try await withOrigin { origin in
@@ -112,7 +111,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// The origin says that the parts belong together, and they do not.
+    /// The origin claims that the parts belong together, but they do not.
     @Test func aJoinedBodyThatIsNoPictureIsFetchedWhole() async throws {
         let other = Fixtures.png(width: 800, height: 800, seed: 4, isNoise: true)
         #expect(other.count == picture.count)
@@ -132,7 +131,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// The rest breaks off, too, and again: each transfer brings some.
+    /// The rest is interrupted repeatedly; each transfer adds to the part.
     @Test func aRestThatBreaksOffIsKeptWithItsBeginning() async throws {
         try await withOrigin { origin in
             let picture = picture
@@ -161,7 +160,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// Bodies of which the rest cannot be asked for, or is not worth it.
+    /// Bodies that cannot be resumed, or are too small to.
     @Test(arguments: [
         "small", "weak", "no validator", "young date", "no-store", "encoded", "too large",
         "lengths",
@@ -212,7 +211,7 @@ struct ResumeRunTests {
                 guard let range = request.header("range"),
                     let start = Int(range.dropFirst(6).dropLast())
                 else { return first }
-                // Without Last-Modified, as the standard advises.
+                // Without Last-Modified, as the standard recommends.
                 return Response(
                     206,
                     headers: [
@@ -236,7 +235,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// A stall, and the user's signal, leave as much as a cut does.
+    /// A stall and the user's signal keep the received part, like an interruption.
     @Test(arguments: ["stalled", "signal"])
     func whatHadComeIsKept(end: String) async throws {
         try await withOrigin { origin in
@@ -266,7 +265,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// How an earlier attempt ended is not how the entry does.
+    /// An earlier attempt's failure does not determine the entry's outcome.
     @Test func aRestThatTheUserCutsShortIsCancelled() async throws {
         try await withOrigin { origin in
             let picture = picture
@@ -303,7 +302,7 @@ struct ResumeRunTests {
         }
     }
 
-    /// Redirects lead to the part's URL; another one at the end starts over.
+    /// Redirects lead to the part's URL; a different final URL starts over.
     @Test(arguments: ["/b.png", "/c.png"])
     func aPartIsForTheURLThatSentIt(target: String) async throws {
         try await withOrigin { origin in
@@ -331,14 +330,14 @@ struct ResumeRunTests {
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
                 let ranges = origin.requests.compactMap { $0.header("range") }
                 #expect(ranges.count == (target == "/b.png" ? 1 : 0))
-                // A whole body that came from elsewhere makes the part superfluous.
+                // A complete body from another URL makes the part useless.
                 #expect(try await parts(workspace).isEmpty)
                 #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
             }
         }
     }
 
-    /// The next run meets a part whose bytes are not what they were.
+    /// The next run finds a part with changed bytes.
     @Test func aDamagedPartIsNotUsed() async throws {
         try await withOrigin { origin in
             serve(origin)

@@ -3,7 +3,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `prefetch doctor`: what is wrong is named with what mends it, nothing else is, and nothing is changed.
+/// `prefetch doctor` reports each problem with its remedy, reports no false problems, and changes
+/// nothing.
 @Suite(.timeLimit(.minutes(15)))
 struct DoctorTests {
     private struct Line: Equatable {
@@ -12,7 +13,7 @@ struct DoctorTests {
         let remedy: String?
     }
 
-    /// The JSON's lines, by check; of several with one name the last.
+    /// The lines of the JSON output by check; the last one of equal names.
     private func lines(_ result: CommandResult) throws -> [String: Line] {
         let objects = try result.jsonLines()
         let summary = try #require(objects.last)
@@ -36,7 +37,7 @@ struct DoctorTests {
         try await workspace.command(["doctor", "--json"] + options).run()
     }
 
-    /// The one thing that is wrong.
+    /// The only problem in the output.
     private func onlyWrong(_ result: CommandResult) throws -> (check: String, line: Line) {
         let wrong = try lines(result).filter { $0.value.state != "ok" }
         #expect(wrong.count == 1 && result.status == 1, "\(result)")
@@ -56,7 +57,7 @@ struct DoctorTests {
         }
     }
 
-    /// What tells whether anything below the cache was touched: names, numbers, modes, sizes and times.
+    /// A fingerprint of all files below the cache: names, inodes, modes, sizes and times.
     private func traces(_ workspace: Workspace) async throws -> String {
         let script = """
             import os
@@ -73,7 +74,7 @@ struct DoctorTests {
         return answer.text.split(separator: "\n").sorted().joined(separator: "\n")
     }
 
-    // MARK: Nothing is wrong
+    // MARK: Healthy caches
 
     @Test func aWholeCacheIsWell() async throws {
         try await withCache { _, workspace, _ in
@@ -150,7 +151,7 @@ struct DoctorTests {
         }
     }
 
-    // MARK: What runs leave
+    // MARK: After runs
 
     @Test func aKilledRunIsSaid() async throws {
         try await withCache { origin, workspace, urls in
@@ -241,14 +242,14 @@ struct DoctorTests {
             #expect(result.status == 1 && line.state == "wrong", "\(result)")
             #expect(line.message.contains(message), "\(result)")
             #expect(line.remedy?.contains(remedy) == true, "\(result)")
-            // What else can be seen is seen.
+            // The other checks still run.
             #expect(try lines(result)["lock"]?.state == "ok", "\(result)")
             #expect(try await traces(workspace) == before)
             try whole.write(to: URL(filePath: path))
         }
     }
 
-    // MARK: Where it lies, and who looks
+    // MARK: Location and permissions
 
     @Test func aCacheThatCannotBeWrittenIsReadAsItIs() async throws {
         try await withCache { _, workspace, _ in
@@ -303,7 +304,7 @@ struct DoctorTests {
 
     // MARK: Online
 
-    /// Roots of the cache's hosts.
+    /// The origins whose roots were requested.
     private func origins(_ result: CommandResult) throws -> [String] {
         try result.jsonLines().filter { $0["check"] as? String == "origin" }
             .compactMap { $0["message"] as? String }
@@ -324,7 +325,7 @@ struct DoctorTests {
             let wrong = try onlyWrong(await doctor(workspace, "--online"))
             #expect(wrong.check == "clock" && wrong.line.message.contains("ahead of 1 origin"))
             #expect(try await traces(workspace) == before)
-            // Without it nobody is asked.
+            // Without --online there are no requests.
             let count = origin.snapshot.count(of: "/")
             _ = try await doctor(workspace)
             #expect(origin.snapshot.count(of: "/") == count)
@@ -333,7 +334,7 @@ struct DoctorTests {
 
     @Test func originsThatDoNotAnswerAreNamed() async throws {
         try await withCache { origin, workspace, _ in
-            // Nobody listens there.
+            // The port is closed.
             try await workspace.runSQL("UPDATE resource SET host = 'http://127.0.0.1:1'")
             let closed = try await doctor(workspace, "--online")
             #expect(closed.status == 1, "\(closed)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import prefetch
 
-/// The parser of `get` alone takes what the whole command's would, in the same way. What it does not take is left to the other.
+/// The fast parser of `get` accepts arguments as the full parser does, and leaves all others to it.
 struct GetArgumentTests {
     @Test(arguments: [
         ["https://a.example/1.jpg"], ["https://a.example/1.jpg", "--stale"],

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `get` says of what it cannot give, and how it answers for a whole list.
+/// `get`: reasons for missing images, and look-ups of whole lists.
 @Suite(.timeLimit(.minutes(15)))
 struct GetTests {
     @Test func aURLThatFailedSaysWhyAndUntilWhen() async throws {
@@ -93,7 +93,7 @@ struct GetTests {
 
                 command.arguments = ["get", "--batch"]
                 command.input = .bytes(Array(urls.joined(separator: "\n").utf8))
-                // One of them is stored under another key, and found by its URL.
+                // One of them is stored under another key and is found by its URL.
                 let there = try await command.run()
                 #expect(there.status == 0 && there.error.isEmpty, "\(there)")
                 command.input = .bytes(Array("\(urls[0])\n\(urls[2])\n".utf8))
@@ -103,7 +103,7 @@ struct GetTests {
         }
     }
 
-    /// A coprocess writes a line and waits for its answer.
+    /// A coprocess writes one line and waits for the response.
     @Test func eachAnswerComesBeforeTheNextLine() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(3)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What users bring from other programs and places.
+/// Conventions of other programs that users expect.
 @Suite(.timeLimit(.minutes(15)))
 struct HabitTests {
     @Test func aNumberMayFollowItsLetter() async throws {
@@ -41,10 +41,10 @@ struct HabitTests {
                     var command = workspace.command(arguments)
                     command.environment["PREFETCH_CACHE_DIR"] = nil
                     let result = try await command.run()
-                    // What a run is given again has its key.
+                    // Output for a later run includes the key.
                     #expect(result.output == "\(url) key=hero\n", "\(result)")
                 }
-                // It is found by its URL, too.
+                // The entry is also found by its URL.
                 for arguments in [["hero"], [url]] {
                     let result = try await workspace.command(["get"] + arguments).run()
                     #expect(result.status == 1 && result.error.contains("HTTP 404"), "\(result)")
@@ -92,7 +92,7 @@ struct HabitTests {
         }
     }
 
-    /// As they are loaded: what this process has loaded of them is the same.
+    /// The loaded libraries; the test process has loaded the same ones.
     @Test func theVersionNamesCommitSchemaAndLibraries() async throws {
         try await withWorkspace { workspace in
             let result = try await workspace.run("--version")
@@ -121,7 +121,7 @@ struct HabitTests {
         }
     }
 
-    /// Told by the build, which asks git each time.
+    /// Determined by each build with git.
     @Test func theVersionNamesTheCommitThatWasBuilt() async throws {
         let root = SourceTree.root.path
         func git(_ arguments: String...) async throws -> CommandResult {
@@ -245,7 +245,7 @@ struct HabitTests {
         }
     }
 
-    /// Two transfers at a time of the six that one of two hosts has.
+    /// Two of the six concurrent transfers per host.
     @Test func theLineNamesTheHostThatHoldsTheRunUp() async throws {
         try await withOrigin { quick in
             try await withOrigin { slow in
@@ -312,7 +312,7 @@ struct HabitTests {
 }
 
 extension Workspace {
-    /// That of a cache made by the program itself.
+    /// The schema version of a new cache.
     fileprivate func schemaVersion() async throws -> String {
         _ = try await prefetch([])
         let rows = try await query("SELECT count(*) FROM grdb_migrations")

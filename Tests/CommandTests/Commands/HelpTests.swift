@@ -12,7 +12,7 @@ struct HelpTests {
         }
     }
 
-    /// Names of long options in a text.
+    /// The names of long options in a text.
     private func flags(_ text: String) -> Set<String> {
         Set(text.matches(of: /--[a-z][a-z0-9.-]+/).map { String($0.output) })
     }
@@ -42,7 +42,7 @@ struct HelpTests {
         #expect(try await help(["get", "--help"]) == short)
     }
 
-    /// Some arguments are answered without the whole of the parser, in the same words.
+    /// Some arguments bypass the full parser, with the same output.
     @Test func everyWayToTheHelpGivesTheSame() async throws {
         let root = try await help(["--help"])
         #expect(try await help(["help"]) == root)
@@ -68,7 +68,7 @@ struct HelpTests {
         #expect(text.contains("| prefetch - --base-url"))
     }
 
-    /// The tables of docs/flags.md have every flag, and no other.
+    /// The tables of docs/flags.md list exactly the existing flags.
     @Test func theManualHasEveryFlag() async throws {
         let manual = try DocumentTests.document("docs/flags.md")
         let section = try #require(manual.components(separatedBy: "\n## prefetch run\n").last)

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What `history` and `stats` say of earlier runs.
+/// `history` and `stats` about earlier runs.
 @Suite(.timeLimit(.minutes(15)))
 struct HistoryTests {
     /// The columns of each line of `history`.
@@ -70,7 +70,7 @@ struct HistoryTests {
         }
     }
 
-    /// A signal that stopped a run, one that is going on, and one that came to no end.
+    /// A run stopped by a signal, a current one, and a killed one.
     @Test func howARunEndedIsSaid() async throws {
         try await withOrigin { origin in
             let gate = Gate()
@@ -104,7 +104,7 @@ struct HistoryTests {
                 #expect(Array(lines[0][3...]) == ["-", "-", "-", "-", "-"] && lines[0][1] == "-")
                 let ended = try await objects(workspace)[1]
                 #expect(ended["exit_status"] as? Int == 143 && ended["signal"] as? Int == 15)
-                // Only the last run can be the one that holds the cache.
+                // Only the last run can be the holder of the cache.
                 let last = try await start()
                 #expect(
                     try await history(workspace).map(\.[2]) == ["running", "killed", "SIGTERM"])
@@ -136,13 +136,13 @@ struct HistoryTests {
         }
     }
 
-    /// What somebody asks who looks once a year at a cache that cron warms each hour.
+    /// A yearly look at a cache that cron warms each hour.
     @Test func runsArePickedByTimeAndResult() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
             _ = try await workspace.run("manifest.txt")
             let hours = 8784
-            // The last of them was killed; every hundredth failed, and every thousandth was stopped.
+            // The last one was killed; every hundredth failed, and every thousandth was stopped.
             try await workspace.runSQL(
                 """
                 UPDATE run SET id = 1000000, manifest = 'last';
@@ -179,7 +179,7 @@ struct HistoryTests {
             ).jsonLines()
             #expect(objects.map { $0["state"] as? String } == ["killed"])
 
-            // A run keeps them all.
+            // A run keeps all of them.
             _ = try await workspace.run("manifest.txt")
             #expect(try await results().count == hours + 2)
             for wrong in [["--limit", "0"], ["--since", "yesterday"], ["--since", "-1h"]] {

@@ -3,11 +3,11 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `prefetch prune`: rules as a user gives them, and what the next run makes of it. What rules pick is
-/// compared with a model in `PruneTests`.
+/// `prefetch prune` with users' rules, and its effect on the next run. `PruneTests` compares the
+/// selection with a model.
 @Suite(.timeLimit(.minutes(15)))
 struct PruneCommandTests {
-    /// Warms a cache with ten images, then runs over the first five alone.
+    /// Warms a cache with ten images, then runs over the first five only.
     private func withImages(
         _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
     ) async throws {
@@ -28,7 +28,7 @@ struct PruneCommandTests {
         }.sorted()
     }
 
-    /// Has all of the past happened so much earlier.
+    /// Moves all stored times into the past.
     private func age(_ workspace: Workspace, days: Int) async throws {
         let change = days * 86_400_000
         for column in [
@@ -70,7 +70,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// Listings that were noted by no run are no reason.
+    /// Images are not pruned as unlisted if no run has recorded listings.
     @Test func aCacheWithoutListingsKeepsAll() async throws {
         try await withImages { _, workspace, _ in
             try await age(workspace, days: 40)
@@ -103,7 +103,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// What was listed last stays longest.
+    /// Most recently listed images stay longest.
     @Test func aBoundTakesTheOldestFirst() async throws {
         try await withImages { _, workspace, urls in
             try await age(workspace, days: 10)
@@ -123,7 +123,8 @@ struct PruneCommandTests {
         }
     }
 
-    /// By the rules of the last run or `prune`, unless they were for one host, variant or list.
+    /// Uses the rules of the last run or `prune`, unless they were limited to a host, variant or
+    /// list.
     @Test func statsSaysWhatTheNextPruningRemoves() async throws {
         try await withImages { _, workspace, urls in
             func next() async throws -> [String: Any]? {
@@ -143,7 +144,8 @@ struct PruneCommandTests {
             let nothing = try #require(try await next())
             #expect(nothing["images"] as? Int == 0)
             #expect(nothing["rules"] as? String == "gone,history=90d,max-files=10,low-water=90%")
-            // Not a day has gone by: nothing is pruned, but the rules are the next ones.
+            // The last pruning was less than a day ago, so nothing is pruned, but the rules are
+            // stored.
             let rules = "unlisted-for=30d,max-files=4,low-water=75%"
             let again = try await workspace.prefetch(
                 Array(urls[..<6]), "--refresh", "none", "--prune", rules)
@@ -156,7 +158,7 @@ struct PruneCommandTests {
                 try await text()?.hasPrefix("next prune  4 images (4 variants), 4 files (") == true)
             #expect(
                 try await text()?.hasSuffix("), then 3 files of the oldest, by \(rules)") == true)
-            // One that is for once.
+            // Rules limited to a host are not stored.
             let host = try await workspace.run("prune", "--host", "example.com")
             #expect(host.status == 0, "\(host)")
             #expect(try await next()?["rules"] as? String == rules)
@@ -170,7 +172,7 @@ struct PruneCommandTests {
             #expect(last["images"] as? Int == 0)
             #expect(
                 try await text() == "next prune  nothing, by max-size=24KiB,low-water=90%")
-            // Of damaged rows, sums are sums all the same.
+            // Damaged rows do not break the sums.
             _ = try await workspace.query(
                 "INSERT OR REPLACE INTO property VALUES ('prune_unlisted_for', 0)")
             _ = try await workspace.query("DELETE FROM listing")
@@ -185,7 +187,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// Once a day, without waiting for anybody, and not at all where nobody may write.
+    /// Once a day, without waiting for a lock, and not at all in a read-only cache.
     @Test func whatIsAskedForStays() async throws {
         try await withImages { _, workspace, urls in
             let before = try await workspace.query("SELECT max(last_access_at) FROM variant")
@@ -220,7 +222,7 @@ struct PruneCommandTests {
             try await age(workspace, days: 100)
             let history = try await workspace.run("prune", "--history", "90d")
             #expect(history.error.contains("3 runs; "), "\(history)")
-            // The last run tells the next one how it ended.
+            // The last run is needed by the next one.
             #expect(try await workspace.query("SELECT count(*) FROM run") == [["1"]])
             #expect(try await keys(workspace).count == 9)
         }
@@ -253,7 +255,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// A URL is no list: taken for one, it would leave itself alone.
+    /// Treated as a list, a URL would keep only itself.
     @Test func aURLIsNotTakenForAList() async throws {
         try await withImages { _, workspace, urls in
             for url in [urls[0], "https://example.com/list.txt"] {
@@ -265,7 +267,7 @@ struct PruneCommandTests {
         }
     }
 
-    /// The log of the database needs room, too; the snapshot has it.
+    /// The database log needs space; the snapshot's removal provides it.
     @Test(.enabled(if: Namespace.allowsMounts, "a small file system cannot be mounted here"))
     func aFullDiskIsMadeRoomOn() async throws {
         try await withImages { _, workspace, urls in
@@ -291,19 +293,19 @@ struct PruneCommandTests {
         }
     }
 
-    /// What rows say may overflow every sum.
+    /// Sizes in damaged rows may overflow every sum.
     @Test(arguments: ["-5", "6000000000000000000", "9223372036854775807"])
     func damagedSizesEndNothing(bytes: String) async throws {
         try await withImages { _, workspace, _ in
             _ = try await workspace.query("UPDATE variant SET bytes = \(bytes)")
             let result = try await workspace.run("remove", "--all")
             #expect(result.status == 0 && result.error.contains("removed "), "\(result)")
-            // Sums are not what the judge expects of rows like these.
+            // The judge would reject sums of such rows.
             try FileManager.default.removeItem(atPath: workspace.cache)
         }
     }
 
-    /// What is left out is read as seconds and bytes elsewhere, and would remove everything here.
+    /// A number without unit means seconds or bytes elsewhere, and here would remove everything.
     @Test(arguments: [
         ["prune", "--unlisted-for", "30"], ["prune", "--history", "90"],
         ["prune", "--max-size", "20"], ["run", "-", "--max-size", "20"],
@@ -313,7 +315,7 @@ struct PruneCommandTests {
             let result = try await workspace.command(arguments).run()
             let first = result.error.prefix { $0 != "\n" }
             #expect(result.status == 64 && first.contains(" unit"), "\(result)")
-            // What is refused is no example.
+            // The rejected value is not suggested.
             #expect(!first.contains("500000"), "\(result)")
         }
     }
@@ -324,14 +326,14 @@ struct PruneCommandTests {
                 let result = try await workspace.command(["run", "-", "--prune", rule]).run()
                 #expect(result.status == 64 && result.error.contains(" unit"), "\(result)")
             }
-            // So many bytes are what a script has counted.
+            // A large number of bytes is probably computed by a script.
             let counted = try await workspace.run("prune", "--max-size", "1048576")
             #expect(
                 counted.status == 1 && counted.error.contains("there is no cache"), "\(counted)")
         }
     }
 
-    /// A kill in its midst leaves a sound cache, and the next call goes on.
+    /// A kill leaves a valid cache, and the next call continues.
     @Test func killsAreSurvived() async throws {
         try await withOrigin { origin in
             let urls = (0..<300).map { origin.url("/\($0)") }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prefetch put`: what comes from a file is what a run would have stored of it, and what is bad changes nothing.
+/// `prefetch put` stores a file as a run would; invalid input changes nothing.
 @Suite(.timeLimit(.minutes(15)))
 struct PutTests {
     private func withOne(
@@ -39,7 +39,7 @@ struct PutTests {
         return get.output.trimmingCharacters(in: .newlines)
     }
 
-    // MARK: What is stored
+    // MARK: Storing
 
     @Test func aFileIsStoredAndFresh() async throws {
         try await withOne { origin, workspace, url in
@@ -59,7 +59,7 @@ struct PutTests {
         }
     }
 
-    /// Also what a run with these flags makes of the bytes when its origin sends them.
+    /// Compares with a run with these flags over the same bytes.
     @Test(arguments: [
         [], ["--encode", "original"], ["--encode", "webp", "--quality", "60", "--resize", "4x4"],
         ["--variant", "web=jpeg,q=50", "--variant", "same=jpeg,q=50", "--store-original"],
@@ -126,7 +126,7 @@ struct PutTests {
 
     // MARK: Afterwards
 
-    /// There is nothing to ask with but the URL; what comes then has a validator.
+    /// There are no validators to send; the response supplies them.
     @Test func whatHasExpiredIsDownloadedWithoutConditions() async throws {
         try await withOne { origin, workspace, url in
             let response = Response(
@@ -146,7 +146,7 @@ struct PutTests {
         }
     }
 
-    /// Other recipes' variants were made of the body that is gone.
+    /// Variants of other recipes were made from the replaced body.
     @Test func itReplacesWhatWasThere() async throws {
         try await withOne { origin, workspace, url in
             let run = try await workspace.prefetch([url], "--variant", "web=jpeg,q=50")
@@ -178,7 +178,7 @@ struct PutTests {
         }
     }
 
-    // MARK: What is refused
+    // MARK: Invalid input
 
     private enum Bad: String, CaseIterable {
         case missing, folder, empty, page, cut, large, manyPixels, onlyOneVariant
@@ -282,7 +282,7 @@ struct PutTests {
         }
     }
 
-    /// What a killed run has left in `tmp` has the names that files on their way get.
+    /// Files left in `tmp` by a killed run have the names of new temporary files.
     @Test func whatAKillHasLeftIsNotInItsWay() async throws {
         try await withOne { _, workspace, url in
             _ = try await workspace.run("put", url + "?1", "b.png")
@@ -294,7 +294,7 @@ struct PutTests {
             #expect(put.status == 0, "\(put)")
             let tmp = try FileManager.default.contentsOfDirectory(atPath: workspace.cache + "/tmp")
             #expect(tmp.isEmpty, "\(tmp)")
-            // Of what another command has left, only a run knows that it is gone.
+            // Only a run clears the property that another command left.
             #expect(try await workspace.query("SELECT name FROM property").count == 1)
             let removed = try await workspace.run("remove", url)
             #expect(removed.status == 0, "\(removed)")

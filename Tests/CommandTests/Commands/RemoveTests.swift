@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prefetch remove`: what goes, what stays, and what the next run makes of it.
+/// `prefetch remove`: removed and remaining images, and the effect on the next run.
 @Suite(.timeLimit(.minutes(15)))
 struct RemoveTests {
-    /// Serves three images, two of them with the same bytes, and one URL that is not found; warms the
-    /// cache with all of them, as `main` and as `web`.
+    /// Serves three images, two of them with the same bytes, and one missing URL; warms the cache
+    /// with all of them, as `main` and as `web`.
     private func withImages(
         _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
     ) async throws {
@@ -25,7 +25,7 @@ struct RemoveTests {
         }
     }
 
-    /// The last parts of the keys' paths, with the names of variants.
+    /// The last parts of the keys' paths, with variant names.
     private func listed(_ workspace: Workspace) async throws -> [String] {
         let list = try await workspace.run("list", "--json")
         #expect(list.status == 0, "\(list)")
@@ -125,7 +125,7 @@ struct RemoveTests {
         }
     }
 
-    // MARK: By what they are
+    // MARK: By selection
 
     @Test(arguments: [
         (["--all"], 0, "3 images (6 variants), 4 files (", "1 failure"),
@@ -158,7 +158,7 @@ struct RemoveTests {
         }
     }
 
-    /// A copy that an outage has left stale is not what is meant by accident: it has failed, and is named.
+    /// `--failed` also selects a stored image whose refresh failed, even if only by an outage.
     @Test func anImageWhoseRefreshFailedIsOneThatFailed() async throws {
         try await withImages { origin, workspace, urls in
             origin.serve("/a", .notFound)
@@ -189,7 +189,7 @@ struct RemoveTests {
         }
     }
 
-    /// One of several variants is made again from what the origin sends, and the others stay as they are.
+    /// A removed variant is made again from a new download; the others do not change.
     @Test func aVariantThatWasRemovedIsMadeAgain() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.run("remove", "--all", "--variant", "web")
@@ -202,7 +202,7 @@ struct RemoveTests {
 
     // MARK: Kills, holders and mistakes
 
-    /// Rows are gone, files are not: what a kill in between leaves.
+    /// A kill leaves removed rows whose files still exist.
     @Test func theNextRunTidiesUpAfterAKill() async throws {
         try await withImages { _, workspace, urls in
             try await workspace.runSQL(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prefetch verify` over a part of the cache, and in several goes; what lies beside the content.
+/// `prefetch verify` over a part of the cache, in several sessions, and of files outside `content`.
 @Suite(.timeLimit(.minutes(15)))
 struct VerifyExtentTests {
     private func withImages(
@@ -43,7 +43,7 @@ struct VerifyExtentTests {
             result: result)
     }
 
-    /// Flips a bit of an image's file, and returns the number of its folder.
+    /// Flips a bit of an image's file and returns the number of its folder.
     private func damage(_ url: String, in workspace: Workspace) async throws -> Int {
         let get = try await workspace.run("get", url)
         let file = URL(filePath: get.output.trimmingCharacters(in: .newlines))
@@ -71,7 +71,7 @@ struct VerifyExtentTests {
             let summary = try await verify(workspace, "--since", since)
             #expect(summary.files == 12 && summary.read == read, "\(summary.result)")
             #expect(summary.kinds == (read > 0 ? ["damaged"] : []), "\(summary.result)")
-            // Sizes are looked at all the same.
+            // Sizes are checked for all images.
             let get = try await workspace.run("get", urls[1], "--no-check")
             try Data().write(to: URL(filePath: get.output.trimmingCharacters(in: .newlines)))
             let sizes = try await verify(workspace, "--since", since)
@@ -91,7 +91,7 @@ struct VerifyExtentTests {
         }
     }
 
-    // MARK: Several goes
+    // MARK: Several sessions
 
     @Test(arguments: [[], ["--repair"]])
     func whatTheTimeLimitHasStoppedIsResumed(options: [String]) async throws {
@@ -139,19 +139,19 @@ struct VerifyExtentTests {
             try await workspace.runSQL(property + "\(folder))")
             let at = try await verify(workspace, "--resume")
             #expect(at.kinds == ["damaged"], "\(at.result)")
-            // Nobody has put this there.
+            // An invalid position, written by another program.
             try await workspace.runSQL(property + "9000)")
             let beyond = try await verify(workspace, "--resume")
             #expect(beyond.kinds.isEmpty && beyond.isComplete, "\(beyond.result)")
             try await workspace.runSQL(property + "256)")
-            // One that does not go on begins anew.
+            // Without --resume, verification starts over.
             let whole = try await verify(workspace, "--repair")
             #expect(whole.kinds == ["damaged"], "\(whole.result)")
             #expect(try await place(workspace) == nil)
         }
     }
 
-    /// A place that cannot be kept is no failure of what was asked for.
+    /// Being unable to save the position is not a failure.
     @Test func besideARunThePlaceIsNotKept() async throws {
         try await withOrigin { origin in
             let gate = Gate()
@@ -173,15 +173,15 @@ struct VerifyExtentTests {
         }
     }
 
-    /// It is stopped while it waits for a reader, which is told of many files that nothing names, or comes to its end
-    /// before it hears of the signal.
+    /// The reader is slow and there are many orphaned files, so the signal arrives while it waits
+    /// for the reader or after its end.
     @Test func aSignalStopsItInGoodOrder() async throws {
         try await withImages { workspace, _ in
             let folder = workspace.cache + "/content/ff"
             try FileManager.default.createDirectory(
                 atPath: folder, withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
-            // Twice of what a pipe holds.
+            // Twice the capacity of a pipe.
             let count = 1000
             for number in 0..<count {
                 let digits = String(number, radix: 16)
@@ -222,7 +222,7 @@ struct VerifyExtentTests {
         }
     }
 
-    // MARK: Beside the content
+    // MARK: Outside content
 
     @Test func linesThatAreNoNotesOfCrashesAreDropped() async throws {
         try await withImages { workspace, _ in
@@ -240,7 +240,7 @@ struct VerifyExtentTests {
             #expect(try await verify(workspace).kinds == [])
             let left = try String(contentsOfFile: workspace.cache + "/crashes", encoding: .utf8)
             #expect(left == note + "\n")
-            // What is merely old is dropped by the next run that decodes something.
+            // The next run that decodes drops records that are merely old.
             try workspace.write(Array("\(digest) 1 11\n".utf8), to: "cache/crashes")
             #expect(try await verify(workspace).kinds == [])
             try FileManager.default.removeItem(atPath: workspace.cache + "/crashes")

@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prefetch verify`: all damage is found, nothing else is, and what was mended is whole after the next run.
+/// `prefetch verify` finds all damage and nothing else; repaired images are complete after the next
+/// run.
 @Suite(.timeLimit(.minutes(15)))
 struct VerifyTests {
-    /// Four images, as `main` and as `web`; two of them have the same bytes.
+    /// Serves four images, as `main` and as `web`; two of them have the same bytes.
     private func withImages(
         _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
     ) async throws {
@@ -19,7 +20,7 @@ struct VerifyTests {
                 let run = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
                 #expect(run.summary.outcomes == ["downloaded": 4], "\(run.result)")
                 try await body(origin, workspace, urls)
-                // Whatever a test has done to it, the next run makes it whole.
+                // Whatever the test has damaged, the next run restores.
                 let last = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
                 #expect(last.result.status == 0, "\(last.result)")
             }
@@ -34,7 +35,7 @@ struct VerifyTests {
         return get.output.trimmingCharacters(in: .newlines)
     }
 
-    /// Kinds, with whether they were mended.
+    /// The kinds of the findings, and whether each was repaired.
     private func findings(
         _ workspace: Workspace, _ options: String...
     ) async throws -> [String] {
@@ -53,7 +54,7 @@ struct VerifyTests {
         }.sorted()
     }
 
-    // MARK: Nothing is wrong
+    // MARK: Healthy caches
 
     @Test func aWholeCacheHasNoFindings() async throws {
         try await withImages { _, workspace, _ in
@@ -70,7 +71,8 @@ struct VerifyTests {
         }
     }
 
-    /// Of every format, good, odd and hostile ones, as they came and made anew: what is stored is what its rows say.
+    /// Good, unusual and hostile files of every format, stored unchanged and re-encoded, match
+    /// their rows.
     @Test func noFormatIsTakenForDamaged() async throws {
         let tests = SourceTree.tests
         try await withOrigin { origin in
@@ -92,7 +94,7 @@ struct VerifyTests {
                 #expect((run.summary.outcomes["downloaded"] ?? 0) > 100, "\(run.result)")
                 let result = try await workspace.run("verify")
                 #expect(result.status == 0 && result.output.isEmpty, "\(result)")
-                // Pillow, by which a test's cache is judged, does not read all of these.
+                // Pillow, which the judge uses, does not read all of these.
                 let removed = try await workspace.run("remove", "--all")
                 #expect(removed.status == 0, "\(removed)")
             }
@@ -113,7 +115,7 @@ struct VerifyTests {
             }
         }
 
-        /// What else is found.
+        /// The kind of an additional finding.
         var other: String? {
             switch self {
             case .link: "stranger"
@@ -124,7 +126,7 @@ struct VerifyTests {
             }
         }
 
-        /// What the last line says that a repair would do.
+        /// The last line's description of a repair.
         var advice: String {
             switch self {
             case .folder, .unreadable: "1 problem found, which --repair does not mend"
@@ -135,7 +137,7 @@ struct VerifyTests {
             }
         }
 
-        /// Of a file of which the cache has more.
+        /// Damages a file of the cache.
         func apply(to path: String) throws {
             let manager = FileManager.default
             var bytes = try Data(contentsOf: URL(filePath: path))
@@ -148,7 +150,7 @@ struct VerifyTests {
                 bytes[bytes.count / 2] ^= 1
                 try bytes.write(to: URL(filePath: path))
             case .zeroed:
-                // What a power cut makes of a page.
+                // The effect of a power cut on a page.
                 let start = bytes.count / 2
                 bytes.replaceSubrange(
                     start..., with: Data(repeating: 0, count: bytes.count - start))
@@ -193,7 +195,7 @@ struct VerifyTests {
             #expect(text.output.contains("(\(urls[0]))"), "\(text)")
             #expect(text.error.hasSuffix(": \(damage.advice)\n"), "\(text)")
 
-            // What has the place of a file and is none of ours is left alone.
+            // Foreign files at the path of a content file are not removed.
             let isMendable = damage != .folder && damage != .unreadable
             let mended = damage.kind + (isMendable ? " mended" : "")
             #expect(
@@ -240,7 +242,7 @@ struct VerifyTests {
         }
     }
 
-    /// They are kept for rows that a damaged database has lost, until somebody has looked.
+    /// Kept for rows that a damaged database has lost, until a repair.
     @Test func keptOrphansAreKeptUntilARepair() async throws {
         try await withImages { _, workspace, urls in
             for name in ["prefetch.sqlite", "prefetch.sqlite-wal", "snapshot.sqlite"] {
@@ -323,7 +325,7 @@ struct VerifyTests {
         }
     }
 
-    // MARK: Beside others
+    // MARK: Concurrent runs
 
     /// Files are stored before their rows are committed, and replaced after them.
     @Test func aRunBesideItIsNoFinding() async throws {

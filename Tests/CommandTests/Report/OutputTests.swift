@@ -34,7 +34,7 @@ struct OutputTests {
         }
     }
 
-    /// More bad lines than a report buffers stand before what would be fetched.
+    /// More bad lines than a report buffers, before the entries to fetch.
     @Test func aReportThatCannotBeWrittenEndsTheRun() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
@@ -51,13 +51,13 @@ struct OutputTests {
         }
     }
 
-    /// `--report - | head`: the run has its work to do.
+    /// `--report - | head`: the run completes its work.
     @Test(arguments: [true, false])
     func aReportWhoseReaderHasGoneEndsAndTheRunGoesOn(isQuiet: Bool) async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                // More than a report buffers, before what is fetched.
+                // More than a report buffers, before the entries to fetch.
                 try workspace.manifest(Array(repeating: "nonsense", count: 2000) + urls)
                 var command = workspace.command([
                     "-o", "pipefail", "-c", #""$@" | head -n 1"#, "bash", Workspace.binary,
@@ -107,7 +107,7 @@ struct OutputTests {
                 let running = try command.start()
                 try await origin.wait(for: "two held") { $0.inFlight == 2 }
                 gate.release(2)
-                // The terminal itself turns each line feed into both characters.
+                // The terminal expands each line feed.
                 try await eventually("a progress line with two done") {
                     let text = running.errorSoFar.replacing("\r\n", with: "\n")
                     return (text.contains("\r") || text.contains("\u{1B}[")) && text.contains("2/6")

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the report and `list --json` say of the exchange behind an image.
+/// Fields of the report and `list --json` about the exchange behind an image.
 @Suite(.timeLimit(.minutes(15)))
 struct ReportFieldTests {
     private static let picture = Fixtures.png(seed: 1)
 
-    /// A picture at the end of two redirects, to be validated at every use.
+    /// Serves a picture after two redirects that must be validated at every use.
     private func serve(_ origin: Origin) -> String {
         origin.serve("/start", .redirect(302, to: "/middle"))
         origin.serve("/middle", .redirect(301, to: "/end.png?X-Amz-Signature=HUSH&size=3"))
@@ -42,7 +42,7 @@ struct ReportFieldTests {
                 #expect(confirmed.verdict == "revalidated" && confirmed.finalURL == end)
                 // The 304 has no such field.
                 #expect(confirmed.contentType == nil && confirmed.redirects == 2)
-                // No request was made for these two.
+                // These two made no request.
                 let blacklisted = try #require(second.report[line: 2])
                 #expect(blacklisted.outcome == "blacklisted" && blacklisted.reason == "http-status")
                 let until = try await workspace.query(
@@ -70,7 +70,7 @@ struct ReportFieldTests {
                     return try #require(try list.jsonLines().first, "\(list)")
                 }
                 _ = try await workspace.prefetch([url])
-                // As it came, and as an answer without the field and the same bytes again leave it.
+                // Unchanged, and kept by a response without the field but with the same bytes.
                 for type in ["image/PNG; charset=binary", "image/PNG; charset=binary", "x/y"] {
                     let object = try await listed()
                     #expect(object["content_type"] as? String == type)
@@ -82,14 +82,14 @@ struct ReportFieldTests {
                     if type == "x/y" { break }
                     _ = try await workspace.prefetch([url])
                 }
-                // A refresh that fails for good leaves the image and blocks the URL.
+                // A permanent failure of a refresh keeps the image and blacklists the URL.
                 origin.serve("/start", .notFound)
                 _ = try await workspace.prefetch([url], "--refresh", "all")
                 let object = try await listed()
                 #expect(object["reason"] as? String == "http-status", "\(object)")
                 #expect(object["blacklisted_until"] is String, "\(object)")
                 #expect(object["redirects"] as? Int == 2, "\(object)")
-                // In a row of an older version nothing of it is known.
+                // Rows of older versions lack these values.
                 try await workspace.runSQL(
                     "UPDATE resource SET content_type = NULL, redirects = NULL; DELETE FROM failure"
                 )
@@ -99,7 +99,8 @@ struct ReportFieldTests {
         }
     }
 
-    /// An entry that waits for the host of a redirect goes to the temporary file and comes back whole.
+    /// An entry that waits for a redirect's host is written to the spill file and restored
+    /// completely.
     @Test func redirectsAreCountedThroughTheTemporaryFile() async throws {
         try await withOrigin { origin in
             let count = 30
@@ -124,7 +125,7 @@ struct ReportFieldTests {
         try await withOrigin { origin in
             let url = origin.serveImages(1)[0]
             try await withWorkspace(without: [.retries, .probes]) { workspace in
-                // Relative to the working directory, which is the workspace's folder.
+                // Relative to the working folder, which is the workspace.
                 let run = try await workspace.prefetch(
                     [url], "--absolute-paths", "--cache-dir", "cache")
                 let path = try #require(run.report.entries.first?.path, "\(run.result)")

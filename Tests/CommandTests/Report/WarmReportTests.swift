@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The lines of warm entries are written where entries are read, with `-v` by the run's own thread.
+/// Report lines of warm entries are written on the look-up threads, or with `-v` on the run's own
+/// thread.
 @Suite(.timeLimit(.minutes(15)))
 struct WarmReportTests {
-    /// Duplicates, bad lines, keys, secrets, failures and entries that must be fetched among warm ones.
+    /// Mixes duplicates, bad lines, keys, secrets, failures and entries to fetch with warm entries.
     @Test func bothWaysWriteTheSameReport() async throws {
         try await withOrigin { origin in
             origin.serve { request in
@@ -35,14 +36,14 @@ struct WarmReportTests {
                 let name = try workspace.manifest(list, name: "list.txt")
                 var reports: [[Substring]] = []
                 for options in [[], ["-v"]] {
-                    // What is not warm ends at its own time.
+                    // The order of other entries varies.
                     let result = try await workspace.command(
                         [name, "--report", "report", "--offline", "--retry", "0"] + options
                     ).run()
                     #expect(result.status == 1, "\(result)")
                     let text = try String(
                         contentsOfFile: "\(workspace.folder)/report", encoding: .utf8)
-                    // The last line tells times.
+                    // The last line contains times.
                     reports.append(text.split(separator: "\n").dropLast())
                 }
                 #expect(reports[0].count == list.count)
@@ -53,7 +54,7 @@ struct WarmReportTests {
         }
     }
 
-    /// Whatever a run meets in between, every entry has its line.
+    /// Every entry has its line, whatever other entries are mixed in.
     @Test func warmEntriesAmongOthersHaveTheirLines() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(40)
