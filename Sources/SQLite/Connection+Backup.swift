@@ -29,7 +29,7 @@ extension Connection {
             if isEnded { break }
             code = sqlite3_backup_step(backup, Int32(clamping: pagesAtOnce))
         }
-        // Repeats the step's error, or else reports that of the last write.
+        // Repeats the step's error, or else reports the error of the last write.
         let end = sqlite3_backup_finish(backup)
         guard !isEnded else { return false }
         guard code == SQLITE_DONE else {

@@ -189,7 +189,7 @@ package final class Connection {
 
     /// Runs `body` in a transaction and rolls it back if `body` throws.
     ///
-    /// - Throws: The error of `body`, or that of beginning or ending the transaction.
+    /// - Throws: The error of `body`, or of beginning or ending the transaction.
     package func transaction<Result>(
         _ kind: TransactionKind, _ body: () throws -> Result
     ) throws -> Result {

@@ -3,5 +3,5 @@
 #include <signal.h>
 
 // Preloaded by Scripts/torture/run. Stops the program after its libraries are loaded and before its
-// own code runs, so that a tracer attached then does not count the loader's system calls.
+// own code runs. So a tracer attached then does not count the loader's system calls.
 __attribute__((constructor)) static void stop(void) { raise(SIGSTOP); }

@@ -1,7 +1,7 @@
 import PrefetchModel
 import Threading
 
-/// A counting semaphore with first-come, first-served order.
+/// A counting semaphore that serves waiting tasks in order.
 final class Slots: Sendable {
     private struct State {
         var free: Int

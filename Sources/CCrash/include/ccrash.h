@@ -30,8 +30,8 @@ void ccrash_leave(void);
 /// are never joined, and such a thread would crash.
 ///
 /// Still writes coverage and checks for leaks, as `exit` would. Does not flush the C library's
-/// streams. They hold no data of ours, and a thread blocked reading one, such as libcurl with a
-/// pipe as cookie file, holds the lock that flushing needs.
+/// streams, which hold no data of ours. A thread waiting in a read, such as libcurl with a pipe as
+/// cookie file, holds the lock that flushing needs.
 _Noreturn void ccrash_end(int status);
 /// The coverage part of ``ccrash_end``, for a program that is about to die of a signal.
 void ccrash_save_coverage(void);

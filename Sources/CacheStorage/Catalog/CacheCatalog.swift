@@ -113,8 +113,8 @@ package struct CacheCatalog: Sendable {
 
     /// Calls `body` for every variant, ordered by key and recipe.
     ///
-    /// The rows are streamed, so memory use is constant. With attributes, those of one resource are
-    /// held at a time, and failures are included.
+    /// The rows are streamed, so memory use is constant. With attributes, the variants of one
+    /// resource are held at a time, and failures are included.
     package func forEachVariant(
         withAttributes: Bool = false, _ body: (Item) throws -> Void
     ) throws {

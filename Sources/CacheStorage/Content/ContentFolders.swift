@@ -21,9 +21,11 @@ struct FolderTimes: Hashable {
 }
 
 extension ContentStore {
-    /// The times of a folder of content files, `number` of 0 to 255; nil if it is missing or not a
-    /// folder, for example a symbolic link.
+    /// The times of a folder of content files; nil if it is missing or not a folder, for example a
+    /// symbolic link.
     ///
+    /// - Parameter number: The folder's number, 0 to 255.
+    /// - Returns: Its times.
     /// - Throws: When the system call fails.
     func times(ofFolder number: UInt8) throws(StorageError) -> FolderTimes? {
         var status = stat()

@@ -49,7 +49,7 @@ package struct FreshnessRecord: Hashable, Sendable {
 /// read it at once.
 ///
 /// Rows are in the order of the primary key. The keys are parts of a SHA-256 and so evenly
-/// distributed: a directory by their first bits leads to within a row or two of the right one.
+/// distributed. A directory by their first bits leads to within a row or two of the right one.
 ///
 /// Times are whole seconds, rounded down and clamped to 1970–2106, so that no row counts as fresh
 /// for too long.

@@ -6,8 +6,8 @@ import Threading
 ///
 /// Files are in place before their rows are enqueued, and synced before their group is committed:
 /// the whole file system is synchronised first. Syncing before the checkpoint would be too late.
-/// After a commit the kernel may write the log back at any time, and the log must not reach the
-/// disk before the files that it names.
+/// The kernel may write the log back at any time after a commit. The log must not reach the disk
+/// before the files that it names.
 package final class MetadataWriter: Sendable {
     /// The guarantee that a finished entry has.
     package enum Durability: String, CaseIterable, Sendable {

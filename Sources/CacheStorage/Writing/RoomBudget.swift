@@ -152,7 +152,7 @@ package final class RoomBudget: Sendable {
 
     // MARK: The writer
 
-    /// The size to evict down to, so that the first waiting request is served; nil if none waits,
+    /// The size to evict down to, so that the first waiting request is served. Nil if none waits,
     /// or if reserved room must be returned first.
     var bound: ByteCount? {
         state.withLock { state in

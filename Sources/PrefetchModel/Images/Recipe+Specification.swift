@@ -18,8 +18,8 @@
 /// - `linear`: together with a size.
 ///
 /// A missing item has the plain flag's default, not the run's value of that flag, which describes
-/// `main`. So a SPEC is a complete recipe: the same SPEC means the same in every run, and another
-/// `--quality` for `main` does not re-encode other variants.
+/// `main`. So the same SPEC means the same in every run, and another `--quality` for `main` does
+/// not re-encode other variants.
 ///
 /// An item without effect on the format is rejected, although the plain flags accept it. A script
 /// may pass `--quality` with every `--encode`, but `png,q=80` is probably a mistake.

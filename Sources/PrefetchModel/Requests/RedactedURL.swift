@@ -78,8 +78,8 @@ package struct RedactedURL: CustomStringConvertible, Sendable {
 // MARK: - User information
 
 extension RedactedURL {
-    /// Masks the text before the last `@` of every authority: the URL's own, and those of URLs in
-    /// its path or query.
+    /// Masks the text before the last `@` of every authority, also in URLs inside the path or
+    /// query.
     private static func maskUserInformation(_ bytes: inout [UInt8]) {
         guard bytes.contains(Byte.at) else { return }
         var start = leadingAuthority(bytes)

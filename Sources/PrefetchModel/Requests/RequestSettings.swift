@@ -105,8 +105,9 @@ package struct ProxySettings: Hashable, Sendable {
     package var http: String?
     /// For https URLs.
     package var https: String?
-    /// Hosts to connect to directly, in the form of `NO_PROXY`: names including their subdomains,
-    /// addresses, and networks like `10.0.0.0/8`, separated by commas or blanks; `*` for all.
+    /// Hosts to connect to directly, in the form of `NO_PROXY`, separated by commas or blanks.
+    /// Names include their subdomains; addresses and networks like `10.0.0.0/8` are allowed; `*`
+    /// means all.
     package var exceptions: String
 
     /// Creates settings from flags and the environment.

@@ -36,8 +36,8 @@ extension Duration {
     }
 }
 
-/// The text form of sizes in flags: bytes, or a number with a decimal (`kB MB GB`) or binary (`KiB
-/// MiB GiB`) unit, case-insensitive, optionally with a fraction.
+/// The text form of sizes in flags: a number with an optional decimal (`kB MB GB`) or binary (`KiB
+/// MiB GiB`) unit. Fractions are allowed, case is ignored, and the default unit is bytes.
 extension ByteCount {
     private static let quantityUnits: [(suffix: String, bytes: Int)] = [
         ("", 1), ("b", 1), ("k", 1000), ("kb", 1000), ("m", 1_000_000), ("mb", 1_000_000),

@@ -1,5 +1,5 @@
-/// libjpeg and libpng in their plain form, as a reference for `Codecs`: the libraries' own error
-/// handling except for the jump, all warnings tolerated, and no code of CJPEG and CPNG.
+/// libjpeg and libpng in their plain form, as a reference for `Codecs`. Errors are handled as the
+/// libraries do, except for the jump; all warnings are tolerated. Uses no code of CJPEG and CPNG.
 #ifndef CREFERENCE_H
 #define CREFERENCE_H
 

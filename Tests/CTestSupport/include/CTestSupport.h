@@ -8,8 +8,8 @@
 /* Creates a pipe, reading end first; both ends are closed on exec. */
 int ctest_pipe(int ends[_Nonnull 2]);
 
-/* Creates a pseudo-terminal of 24 lines: ends[0] is the master, ends[1] the terminal. Both are closed
-   on exec; the caller's controlling terminal does not change. */
+/* Creates a pseudo-terminal of 24 lines: ends[0] is the master, ends[1] the terminal. Both are
+   closed on exec; the caller's controlling terminal does not change. */
 int ctest_terminal(int columns, int ends[_Nonnull 2]);
 
 /* Starts `path` in `folder` with only these three descriptors and with default signal handling. */

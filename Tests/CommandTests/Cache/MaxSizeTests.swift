@@ -130,7 +130,8 @@ struct MaxSizeTests {
         }
     }
 
-    /// With room for two more images, superseded variants are evicted in favour of new ones.
+    /// The limit leaves room for two more images: superseded variants are evicted in favour of new
+    /// ones.
     @Test func whatTheRunHasSupersededMakesRoom() async throws {
         try await withImages { origin, workspace, urls in
             _ = try await workspace.prefetch(urls(0..<10))

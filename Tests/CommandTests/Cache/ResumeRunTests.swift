@@ -68,7 +68,7 @@ struct ResumeRunTests {
                 #expect(origin.requests.count == 2)
                 #expect(try await parts(workspace).isEmpty)
                 #expect(try await workspace.judge(sources: [list[0]: picture]) == 1)
-                // The validators are those of the complete response.
+                // The validators belong to the complete response.
                 #expect(try await workspace.query("SELECT etag FROM resource") == [[Self.tag]])
             }
         }

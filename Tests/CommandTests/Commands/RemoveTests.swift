@@ -5,7 +5,7 @@ import Testing
 /// `prefetch remove`: removed and remaining images, and the effect on the next run.
 @Suite(.timeLimit(.minutes(15)))
 struct RemoveTests {
-    /// Serves three images, two of them with the same bytes, and one missing URL; warms the cache
+    /// Serves three images, two of them with the same bytes, and one missing URL. Warms the cache
     /// with all of them, as `main` and as `web`.
     private func withImages(
         _ body: (Origin, Workspace, _ urls: [String]) async throws -> Void
