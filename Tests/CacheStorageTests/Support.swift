@@ -5,12 +5,12 @@ import PrefetchModel
 import Testing
 
 extension OpenCache.Waiting {
-    /// For a cache that nobody holds: a program that another test starts has the lock's descriptor, too,
-    /// from its fork to its exec.
+    /// For a cache without another holder: a program started by a concurrent test briefly inherits
+    /// the lock's descriptor, between fork and exec.
     static let aMoment = OpenCache.Waiting.upTo(.seconds(30))
 }
 
-/// Carries changes out as a run does and waits for their commit.
+/// Enqueues changes as a run does and waits for their commit.
 func commit(
     _ changes: [MetadataChange], in cache: OpenCache, run: Int64 = 1,
     configuration: MetadataWriter.Configuration = MetadataWriter.Configuration()
@@ -23,7 +23,7 @@ func commit(
     return groups
 }
 
-/// Stores rows with their files as a run does.
+/// Stores rows and their files as a run does.
 func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throws {
     for item in rows {
         try item.bytes.withUnsafeBytes {
@@ -34,14 +34,14 @@ func store(_ rows: [(row: ImageRow, bytes: [UInt8])], in cache: OpenCache) throw
     #expect(groups.flatMap(\.self) == Array(rows.indices))
 }
 
-/// Runs SQL in a database by another program.
+/// Executes SQL with another program.
 func runSQL(_ sql: String, _ database: String) throws {
     _ = try runPython(
         "c = sqlite3.connect(sys.argv[1]); c.executescript(open(sys.argv[2]).read()); c.commit()",
         sql, database)
 }
 
-/// What a query finds in the first column of its first row, by another program.
+/// The first column of a query's first row, read with another program.
 func queried(_ query: String, _ database: String) throws -> String {
     try runPython(
         "print(sqlite3.connect(sys.argv[1]).execute(open(sys.argv[2]).read()).fetchone()[0])",
@@ -65,7 +65,7 @@ private func runPython(_ program: String, _ sql: String, _ database: String) thr
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// Asks the index as a run's thread does.
+/// Looks up entries as a run's thread does.
 struct Lookup {
     let reader: CacheReader
     let index: FreshnessIndex
@@ -89,7 +89,7 @@ struct Lookup {
     }
 }
 
-/// Rows without images behind them: the storage does not look into the bytes.
+/// Rows with arbitrary bytes instead of images, since the storage does not decode them.
 enum Sample {
     static func digest(_ bytes: [UInt8]) -> ContentDigest {
         bytes.withUnsafeBytes { SHA256Hasher().digest(of: $0) }
@@ -121,13 +121,13 @@ enum Sample {
 }
 
 extension ImageRow {
-    /// Of the one variant that a sample has.
+    /// The image of a sample's only variant.
     var image: StoredImage { variants[0].image }
     var recipe: Recipe { variants[0].variant.recipe }
 }
 
 extension PartialStore {
-    /// What ``take(key:url:into:)`` would find; nil without a body of that key from that URL.
+    /// The part that ``take(key:url:into:)`` would return; nil without a body of that key and URL.
     func part(key: String, url: String) throws -> Part? {
         guard let found = try part(key: key), found.url == url else { return nil }
         return found.part
@@ -140,7 +140,7 @@ extension [RequestedVariant] {
     }
 }
 
-/// A folder of a test's own, removed with it.
+/// A temporary folder, removed with its last reference.
 final class TemporaryFolder: Sendable {
     let path: String
 

@@ -21,7 +21,7 @@ struct CacheCatalogTests {
         try CacheCatalog(directory: cache.directory)
     }
 
-    /// What a test needs of the listing.
+    /// The listing in a compact form for assertions.
     private func listed(_ catalog: CacheCatalog) throws -> [String] {
         var lines: [String] = []
         try catalog.forEachVariant(withAttributes: true) { item in
@@ -193,7 +193,7 @@ struct CacheCatalogTests {
         #expect(try !cache.failures.remove(key: "b"))
     }
 
-    /// The table is read by pieces of 10 000 rows, which are written meanwhile.
+    /// The table is read in pieces of 10,000 rows, with writes in between.
     @Test func manyFailuresAreRemovedAndSettledByPieces() throws {
         let cache = try opened()
         let numbers = 0..<25_001

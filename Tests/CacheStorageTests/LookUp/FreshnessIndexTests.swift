@@ -28,7 +28,7 @@ struct FreshnessIndexTests {
             isSuperseded: isSuperseded)
     }
 
-    /// Long lists read the table into memory; both ways have to say the same.
+    /// Long lists read the table into memory; both strategies must agree.
     @Test func theTableInMemoryAnswersAsLookupsDo() throws {
         let cache = try opened()
         var rows: [String] = []
@@ -67,7 +67,7 @@ struct FreshnessIndexTests {
         }
     }
 
-    /// The table is read at the first look-up, or, by guess, never; both say the same.
+    /// The table is read at the first look-up or, depending on the estimate, never; both agree.
     @Test func aListThatIsExpectedToBeLongReadsTheTableAtOnce() throws {
         let cache = try opened()
         let keys = (0..<50).map { "http://a/\($0)" }
@@ -77,7 +77,7 @@ struct FreshnessIndexTests {
         let long = try Lookup(cache, expectedLookups: 1_000_000)(asked)
         #expect(long.map { $0?.resourceID } == short.map { $0?.resourceID })
         #expect(long.count { $0 == nil } == 1)
-        // In memory times are whole seconds.
+        // In memory, times are whole seconds.
         #expect(short[1]?.validatedAt == Timestamp(milliseconds: 10))
         #expect(long[1]?.validatedAt == Timestamp(milliseconds: 0))
     }
@@ -87,7 +87,7 @@ struct FreshnessIndexTests {
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let lookup = try Lookup(cache)
         let strangers = (0..<9_000).map { "http://b/\($0)" }
-        // The table is read at 20 000 look-ups; what it says must not change then.
+        // The table is read after 20,000 look-ups; the results must not change then.
         for _ in 0..<4 {
             let records = try lookup(strangers + ["http://a/1"])
             #expect(records.dropLast().allSatisfy { $0 == nil })
@@ -112,7 +112,7 @@ struct FreshnessIndexTests {
         for upper in uppers {
             #expect(
                 table[VariantFingerprint(upper: upper, lower: ~upper)]?.resourceID == upper)
-            // The same upper half of another variant.
+            // The same upper half as another variant.
             #expect(table[VariantFingerprint(upper: upper, lower: upper)] == nil)
         }
         for _ in 0..<1_000 {
@@ -125,7 +125,7 @@ struct FreshnessIndexTests {
     @Test(
         arguments: [
             (Int64.min, 0), (-1, 0), (0, 0), (1_000, 1_000), (1_999, 1_000),
-            // Over, and not to be validated at every use, which 0 says.
+            // Expired, but not 0, which means "validate at every use".
             (1, 1_000), (999, 1_000),
             (4_294_967_295_999, 4_294_967_295_000), (Int64.max, 4_294_967_295_000),
         ] as [(Int64, Int64)])
@@ -161,7 +161,7 @@ struct FreshnessIndexTests {
         #expect(asked.withLock { $0.sorted() } == ["accept: a", "accept: b"])
     }
 
-    /// The row may be written anew between the two looks.
+    /// The row may be rewritten between the two reads.
     @Test func anAnswerAboutOneVaryTextIsNotTakenForAnother() throws {
         let cache = try opened()
         var rows = (0..<2).map { Sample.row(key: "http://a/\($0)", bytes: [UInt8($0)]) }
@@ -175,7 +175,8 @@ struct FreshnessIndexTests {
         for record in records { #expect(try !lookup.reader.matchesVary(record)) }
     }
 
-    /// Two variants that meet in the primary key cannot be made; a row put there by hand is one.
+    /// Variants that collide in the primary key cannot be constructed, so the row is inserted
+    /// directly.
     @Test func aVariantWhosePlaceIsTakenIsMissingAndTheOtherStays() throws {
         let cache = try opened()
         let hasher = SHA256Hasher()

@@ -22,7 +22,7 @@ struct ImageIndexTests {
         return try index.images(of: resources, with: reader)
     }
 
-    /// Long lists read the table into memory; both ways have to say the same.
+    /// Long lists read the table into memory; both strategies must agree.
     @Test func theTableInMemoryAnswersAsLookupsDo() throws {
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let other = Recipe(encoding: .original)
@@ -39,7 +39,7 @@ struct ImageIndexTests {
             UPDATE variant SET bytes = 8589934592 WHERE resource_id = 51;
             UPDATE variant SET format = 'jpeg', width = 70000, height = 1 WHERE resource_id = 53;
             """, path + "/prefetch.sqlite")
-        // Strangers, an order of their own, and one twice.
+        // Unknown identifiers, unsorted, and one repeated.
         let asked =
             [Int64.min, -1, 0, 101, 1_000_000, .max, 53] + (1...100).reversed().map(Int64.init)
         for recipe in [Recipe(), other, Recipe(encoding: .png)] {
@@ -57,7 +57,7 @@ struct ImageIndexTests {
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let reader = try CacheReader(cache) { _ in true }
         let index = try ImageIndex(cache.database, recipe: Recipe())
-        // It is read at 20 000 look-ups; what it says must not change then.
+        // The table is read after 20,000 look-ups; the results must not change then.
         for _ in 0..<4 {
             let images = try index.images(
                 of: [1] + [Int64](repeating: 9, count: 9_000), with: reader)

@@ -24,7 +24,7 @@ struct CacheStorageTests {
 
     // MARK: Layout
 
-    /// A restored cache may have lost a small file.
+    /// A restored cache may lack a small file.
     @Test func aCacheWithoutItsTagIsKnownByItsDatabase() throws {
         _ = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         let tag = path + "/CACHEDIR.TAG"
@@ -168,7 +168,7 @@ struct CacheStorageTests {
         let bytes = Array("pinned".utf8)
         let first = Sample.row(key: "http://a/1", bytes: bytes)
         try store([first], in: cache)
-        // Another entry's row with the same image has its file in place and is not committed.
+        // The same image of another entry: its file is in place, but its row is not committed.
         try bytes.withUnsafeBytes {
             try cache.content.store($0, as: first.row.image, originURL: "http://a/2")
         }
@@ -220,7 +220,7 @@ struct CacheStorageTests {
         #expect(!records.contains(nil))
     }
 
-    // MARK: Strays
+    // MARK: Orphaned files
 
     @Test func collectsStraysAfterAnInterruptedRunOnly() throws {
         let cache = try opened()
@@ -231,7 +231,7 @@ struct CacheStorageTests {
             try cache.content.store($0, as: stray.row.image, originURL: "http://a/2")
         }
         _ = FileManager.default.createFile(atPath: path + "/tmp/3", contents: Data([3]))
-        // Nobody knows what there was before the first run.
+        // Before the first run, the state is unknown.
         #expect(try cache.log.lastRunMayHaveLeftStrays())
         let first = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 1))
         try cache.log.end(

@@ -3,7 +3,7 @@ import Foundation
 import PrefetchModel
 import Testing
 
-/// Caches on file systems where SQLite's log cannot be.
+/// Caches on file systems that do not support SQLite's write-ahead log.
 @Suite(.timeLimit(.minutes(5)))
 struct NetworkFileSystemTests {
     private let folder: TemporaryFolder
@@ -69,7 +69,7 @@ struct NetworkFileSystemTests {
         #expect(try count() == "9")
     }
 
-    /// What a killed run has left in the log is in the database afterwards.
+    /// The log of a killed run is moved into the database.
     @Test func theLogOfAKilledRunIsKept() throws {
         let cache = try opened()
         try add(0..<1, to: cache)
@@ -91,7 +91,7 @@ struct NetworkFileSystemTests {
         withExtendedLifetime(cache) {}
     }
 
-    /// The readers of a run have connections of their own, and commits wait for them.
+    /// A run's readers have their own connections, and commits wait for them.
     @Test func readersAndTheWriterTakeTurns() async throws {
         let cache = try opened(.nfs)
         try add(0..<50, to: cache)
@@ -111,7 +111,7 @@ struct NetworkFileSystemTests {
         #expect(try count() == "90" && companions() == [])
     }
 
-    /// A journal that has something in it is to be undone, which a reader who may not write must not overlook.
+    /// A read-only connection must not ignore a hot journal, which must be rolled back.
     @Test func aHotJournalIsNotReadOver() throws {
         do { try add(0..<1, to: opened(.nfs)) }
         let journal = URL(filePath: database + "-journal")
@@ -130,7 +130,7 @@ struct NetworkFileSystemTests {
         try process.run()
         process.waitUntilExit()
         #expect(try Data(contentsOf: journal).count > 0)
-        // The next one undoes it.
+        // The next writable connection rolls it back.
         #expect(try opened(.nfs).beginsWithoutLog == false)
         #expect(try count() == "1" && companions() == [])
         #expect(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// What a run finds after an unclean end, and does about it.
+/// Recovery at the start of a run after an unclean end.
 @Suite(.timeLimit(.minutes(5)))
 struct RecoveryTests {
     private let folder: TemporaryFolder
@@ -25,7 +25,7 @@ struct RecoveryTests {
 
     private func file(of row: ImageRow) -> String { path + "/" + row.image.relativePath }
 
-    /// A run over two images, which ended or did not; rows are of the time 10.
+    /// Simulates a run over two images, finished or not; rows have the time 10.
     private func leaveRun(
         bootID: String?, syncsFiles: Bool, ends: Bool
     ) throws -> [(row: ImageRow, bytes: [UInt8])] {
@@ -53,7 +53,7 @@ struct RecoveryTests {
     @Test(arguments: [true, false])
     func rowsOfARunThatDidNotSyncAreComparedAfterAnotherBoot(ends: Bool) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: false, ends: ends)
-        // As long as it was, but of other bytes: only a digest tells.
+        // Of the same length but with other bytes: only the digest differs.
         try Data(repeating: 0, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
         let cache = try openForRun()
         #expect(cache.repair.tornImages == 1)
@@ -70,7 +70,7 @@ struct RecoveryTests {
         #expect(try openForRun().repair.tornImages == 0)
     }
 
-    /// The page cache still has what did not reach the disk.
+    /// The page cache still has data that did not reach the disk.
     @Test func nothingIsComparedInTheSameBoot() throws {
         let samples = try leaveRun(
             bootID: BootID.current(), syncsFiles: false, ends: true)
@@ -99,7 +99,7 @@ struct RecoveryTests {
             try Data("no database".utf8).write(to: URL(filePath: database))
         case "noise":
             let file = try FileHandle(forWritingTo: URL(filePath: database))
-            // Past the header and the schema, over tables.
+            // After the header and the schema, in the pages of tables.
             try file.seek(toOffset: 2 * 4096)
             try file.write(contentsOf: Data((0..<40_960).map { UInt8(truncatingIfNeeded: $0 * 7) }))
             try file.close()
@@ -119,7 +119,7 @@ struct RecoveryTests {
     func aDamagedDatabaseIsSetAsideAndItsFilesAreKept(kind: String) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage(kind)
-        // One of the files has suffered, too.
+        // One of the files is damaged, too.
         try Data(repeating: 9, count: 100).write(to: URL(filePath: file(of: samples[0].row)))
         do {
             let cache = try openForRun()
@@ -128,7 +128,7 @@ struct RecoveryTests {
             #expect(!found.message.isEmpty)
             #expect(FileManager.default.fileExists(atPath: "\(path)/\(found.name)"))
             #expect(try keys(in: cache) == [])
-            // They come again: one file is believed, since it is compared, the other written anew.
+            // When stored again, one file is compared and kept, the other is rewritten.
             let inode = try inode(of: samples[1].row)
             try store(samples, in: cache)
             #expect(try self.inode(of: samples[1].row) == inode)
@@ -139,13 +139,13 @@ struct RecoveryTests {
         #expect(try openForRun().repair.damage == nil)
     }
 
-    /// As after a kill between the removal of a row and that of its file.
+    /// Like a kill between the removal of a row and of its file.
     @Test func filesOfDroppedImagesThatStayAreLookedForByTheNextRun() throws {
         let samples = try leaveRun(bootID: BootID.current(), syncsFiles: true, ends: true)
         let file = file(of: samples[0].row)
         do {
             let cache = try openForRun()
-            // Such a thing is not removed.
+            // A folder in the file's place cannot be unlinked.
             try FileManager.default.removeItem(atPath: file)
             try FileManager.default.createDirectory(
                 atPath: file, withIntermediateDirectories: false)
@@ -175,7 +175,7 @@ struct RecoveryTests {
         #expect(!FileManager.default.fileExists(atPath: file(of: later.row)))
     }
 
-    /// SQLite takes it for an empty database.
+    /// SQLite treats it as an empty database.
     @Test func anEmptyDatabaseFileIsNoneAndFilesAreKept() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try Data().write(to: URL(filePath: database))
@@ -186,7 +186,7 @@ struct RecoveryTests {
         }
     }
 
-    /// A run need not meet what a command has met.
+    /// A run may not notice damage that a command has found.
     @Test func whatACommandMeetsIsLookedForByTheNextRun() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try damage("NULL")
@@ -208,7 +208,7 @@ struct RecoveryTests {
         #expect(try Data(contentsOf: URL(filePath: database)) == before)
     }
 
-    /// SQLite takes such a file for an empty database; what it held is gone all the same.
+    /// SQLite treats such a file as an empty database, but its contents are lost.
     @Test(arguments: ["x", "\0", "\n\n"])
     func aFileOfAByteIsADamagedDatabase(text: String) throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
@@ -221,7 +221,7 @@ struct RecoveryTests {
         #expect(try Data(contentsOf: URL(filePath: database)) == Data(text.utf8))
         let cache = try openForRun()
         #expect(cache.repair.damage != nil)
-        // Files whose rows are gone are the images of the next run.
+        // Files without rows are reused by the next run.
         for sample in samples {
             #expect(FileManager.default.fileExists(atPath: file(of: sample.row)))
         }
@@ -236,7 +236,7 @@ struct RecoveryTests {
         #expect(try !openForRun().repair.hadNoDatabase)
     }
 
-    /// A disk that fails for a moment makes a sound database look damaged.
+    /// A temporary disk error makes a valid database look damaged.
     @Test func aDatabaseInWhichNothingIsFoundIsSalvagedTheSecondTimeOnly() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         do {
@@ -255,9 +255,9 @@ struct RecoveryTests {
         #expect(try keys(in: cache).count == 2)
     }
 
-    // MARK: What names a resource
+    // MARK: References to resources
 
-    /// A run would call them fresh, and nobody could get them.
+    /// A run would report such resources as fresh, but `get` could not find them.
     @Test func whatIsCalledFreshHasItsVariant() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try runSQL("DELETE FROM variant WHERE resource_id = 2", database)
@@ -269,9 +269,9 @@ struct RecoveryTests {
         #expect(!FileManager.default.fileExists(atPath: file(of: samples[1].row)))
     }
 
-    // MARK: What is in the way
+    // MARK: Obstacles
 
-    /// The permissions of a file do not tell for root; a folder in a file's place does.
+    /// Root ignores a file's permissions, but cannot unlink a folder.
     @Test func whatCannotBeTidiedUpKeepsNobodyFromUsingTheCache() throws {
         let samples = try leaveRun(bootID: "before", syncsFiles: true, ends: false)
         let digest = String(repeating: "0", count: 64)
@@ -319,7 +319,7 @@ struct RecoveryTests {
             try cache.log.end(run, at: time(number), exitStatus: 0, counters: RunCounters())
         }
         for number in Int64(0)..<10 { try note(number) }
-        // As after 9 993 more of them, of which nothing else is needed.
+        // As after 9,993 further runs, whose other effects do not matter.
         try runSQL(
             "UPDATE run SET id = 10003 WHERE id = (SELECT max(id) FROM run)", database)
         try note(10)
@@ -328,7 +328,7 @@ struct RecoveryTests {
                 == "[5,6,7,8,9,10003,10004]")
     }
 
-    /// Identifiers are given anew, and other programs have foreign keys off.
+    /// Identifiers are reused, and other programs do not enforce foreign keys.
     @Test func whatIsRemovedByHandLeavesNothingThatAnotherResourceIsTakenFor() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try runSQL("DELETE FROM resource WHERE key = 'http://a/2'", database)
@@ -341,7 +341,7 @@ struct RecoveryTests {
         }
     }
 
-    /// Older versions did not take along what named it.
+    /// Older versions did not remove references to removed rows.
     @Test func whatNamesNothingDoesNotKeepAnOldCacheFromBeingUpdated() throws {
         _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
         try runSQL(
@@ -363,7 +363,7 @@ struct RecoveryTests {
 
     // MARK: The writer's queue
 
-    /// No row may come for long, or ever, after the one that replaced a file.
+    /// A replaced file may have no later row, or only much later.
     @Test func aReplacedFileGoesWithTheCheckpointToo() async throws {
         let cache = try openForRun()
         let old = Sample.row(key: "http://a/1", bytes: [1])

@@ -4,7 +4,8 @@ import Testing
 
 @testable import CacheStorage
 
-/// What a new database has of a damaged one and of its snapshot. Hundreds of damages are `Scripts/torture/salvage`'s.
+/// Salvage of a damaged database with its snapshot. `Scripts/torture/salvage` runs hundreds of
+/// cases.
 @Suite(.timeLimit(.minutes(5)))
 struct SalvageTests {
     private let folder: TemporaryFolder
@@ -32,7 +33,7 @@ struct SalvageTests {
     }
     private static let allKeys = Set(samples.map(\.row.key))
 
-    /// A run over all samples that ended, with or without a snapshot.
+    /// A finished run over all samples, with or without a snapshot.
     private func fill(takesSnapshot: Bool = false) throws {
         let cache = try openForRun()
         let run = try cache.log.begin(manifests: ["m"], at: now, bootID: BootID.current())
@@ -66,7 +67,7 @@ struct SalvageTests {
         #expect(cache.repair.salvage?.salvaged.images == 200)
         #expect(cache.repair.salvage?.salvaged.runs == 1)
         #expect(try keys(in: cache) == SalvageTests.allKeys)
-        // It is warm.
+        // Salvaged entries are warm.
         #expect(try Lookup(cache)(["http://a/1", "http://a/200"]).allSatisfy { $0 != nil })
         try cache.database.findDamage(.thorough)
     }
@@ -85,7 +86,7 @@ struct SalvageTests {
         #expect(try keys(in: cache).isSubset(of: SalvageTests.allKeys))
     }
 
-    /// No way leads to its leaves any more.
+    /// No interior page refers to its leaves any more.
     @Test func rowsBelowADamagedRootAreFound() throws {
         try fill()
         for table in ["resource", "variant"] {
@@ -95,11 +96,11 @@ struct SalvageTests {
             try zero((root - 1) * 4096..<root * 4096, in: database)
         }
         let cache = try openForRun()
-        // A root of `variant` has rows of its own.
+        // A root page of `variant` has rows, too.
         #expect(try keys(in: cache).count >= 195)
     }
 
-    /// Its leaf is in the place of the root, which leads to that one alone.
+    /// A leaf page replaces the root, which refers only to that leaf.
     @Test func entriesThatTheIndexOfDigestsDoesNotLeadToAreProof() throws {
         try fill()
         let leaf = try #require(try pages(of: "variant_sha256", in: database).first)
@@ -115,12 +116,12 @@ struct SalvageTests {
         try file.write(contentsOf: bytes)
         try file.close()
         let cache = try openForRun()
-        // The root has entries of its own.
+        // The root has its own entries.
         #expect(try keys(in: cache).count >= 195)
         try cache.database.findDamage(.complete)
     }
 
-    /// Statements that speak of it fail before anything is checked, or nothing fails at all.
+    /// Either statements that refer to it fail before any check, or nothing fails.
     @Test(arguments: [
         ("property", "value INTEGER", "valuf INTEGER"), ("run", "exit_status", "exit_statur"),
         ("grdb_migrations", "identifier", "identifies"), ("variant", "format TEXT", "formau TEXT"),
@@ -145,7 +146,7 @@ struct SalvageTests {
         try cache.database.findDamage(.complete)
     }
 
-    /// No run sees it: `verify` leaves word, and the run after it mends.
+    /// Runs do not notice it: `verify` leaves a mark, and the next run repairs it.
     @Test func verifyFindsAnAlteredTrigger() throws {
         try fill()
         try runSQL(
@@ -194,7 +195,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/1"]))
     }
 
-    /// One whose digest, by the index, belongs to another.
+    /// A row whose digest belongs to another row according to the index.
     @Test func aRowThatItsIndexesContradictIsLeftOut() throws {
         try fill()
         try runSQL(
@@ -203,7 +204,7 @@ struct SalvageTests {
             DELETE FROM sqlite_schema WHERE name = 'variant_sha256';
             PRAGMA schema_version = 1000;
             """, database)
-        // The index stays as it was, unknown to this update.
+        // The index is unchanged: the update did not know it.
         let index = try queried(
             "SELECT count(*) FROM sqlite_schema WHERE name = 'variant'", database)
         #expect(index == "1")
@@ -216,7 +217,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/1"]))
     }
 
-    /// Its root is where another database of the same schema has it.
+    /// The index's root is the same as in another database with this schema.
     private func restoreIndex() throws {
         let other = folder.path + "/other"
         do {
@@ -258,7 +259,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys)
     }
 
-    /// What was removed since has no file.
+    /// Removed images have no files.
     @Test func theSnapshotBringsNothingBackThatWasRemoved() throws {
         try fill(takesSnapshot: true)
         do {
@@ -271,7 +272,7 @@ struct SalvageTests {
         #expect(try keys(in: cache) == SalvageTests.allKeys.subtracting(["http://a/5"]))
     }
 
-    /// After a kill at any moment in which it changes places with what was salvaged.
+    /// After a kill at any moment while the salvaged database replaces the damaged one.
     @Test(arguments: [false, true])
     func aDatabaseThatIsBeingSetAsideComesBackWithItsLog(isLogAside: Bool) throws {
         try fill()
@@ -322,7 +323,7 @@ struct SalvageTests {
         let first = try inode(of: snapshot)
         let page = try #require(try pages(of: "variant", in: database).last)
         try zero((page - 1) * 4096..<page * 4096, in: database)
-        // What is large is not looked at before each run, and this opens it as it is.
+        // Large databases are not checked before each run, and this call opens it unchecked.
         let cache = try #require(try OpenCache.open(path: path, waiting: .aMoment))
         #expect {
             try cache.takeSnapshot(at: now.advanced(by: .seconds(1_000_000_000))) { false }

@@ -51,7 +51,7 @@ struct HostLogTests {
         try cache.hosts.save([
             HostState(host: "http://a", updatedAt: later(1)),
             HostState(host: "http://b", concurrency: 5, updatedAt: later(1)),
-            // What is over by the time of the row says nothing.
+            // A pause that ended before the row's time has no effect.
             HostState(host: "http://c", coolingUntil: later(1), updatedAt: later(1)),
             HostState(host: "http://new", updatedAt: later(1)),
         ])
@@ -188,7 +188,7 @@ struct HostLogTests {
             try listed(at: Self.now) == [
                 "http://a - 3 1", "http://b known 0 0", "http://d known 0 0", "http://g - 1 1",
             ])
-        // Its pause is over.
+        // Its pause has ended.
         #expect(
             try listed(at: later(11)) == ["http://a - 3 1", "http://b known 0 0", "http://g - 1 1"])
         try sql("DELETE FROM host; DELETE FROM failure;")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// The conditions in SQL are those that the program has in Swift.
+/// The SQL conditions agree with those in Swift.
 @Suite(.timeLimit(.minutes(5)))
 struct ListSelectionTests {
     private let folder: TemporaryFolder
@@ -17,7 +17,7 @@ struct ListSelectionTests {
 
     private var database: String { folder.path + "/cache/prefetch.sqlite" }
 
-    /// The keys of the rows, and of the items, which have to be the same.
+    /// The keys of the rows and of the items, which must be equal.
     private func keys(_ selection: ListSelection) throws -> [String] {
         let catalog = try CacheCatalog(directory: cache.directory)
         var keys: [String] = []
@@ -58,7 +58,7 @@ struct ListSelectionTests {
         #expect(try keys(several) == ["http://[::1]", "http://[::1]:8080", "http://_"])
     }
 
-    /// Everything at once against the same in Swift, over rows of a seeded generator.
+    /// Compares all filters and orders with Swift implementations, over random rows.
     @Test func manyRowsAreFilteredAndSortedAsInSwift() throws {
         struct Row {
             let key: String
@@ -181,7 +181,7 @@ struct ListSelectionTests {
         #expect(rows.map { $0.contains(" web ") } == [true, false, false], "\(rows)")
     }
 
-    /// A caller that has seen enough ends the reading, and its error comes through as it is.
+    /// An error thrown by the caller ends the listing and is rethrown unchanged.
     @Test func anErrorOfTheCallerEndsTheListing() throws {
         struct Enough: Error {}
         try store((0..<3).map { Sample.row(key: "http://a/\($0)", bytes: [$0]) }, in: cache)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// Which resources runs have listed, and when, as far as it is kept.
+/// The log of the resources that runs have listed, and when.
 @Suite(.timeLimit(.minutes(5)))
 struct ListingLogTests {
     private static let hour = Int64(3_600_000)
@@ -38,7 +38,7 @@ struct ListingLogTests {
         try cache.database.read("testing") { try LastListed.read(in: $0) }
     }
 
-    /// What a run by a clock that was ten years ahead has listed is as old as the first run after it.
+    /// Listings of a run whose clock was ten years ahead get the time of the first run after it.
     @Test func theFutureIsOver() throws {
         try withCache { cache in
             let now = ListingLogTests.start.milliseconds
@@ -55,8 +55,8 @@ struct ListingLogTests {
         }
     }
 
-    /// Random runs over two years, against a model that keeps them all: a time is never earlier than the
-    /// true one, and later only by what merging costs; and the table stays small.
+    /// Random runs over two years, compared with a model that keeps all listings. A time is never
+    /// too early, and late only by the error of merging; the table stays small.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func timesAreTrueWithinWhatMergingCosts(seed: UInt64) throws {
         var random = SplitMix(seed: seed)
@@ -96,7 +96,7 @@ struct ListingLogTests {
         }
     }
 
-    /// An hour's runs over one list write their set once.
+    /// Runs over one list within an hour write their set once.
     @Test func theSameListIsWrittenOnce() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
@@ -111,7 +111,7 @@ struct ListingLogTests {
                 == "1 240000")
     }
 
-    /// What was in a set that is damaged counts as listed by it: nothing goes for a bad block.
+    /// Resources of a damaged set count as listed, so that a bad block evicts nothing.
     @Test func aDamagedSetMakesNothingUnlisted() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
@@ -129,7 +129,7 @@ struct ListingLogTests {
         let listed = try lastListed(again)
         #expect(listed.begin?.milliseconds == later)
         #expect(listed.time(of: 7)?.milliseconds == later)
-        // Nor is it merged away.
+        // It is not merged away either.
         try note(again, 1...2, at: later + 40 * ListingLogTests.day)
         #expect(try lastListed(again).time(of: 7)?.milliseconds == later)
         try again.close()

@@ -21,7 +21,7 @@ struct PartialStoreTests {
         try #require(try OpenCache.open(path: path, waiting: .aMoment))
     }
 
-    /// A body a little above the least size, or another.
+    /// A body slightly above the minimum size, or of another size.
     private func body(_ byte: UInt8 = 1, count: Int = 1 << 20 + 1) -> [UInt8] {
         [byte] + [UInt8](repeating: 0x55, count: count - 2) + [byte]
     }
@@ -39,7 +39,7 @@ struct PartialStoreTests {
         }
     }
 
-    /// What is taken into a buffer of that size; nil when it is nothing.
+    /// Takes a part into a buffer of that size; nil if there is none.
     private func take(
         _ size: Int = 1 << 20 + 1, key: String = "k", url: String = "http://a/1",
         from store: PartialStore
@@ -72,7 +72,7 @@ struct PartialStoreTests {
         let attributes = try FileManager.default.attributesOfItem(
             atPath: "\(path)/tmp/\(fileName("k"))")
         #expect((attributes[.posixPermissions] as? Int ?? 0o777) & 0o077 == 0)
-        // Others get nothing, and leave it there.
+        // Other keys and URLs get nothing and do not remove it.
         let size = bytes.count
         #expect(try take(size, key: "other", from: cache.partials) == nil)
         #expect(try take(size, url: "http://a/2", from: cache.partials) == nil)
@@ -132,13 +132,13 @@ struct PartialStoreTests {
         for (key, seconds) in [("b", 2), ("c", 3), ("a", 1)] as [(String, Int64)] {
             try keep(body(), key: key, at: seconds, in: store)
         }
-        // Three and three bytes beside one; another fits no more.
+        // Three fit, each with three extra bytes; another does not.
         #expect(try keep(body(count: 1 << 20 + 2), key: "d", at: 4, in: store))
         #expect(try files() == ["b", "c", "d"].map(fileName).sorted())
         #expect(try rows() == 3)
         #expect(try keep(body(count: 3 << 20), key: "e", at: 5, in: store))
         #expect(try files() == ["e"].map(fileName))
-        // What has no room at all removes nothing.
+        // A part that exceeds the limit removes nothing.
         #expect(try !keep(body(count: 4 << 20 + 1), key: "f", at: 6, in: store))
         #expect(try keep(body(count: 4 << 20), key: "e", at: 6, in: store))
         #expect(try files() == ["e"].map(fileName))
@@ -206,7 +206,7 @@ struct PartialStoreTests {
         try self.damage(fileName("k"), damage)
         #expect(try take(from: cache.partials) == nil)
         #expect(try rows() == 0)
-        // A folder is nothing that we made.
+        // A folder was not created by the store.
         #expect(try files() == (damage == "folder" ? [fileName("k")] : []))
     }
 
@@ -268,7 +268,7 @@ struct PartialStoreTests {
 
     @Test func aBodyThatCannotBeWrittenLeavesNothing() throws {
         let cache = try opened()
-        // Planted where the bytes go first: not followed, and not written to.
+        // A planted link at the temporary path is neither followed nor written to.
         let target = folder.path + "/target"
         try FileManager.default.createSymbolicLink(
             atPath: "\(path)/tmp/\(fileName("k")).new", withDestinationPath: target)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceSetTests {
-    /// Dense ones as SQLite numbers rows, and what a hostile database may hold.
+    /// Dense identifiers as SQLite assigns them, and extreme ones from a hostile database.
     @Test func knowsWhatItHasSeen() {
         let far: [Int64] = [.min, -1, 1 << 40, .max, (1 << 35) - 1, 1 << 35]
         let some = (0..<70_000).filter { $0 % 3 == 0 }.map(Int64.init) + far
@@ -42,7 +42,7 @@ struct ResourceSetTests {
         #expect(!all.isEmpty)
     }
 
-    /// A million identifiers are kept in 125 KB or less, whatever they are.
+    /// A million identifiers take at most 125 KB.
     @Test(arguments: [1, 2, 3, 7, 100, 5000])
     func isKeptInFewBytes(step: Int64) throws {
         var random = SplitMix(seed: UInt64(step))
@@ -64,7 +64,7 @@ struct ResourceSetTests {
         #expect(back == ResourceSet())
     }
 
-    /// Whatever stands in the database: no set, or one that is read without a fault.
+    /// Damaged bytes are either rejected or decode without a crash.
     @Test func damagedBytesAreNoSet() {
         var random = SplitMix(seed: 5)
         var set = ResourceSet()
@@ -82,7 +82,7 @@ struct ResourceSetTests {
                 let place = Int.random(in: 0..<damaged.count, using: &random)
                 damaged[place] ^= UInt8.random(in: 1...255, using: &random)
             }
-            // zlib's sum over the bytes finds all of these.
+            // zlib's checksum detects all of these.
             if let read = ResourceSet(compressed: damaged, largestResource: 1 << 20) {
                 #expect(read == set)
             }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import CacheStorage
 
-/// Which variants of a resource are in use, and by which name.
+/// The variants of a resource in use, and their names.
 @Suite(.timeLimit(.minutes(5)))
 struct VariantUsesTests {
-    /// Rows as `recipe:name`, with `-` behind those that are superseded; uses as `name=recipe`. Names are
-    /// the numbers of their rows, 0 is main.
+    /// Rows as `recipe:name`, with `-` if superseded; uses as `name=recipe`. Names are row numbers;
+    /// 0 is main.
     struct Case: CustomTestStringConvertible {
         let rows: String
         let used: String
@@ -19,26 +19,26 @@ struct VariantUsesTests {
         Case(rows: "a:0", used: "0=a", result: "a:0"),
         Case(rows: "a:0 b:0", used: "0=b", result: "a:0- b:0"),
         Case(rows: "a:0- b:0", used: "0=a", result: "a:0 b:0-"),
-        // What is not stored supersedes nothing.
+        // A variant that is not stored supersedes nothing.
         Case(rows: "a:0", used: "0=b", result: "a:0"),
-        // Other names keep theirs.
+        // Other names keep their variants.
         Case(rows: "a:0 b:1 c:1", used: "1=c", result: "a:0 b:1- c:1"),
         Case(rows: "a:0 b:1 c:0", used: "0=c", result: "a:0- b:1 c:0"),
-        // One that fails leaves what its name had.
+        // A failed variant leaves the previous one of its name.
         Case(rows: "a:0 b:1 c:0", used: "0=c 1=d", result: "a:0- b:1 c:0"),
         // Of several names main, else the first.
         Case(rows: "a:1", used: "0=a 1=a", result: "a:0"),
         Case(rows: "a:0-", used: "2=a 1=a", result: "a:2"),
         Case(rows: "a:1", used: "2=a 1=a", result: "a:1"),
-        // What another name uses, of which the run says nothing, stays its own.
+        // A variant in use by a name outside the run keeps that name.
         Case(rows: "a:0", used: "1=a", result: "a:0"),
         Case(rows: "a:1 b:0", used: "0=a", result: "a:0 b:0-"),
         Case(rows: "a:2 b:1", used: "1=a", result: "a:2 b:1-"),
-        // One that its name leaves goes to the name that stays, or takes it up.
+        // A variant abandoned by its name gets the name that still uses it.
         Case(rows: "a:1 b:1", used: "1=b 2=a", result: "a:2 b:1"),
         Case(rows: "a:0- b:0", used: "0=b 1=a", result: "a:1 b:0"),
         Case(rows: "a:0- b:0", used: "1=a", result: "a:1 b:0"),
-        // Names that change places.
+        // Swapped names.
         Case(rows: "a:0 b:1", used: "0=b 1=a", result: "a:1 b:0"),
     ]
 
@@ -53,7 +53,7 @@ struct VariantUsesTests {
         let expected = VariantUsesTests.rows(sample.result)
         #expect(uses.rows == expected)
         #expect(changed == zip(before, expected).filter { $0 != $1 }.map(\.1))
-        // The same run again changes nothing.
+        // Repeating the run changes nothing.
         #expect(uses.use(used).isEmpty)
     }
 
@@ -92,8 +92,8 @@ struct VariantUsesTests {
         #expect(try catalog.variantNames().map(\.name) == ["main", "web"])
     }
 
-    /// Two names of a run may have the same recipe, also where nothing is stored yet. What the format has
-    /// nothing to do with, as a PNG with a quality, makes no other one.
+    /// Two names of a run may have the same recipe, even before anything is stored. A setting that
+    /// does not affect the format, such as a PNG's quality, does not make another recipe.
     @Test func namesOfOneRecipeAreOneRow() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"
@@ -107,7 +107,7 @@ struct VariantUsesTests {
             sample.row.variants.append(row)
         }
         for _ in 0..<2 {
-            // Each of them is pinned.
+            // Both are pinned.
             for _ in 0..<2 {
                 try sample.bytes.withUnsafeBytes {
                     try cache.content.store(
@@ -127,7 +127,7 @@ struct VariantUsesTests {
         }
     }
 
-    /// Another program may have removed it.
+    /// Another program may have removed the name.
     @Test func withoutItsNameAVariantIsStillListedAndCounted() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/cache"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CacheStorage
 
-/// A hit is a file: what a run finds at its start of files that somebody has taken away.
+/// Files removed by other programs are found at the start of a run.
 @Suite(.timeLimit(.minutes(5)))
 struct FileCheckTests {
     private let folder: TemporaryFolder
@@ -19,7 +19,8 @@ struct FileCheckTests {
         try store(samples, in: opened(.never))
     }
 
-    /// By a clock that is as far ahead as the seconds say, for which what was just changed lies back.
+    /// Opens the cache with a clock this many seconds ahead, so that recent changes lie in the
+    /// past.
     private func opened(_ check: FileCheck, seconds: Int = 3600) throws -> OpenCache {
         try #require(
             try OpenCache.openForRun(
@@ -64,7 +65,7 @@ struct FileCheckTests {
         #expect(try keys().isEmpty)
     }
 
-    /// Nothing is believed of what lies behind a link, nor are the link's times.
+    /// Files behind a link, and the link's times, are not trusted.
     @Test func aFolderThatIsALinkIsNone() throws {
         #expect(try missing() == 0)
         let link = URL(filePath: file(0)).deletingLastPathComponent().path
@@ -92,17 +93,16 @@ struct FileCheckTests {
         #expect(try missing() == 1)
     }
 
-    /// The times of folders are all that is looked at as long as they stay the same: only so does it cost
-    /// nothing.
+    /// Unchanged folders cost nothing: only their times are read.
     @Test func foldersThatHaveNotChangedAreNotListed() throws {
         do {
-            // After a run that did not end files without rows are looked for, which changes folders.
+            // After an unfinished run the search for orphaned files would change folders.
             let cache = try opened(.auto)
             let run = try cache.log.begin(manifests: ["m"], at: Timestamp(milliseconds: 5))
             try cache.log.end(
                 run, at: Timestamp(milliseconds: 6), exitStatus: 0, counters: RunCounters())
         }
-        // Rows of files that are not there, in the same folders.
+        // Rows of missing files in the same folders.
         for sample in samples {
             let name = "\(sample.row.image.digest)"
             let other = name.prefix(2) + String(repeating: "0", count: 62)
@@ -110,7 +110,7 @@ struct FileCheckTests {
                 "UPDATE variant SET sha256 = x'\(other)' WHERE sha256 = x'\(name)'", database)
         }
         #expect(try missing() == 0)
-        // A folder that was not seen is listed, as is one that has changed.
+        // A new or changed folder is listed.
         let folder = samples[0].row.image.digest.bytes[0]
         try runSQL("DELETE FROM folder WHERE number = \(folder)", database)
         #expect(try missing() == 1)
@@ -118,7 +118,7 @@ struct FileCheckTests {
         #expect(try missing() == 1)
     }
 
-    /// A copy of the folders need not have all their files, whatever their times say.
+    /// A copied folder may lack files, whatever its times.
     @Test func aCopyIsListed() throws {
         #expect(try missing() == 0)
         try FileManager.default.removeItem(atPath: file(2))
@@ -128,7 +128,7 @@ struct FileCheckTests {
         try copy.run()
         copy.waitUntilExit()
         #expect(copy.terminationStatus == 0)
-        // The times that the copy's folders can have are set to what was noted.
+        // The copy's modification times are set to the recorded ones.
         let rows = try queried(
             "SELECT group_concat(number || ' ' || modified_at) FROM folder", database)
         for row in rows.split(separator: ",") {
@@ -147,7 +147,7 @@ struct FileCheckTests {
         #expect(opened.repair.missingImages == 1)
     }
 
-    /// What changes within a tick of the file system's clock leaves the same time.
+    /// Changes within a tick of the file system's clock have the same time.
     @Test(arguments: [(0, 0), (10, 3)])
     func timesThatAreTooYoungAreNotNoted(seconds: Int, folders: Int) throws {
         #expect(try missing(seconds: seconds) == 0)

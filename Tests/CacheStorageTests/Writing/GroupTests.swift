@@ -5,8 +5,8 @@ import Testing
 @testable import CacheStorage
 @testable import SQLite
 
-/// A group of changes, in which new rows come first and without triggers, against the same changes one
-/// by one, with them.
+/// Compares a group of changes, with new rows first and without triggers, with the same changes one
+/// by one.
 @Suite(.timeLimit(.minutes(10)))
 struct GroupTests {
     private let folders: [TemporaryFolder]
@@ -67,7 +67,7 @@ struct GroupTests {
         }
     }
 
-    /// What damage or another program has written is taken off the totals as the triggers have added it.
+    /// Totals subtract damaged or foreign values exactly as the triggers added them.
     @Test(arguments: [-5, -5000, 1 << 50])
     func rowsThatSayAnythingLeaveTheTotalsRight(bytes: Int) throws {
         let cache = try #require(
@@ -136,7 +136,7 @@ struct GroupTests {
             size: ByteCount(5000 * Int(content)))
     }
 
-    /// At least one, with different names.
+    /// At least one variant, with different names.
     private func variants(_ random: inout SplitMix) -> [VariantRow] {
         GroupTests.names.prefix(Int.random(in: 1...2, using: &random)).map { name in
             let recipe = GroupTests.recipes.randomElement(using: &random) ?? Recipe()
@@ -183,7 +183,7 @@ struct GroupTests {
         }
     }
 
-    /// Every row without the identifiers of resources, which depend on the order.
+    /// All rows without resource identifiers, which depend on the order.
     private func rows(in database: CacheDatabase) throws -> [String] {
         try database.read("reading") { database in
             try [
@@ -204,7 +204,8 @@ struct GroupTests {
                 FROM attribute JOIN resource ON id = resource_id
                 """,
                 "SELECT json_array('failure', key, attempts, reason) FROM failure",
-                // Not its recipe: in one run a name has one, here it has many, and the first of a group counts.
+                // Without the recipe: a name has one per run, but here it has many, and the first
+                // in a group wins.
                 "SELECT json_array('name', id, name) FROM variant_name",
                 """
                 SELECT json_array('total', host, format, name, superseded, variants, bytes)

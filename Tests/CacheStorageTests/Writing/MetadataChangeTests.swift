@@ -92,7 +92,7 @@ struct MetadataChangeTests {
         #expect(try permanentURLs() == ["http://b/1", "http://b/2"])
         try validate(0, permanentURL: nil)
         #expect(try permanentURLs() == [nil, "http://b/2"])
-        // Another body of the same key, with one and without.
+        // Another body of the same key, with and without a permanent redirect.
         try store([sample, Sample.row(key: "http://a/2", bytes: [3])], in: cache)
         #expect(try permanentURLs() == ["http://b/1", nil])
     }
@@ -175,7 +175,7 @@ struct MetadataChangeTests {
         #expect(look() == "damaged")
     }
 
-    /// Another entry may bring the same bytes while the damaged file still has their name and size.
+    /// Another entry may store the same bytes while the damaged file has their name and size.
     @Test func aDamagedFileIsWrittenAnewAndNoRowNamesItMeanwhile() throws {
         let sample = Sample.row(key: "http://a/1", bytes: Array("whole".utf8))
         try store([sample], in: cache)
@@ -191,7 +191,7 @@ struct MetadataChangeTests {
 
     // MARK: The log
 
-    /// As `prefetch list | less` does.
+    /// Like `prefetch list | less`.
     @Test func aReaderOfAnotherProgramHoldsNobodyUp() async throws {
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let database = folder.path + "/cache/prefetch.sqlite"
@@ -218,9 +218,9 @@ struct MetadataChangeTests {
         let start = ContinuousClock.now
         try store([Sample.row(key: "http://a/1", bytes: [2])], in: cache)
         try cache.synchronize()
-        // The connection's time-out, which nobody is to wait for, is ten seconds.
+        // The connection's busy time-out is ten seconds and must not be waited for.
         #expect(.now - start < .seconds(5))
-        // The reader keeps the log, not the replaced file, which nobody would look for any more.
+        // The reader keeps the log, but not the replaced file, which would become an orphan.
         #expect(try cache.log.collectStrays(scansContent: true) == 0)
         let content = folder.path + "/cache/content"
         let files = try FileManager.default.subpathsOfDirectory(atPath: content).filter {
@@ -304,7 +304,7 @@ struct MetadataChangeTests {
         let noted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
         #expect(noted.runsInARow == 0)
         #expect(noted.blacklistedUntil == nil)
-        // Another run's end is not this one's.
+        // Another run's end does not affect this one.
         try settled(2, blacklistedUntil: time(99))
         #expect(try reader.failures(ofKeys: ["http://a/1"])[0]?.runsInARow == 0)
         try settled(1, blacklistedUntil: time(99))
@@ -312,7 +312,7 @@ struct MetadataChangeTests {
             let counted = try #require(try reader.failures(ofKeys: ["http://a/1"])[0])
             #expect(counted.runsInARow == 1)
             #expect(counted.blacklistedUntil == time(99))
-            // Once only.
+            // Only once.
             try settled(1, blacklistedUntil: nil)
         }
         _ = try commit([failure("http://a/1", at: 8)], in: cache, run: 3)

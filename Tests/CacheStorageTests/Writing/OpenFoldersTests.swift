@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct OpenFoldersTests {
-    /// Closing it does nothing: there is no descriptor of a negative number.
+    /// Closing this handle has no effect, since its descriptor is negative.
     private static func handle(_ number: Int32) -> FileDescriptor { FileDescriptor(-number) }
 
     @Test func theLeastRecentlyUsedMakesRoom() {

@@ -4,7 +4,7 @@ import Threading
 
 @testable import CacheStorage
 
-/// Who gets room, who waits for it, and who is refused. Threads wait here, as the codec workers do.
+/// Granted, waiting and refused requests for room. Threads wait as the codec workers do.
 @Suite(.timeLimit(.minutes(5)))
 struct RoomBudgetTests {
     private let shortages = Monitor(0)
@@ -40,12 +40,12 @@ struct RoomBudgetTests {
         #expect(budget.reserve([ByteCount(1), ByteCount(4097)], for: 1) == .given)
         #expect(budget.reserve(size(3), for: 2) == .given)
         #expect(budget.bound == nil && !budget.isExhausted)
-        // Nothing that goes would help, and others still find room.
+        // Evicting would not help, and other requests still succeed.
         #expect(budget.reserve(size(11), for: 3) == .tooLarge)
         #expect(!budget.isExhausted)
         budget.giveBack(2)
         #expect(budget.reserve(size(3), for: 4) == .given)
-        // What is there already takes nothing.
+        // An existing file takes no room.
         #expect(budget.reserve([], for: 5) == .given)
         #expect(shortages.withLock { $0 } == 0)
     }
@@ -59,12 +59,12 @@ struct RoomBudgetTests {
         budget.notePruned(to: usage(7))
         thread.join()
         #expect(answer.withLock { $0 } == .given && !budget.isExhausted)
-        // Its rows are committed: what it took is part of the usage now.
+        // After the commit, its room is part of the usage.
         budget.settle([1], usage: usage(8))
         #expect(budget.reserve(size(2), for: 2) == .given)
     }
 
-    /// The first takes all that was freed; the writer is told again of the second.
+    /// The first request takes all freed room; the writer is then told about the second.
     @Test func everybodyWhoWaitsHasTheWritersEar() throws {
         let budget = budget(10, used: 10)
         let (first, firstAnswer) = try reserving(budget, 3, for: 1)
@@ -74,12 +74,12 @@ struct RoomBudgetTests {
         budget.notePruned(to: usage(6))
         first.join()
         #expect(firstAnswer.withLock { $0 } == .given)
-        // Its own wait, the first one's turn.
+        // One call for its own wait, one for the first one's turn.
         waitForShortage(3)
         #expect(secondAnswer.withLock { $0 } == nil)
-        // Three are promised, five are wanted: two may stay.
+        // Three blocks are promised and five wanted: two may stay.
         #expect(budget.bound == ByteCount(2 * 4096))
-        // Nothing more can go, but what is promised may come back.
+        // Nothing more can be evicted, but promised room may be returned.
         budget.notePruned(to: usage(6))
         #expect(!budget.isExhausted)
         budget.giveBack(1)
@@ -90,7 +90,7 @@ struct RoomBudgetTests {
         #expect(secondAnswer.withLock { $0 } == .given)
     }
 
-    /// A small one does not get past a large one, which would wait for ever.
+    /// A small request does not overtake a large one, which would starve.
     @Test func whoCameFirstIsServedFirst() throws {
         let budget = budget(10, used: 8)
         let (large, largeAnswer) = try reserving(budget, 6, for: 1)
@@ -119,7 +119,7 @@ struct RoomBudgetTests {
         #expect(budget.reserve(size(1), for: 4) == .full)
     }
 
-    /// What takes the place of something else needs the difference.
+    /// A replacement needs only the difference.
     @Test func whatIsReplacedGivesItsRoom() {
         let budget = budget(10, used: 10)
         #expect(budget.reserve(size(4), replacing: size(4), for: 1) == .given)
@@ -130,7 +130,7 @@ struct RoomBudgetTests {
         #expect(shortages.withLock { $0 } == 0)
     }
 
-    /// A large one that is refused keeps nobody from trying whom the room may be enough for.
+    /// A refused large request does not prevent others from trying.
     @Test func aCacheIsFullWhenItHasNoRoomForOneMore() throws {
         // Two blocks each.
         let budget = RoomBudget(
