@@ -2,11 +2,12 @@ internal import CReferenceDecoders
 package import Codecs
 package import PrefetchModel
 
-/// What must hold whatever bytes come in: of the verdict on an image, and of what is stored of it.
+/// Invariants of the codecs' verdict on an image, and of its stored form, for arbitrary input
+/// bytes.
 ///
-/// Ordinary tests and the fuzzer's targets check the same.
+/// Ordinary tests and the fuzz targets check them.
 package struct CodecInvariants {
-    /// What does not hold, with the recipe that shows it.
+    /// A violated invariant, with the recipe that shows it.
     package struct Violation: Error, CustomStringConvertible {
         package let recipe: Recipe
         package let text: String
@@ -17,7 +18,7 @@ package struct CodecInvariants {
     package let limits: CodecLimits
     private let source: UnsafeRawBufferPointer
     private let header: ImageHeader
-    /// Of the source, as it comes; nil for a format without a library to ask.
+    /// The reference decoding of the source; nil for a format without a reference library.
     private let reference: ReferencePicture?
     private let verdict: Verdict
 
@@ -26,13 +27,13 @@ package struct CodecInvariants {
         case refused(CodecError)
     }
 
-    /// Decodes the source, by the codecs and by the library alone; nil for what is refused by its
-    /// header.
+    /// Decodes the source with the codecs and with the reference library; nil if its header is
+    /// rejected.
     ///
     /// - Parameters:
-    ///   - source: valid as long as this is used.
-    ///   - limits: of the codecs, and of pixels and scans for the library, too.
-    /// - Throws: a violation in the verdicts.
+    ///   - source: The file's bytes, which must outlive this value.
+    ///   - limits: The limits of the codecs; the reference library uses those of pixels and scans.
+    /// - Throws: A violation in the verdicts.
     package init?(
         _ source: UnsafeRawBufferPointer, limits: CodecLimits
     ) throws(Violation) {
@@ -87,7 +88,7 @@ package struct CodecInvariants {
             throw Violation(recipe: recipe, text: "the check of the structure finds: \(error)")
         }
         guard let reference else { return }
-        // The policy about warnings may be stricter than the library, never laxer.
+        // The policy on warnings may be stricter than the library's, never laxer.
         try require(
             reference.isDecoded || reference.isBeyondLimits
                 || header.format == .png && PNGReading.isOfReservedCodes(reference.message),
@@ -100,8 +101,8 @@ package struct CodecInvariants {
             recipe, "\(header) of \(reference.width)×\(reference.height) pixels")
     }
 
-    /// What decoding refuses is refused without it, too, but for limits that decoding alone has. The structure of
-    /// a JPEG, WebP or AVIF tells less.
+    /// Checks that input rejected by the decoder is also rejected by the structure check, except
+    /// for limits of decoding. The structure of a JPEG, WebP or AVIF tells less.
     private func checkStructureIsRefused() throws(Violation) {
         guard ![.jpeg, .webp, .avif].contains(header.format), case .refused(let error) = verdict
         else { return }
@@ -124,19 +125,19 @@ package struct CodecInvariants {
         }
     }
 
-    /// What the library alone decodes without a warning is taken, but for limits and for the kinds
-    /// that are refused by name.
+    /// Checks that input which the library decodes without a warning is accepted, except for limits
+    /// and explicitly unsupported kinds.
     ///
-    /// - Throws: a violation.
+    /// - Throws: A violation.
     package func checkReferenceIsTaken() throws(Violation) {
         guard let reference, reference.isDecoded, !reference.hasWarning,
             case .refused(let error) = verdict
         else { return }
         switch error {
         case .unsupported, .limitExceeded, .tooManyPixels, .outOfMemory: return
-        // The library fills what a file has no data of with grey, and says nothing.
+        // The library silently fills missing data with grey.
         case .corrupt("a colour component has no data", _): return
-        // It knows nothing of animations.
+        // The library ignores animations.
         case .corrupt(let text, _) where text.hasPrefix("frame "): return
         default:
             throw Violation(
@@ -145,14 +146,14 @@ package struct CodecInvariants {
         }
     }
 
-    /// Of the source.
+    /// The number of the source's pixels.
     package var pixels: Int { header.pixels }
 
-    // MARK: - What is stored
+    // MARK: - Results
 
-    /// Stores the image and looks at what came out.
+    /// Processes the image and checks the result.
     ///
-    /// - Throws: the first violation.
+    /// - Throws: The first violation.
     package func check(_ recipe: Recipe) throws(Violation) {
         switch (verdict, CodecInvariants.verdict(source, header, recipe, limits)) {
         case (.refused, .refused(let error)):
@@ -160,14 +161,14 @@ package struct CodecInvariants {
         case (.taken, .refused(.unsupported))
         where [.jpeg, .webp, .avif].contains(recipe.encoding)
             && recipe.encoding.rawValue != header.format.rawValue || header.format == .avif:
-            // More pixels a side than the format has, or colours of an AVIF that are not converted.
+            // Too many pixels per side for the format, or AVIF colours that are not converted.
             return
         case (.taken, .refused(.unsupported))
         where recipe.animation == .refuse && header.isAnimated:
             return
         case (_, .refused(.limitExceeded)), (_, .refused(.outOfMemory)),
             (.refused(.limitExceeded), _), (.refused(.outOfMemory), _):
-            // The one takes more time or memory than the other.
+            // The two differ in time or memory.
             return
         case (.taken, .refused(let error)):
             throw Violation(recipe: recipe, text: "refused, where `original` takes it: \(error)")
@@ -184,9 +185,9 @@ package struct CodecInvariants {
         }
     }
 
-    /// Makes the results of several recipes at once: each has to be what it is by itself.
+    /// Processes several recipes at once; each result must equal that of the recipe alone.
     ///
-    /// - Throws: the first that is another.
+    /// - Throws: The first difference.
     package func checkTogether(_ recipes: [Recipe]) throws(Violation) {
         let results: [Result<ProcessedImage, CodecError>]
         do throws(CodecError) {
@@ -201,7 +202,7 @@ package struct CodecInvariants {
             switch (alone, result) {
             case (.refused(.limitExceeded), _), (_, .failure(.limitExceeded)),
                 (.refused(.outOfMemory), _), (_, .failure(.outOfMemory)):
-                // The one takes more time or memory than the other.
+                // The two differ in time or memory.
                 continue
             case (.taken(let one), .success(let other)):
                 try require(isSame(one.output, other.output), recipe, "other bytes with others")
@@ -232,7 +233,7 @@ package struct CodecInvariants {
         return false
     }
 
-    /// The formats of which a recipe makes one of this source.
+    /// The possible formats of a recipe's result for this source.
     private func formats(by recipe: Recipe) -> [ImageFormat] {
         switch recipe.encoding {
         case .original: [header.format]
@@ -264,7 +265,7 @@ package struct CodecInvariants {
             made.widthInPixels == image.widthInPixels
                 && made.heightInPixels == image.heightInPixels, recipe, "\(made) of \(image)")
         try checkOrientation(of: made, recipe)
-        // One frame in place of an animation is another picture.
+        // The first frame of an animation is another picture.
         let isFrame = header.isAnimated && recipe.animation == .first
         if image.format == header.format, !recipe.keepsLarger, !isFrame {
             try require(
@@ -280,7 +281,7 @@ package struct CodecInvariants {
         let isKept = made.orientation == header.orientation
         let isResolved = made.orientation == 1
         let mayKeep = made.format == header.format || recipe.stripping == .none
-        // In an AVIF the whole EXIF says nothing of how the picture is turned.
+        // In an AVIF, the EXIF data does not affect the orientation.
         let isTurned = recipe.stripping != .none || made.format == .avif || recipe.encoding == .auto
         let mayResolve = isTurned && recipe.encoding != .original
         try require(
@@ -309,8 +310,8 @@ package struct CodecInvariants {
         }
     }
 
-    /// Another run over its own output changes nothing, but for what is encoded from pixels of a format that loses
-    /// detail, which may get smaller each time.
+    /// Processing the output again must change nothing, except for lossy encodings of pixels, which
+    /// may shrink each time.
     private func checkAgain(
         _ output: UnsafeRawBufferPointer, _ made: ImageHeader, _ recipe: Recipe
     ) throws(Violation) {
@@ -352,7 +353,7 @@ package struct CodecInvariants {
         case (.jpeg, .jpeg):
             try checkCoefficients(output, orientation: orientation, recipe)
         case (_, .png) where header.format == .png || reference.channels != 4:
-            // Of four inks every reader makes its own colours.
+            // Readers convert CMYK differently.
             let difference = reference.difference(from: result, orientation: orientation)
             try require(difference == nil, recipe, "other pixels: \(difference ?? "")")
         default: break

@@ -1,17 +1,17 @@
 package import Codecs
 internal import PrefetchModel
 
-/// What must hold of files that are followed and not decoded, whatever their bytes are.
+/// Invariants of containers that are parsed but not decoded, for arbitrary bytes.
 package enum ContainerInvariants {
-    /// What does not hold.
+    /// A violated invariant.
     package struct Violation: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// Looks at a file by its container alone, and at what the program makes of one that it does not decode.
+    /// Checks a file by its container, and the stored form of formats without a decoder.
     ///
-    /// - Returns: whether the bytes begin as a format with a container does.
-    /// - Throws: the first violation.
+    /// - Returns: Whether the bytes begin like a container format.
+    /// - Throws: The first violation.
     @discardableResult
     package static func check(
         _ source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits()
@@ -58,7 +58,7 @@ package enum ContainerInvariants {
         }
     }
 
-    /// With less memory a file is refused for that, or it is judged alike.
+    /// With less memory, a file is rejected for that reason, or the verdict is the same.
     private static func checkMemory(
         _ source: UnsafeRawBufferPointer, _ format: ImageFormat,
         _ whole: Result<ContainerFindings?, CodecError>, _ limits: CodecLimits
@@ -78,7 +78,7 @@ package enum ContainerInvariants {
         }
     }
 
-    /// What the program stores of a file is the file, if and only if its container is whole.
+    /// Checks that exactly complete containers are stored, unchanged.
     private static func checkStored(
         _ source: UnsafeRawBufferPointer, _ whole: Result<ContainerFindings?, CodecError>,
         _ limits: CodecLimits
@@ -97,13 +97,13 @@ package enum ContainerInvariants {
             else { throw Violation(description: "something else than the source is stored") }
         case (.success, .failure(.tooManyPixels)): return
         case (.failure(let one), .failure(let other)) where one == other: return
-        // Which of several faults is found first is up to the way.
+        // The order of finding several faults may differ.
         case (.failure, .failure): try checkError(stored)
         default: throw Violation(description: "\(whole), but stored: \(stored)")
         }
     }
 
-    /// What the beginning is refused for, the whole is refused for, too.
+    /// Checks that a file is rejected if its beginning is.
     private static func checkBeginnings(
         _ source: UnsafeRawBufferPointer, _ limits: CodecLimits
     ) throws(Violation) {

@@ -1,13 +1,13 @@
 package import PrefetchModel
 
-/// The smallest files that are whole as far as their containers tell. What they hold is no picture.
+/// Minimal files with complete containers, but without a valid picture.
 package struct HandmadeContainer: CustomStringConvertible, Sendable {
     package let name: String
     package let format: ImageFormat
     package let bytes: [UInt8]
-    /// Nil where the file does not say it at a known place.
+    /// Nil if the file does not contain it at a known place.
     package let size: (width: Int, height: Int)?
-    /// Bytes at the end without which it is as whole.
+    /// The number of trailing bytes without which the file is still complete.
     package var spareBytes = 0
 
     package var description: String { name }
@@ -25,7 +25,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
             name: "AVIF, the last box up to the end", format: .avif,
             bytes: box("ftyp", Array("avif".utf8) + zeros(4) + Array("mif1miaf".utf8))
                 + meta(width: 3, height: 2) + [0, 0, 0, 0] + Array("mdat".utf8) + zeros(30),
-            // Nobody knows how long it was.
+            // Its full length is unknown.
             size: (3, 2), spareBytes: 30),
         HandmadeContainer(
             name: "JPEG XL in boxes", format: .jpegXL,
@@ -76,14 +76,14 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
         bigTIFF,
     ]
 
-    /// 500 by 333: no small size, height and width with 9 bits and then 13.
+    /// 500 by 333: not a small size; height and width with 9 bits, then 13.
     private static let codestream: [UInt8] =
         [0xFF, 0x0A]
         + bits([
             (0, 1), (0, 2), (332, 9), (0, 3), (0, 2), (499, 9),
         ])
 
-    /// Two strips in front of the directory.
+    /// Two strips before the directory.
     private static func tiff(_ name: String, isLittle: Bool) -> HandmadeContainer {
         func number(_ value: Int, _ bytes: Int) -> [UInt8] {
             let value = little(value, bytes)
@@ -105,7 +105,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
                 + data + tables + directory, size: (6, 4))
     }
 
-    /// A directory in front of a tile.
+    /// A directory before a tile.
     private static let bigTIFF: HandmadeContainer = {
         func entry(_ tag: Int, _ value: Int) -> [UInt8] {
             little(tag, 2) + little(16, 2) + little(1, 8) + little(value, 8)
@@ -151,7 +151,7 @@ package struct HandmadeContainer: CustomStringConvertible, Sendable {
         (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
 
-    /// Values with so many bits, each from the lowest bit on.
+    /// Packs values of the given numbers of bits, each least significant bit first.
     private static func bits(_ values: [(Int, Int)]) -> [UInt8] {
         let flags = values.flatMap { value, count in (0..<count).map { value >> $0 & 1 } }
         return stride(from: 0, to: flags.count, by: 8).map { start in

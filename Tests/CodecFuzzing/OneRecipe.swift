@@ -1,7 +1,7 @@
 package import Codecs
 package import PrefetchModel
 
-/// The one result of one recipe.
+/// Processes a single recipe.
 package func process(
     _ source: UnsafeRawBufferPointer, header: ImageHeader, recipe: Recipe,
     limits: CodecLimits = CodecLimits(), cancellation: Cancellation? = nil
@@ -11,7 +11,7 @@ package func process(
     ).results[0].get()
 }
 
-/// The source as it is, after a look at its structure.
+/// The unchanged source, after a check of its structure.
 package func checkedStructure(
     of source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits = CodecLimits(),
     memoryBytes: Int = .max, cancellation: Cancellation? = nil

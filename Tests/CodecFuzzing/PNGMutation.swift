@@ -2,11 +2,11 @@ internal import CPNG
 internal import Glibc
 package import SeededRandom
 
-/// Changes a PNG the way a fuzzer has to: checksums are right afterwards, and image data is changed
-/// before it is compressed. Random bytes alone get no further than the first check.
+/// A mutator for PNG files that keeps checksums valid and changes image data before compression.
+/// Random bytes alone would fail the first check.
 package struct PNGMutation {
     private var random: SplitMix
-    /// Changes bytes at random, to at most so many.
+    /// Changes bytes at random, up to a maximum length.
     private let mutate: (inout [UInt8], Int) -> Void
 
     private struct Chunk {
@@ -14,10 +14,10 @@ package struct PNGMutation {
         var data: [UInt8]
     }
 
-    /// Pixels that a rewritten header may have a side.
+    /// The largest side of a rewritten header.
     private static let maximumSide = 40
 
-    /// Chunks that the codecs look at, with the lengths that they should have; 0 for any.
+    /// Chunks that the codecs interpret, with their correct lengths; 0 for any.
     private static let known: [(type: String, length: Int)] = [
         ("PLTE", 48), ("tRNS", 6), ("tRNS", 2), ("tRNS", 16), ("gAMA", 4), ("cHRM", 32),
         ("sRGB", 1), ("sBIT", 3), ("sBIT", 4), ("bKGD", 6), ("hIST", 32), ("iCCP", 0),
@@ -31,7 +31,9 @@ package struct PNGMutation {
         self.mutate = mutate
     }
 
-    /// - Returns: a PNG of other bytes, valid or not, of at most so many; nil for what is none.
+    /// Mutates a PNG.
+    ///
+    /// - Returns: Another PNG, valid or not, up to the maximum length; nil if the source is no PNG.
     package mutating func mutated(_ source: UnsafeRawBufferPointer, maximumBytes: Int) -> [UInt8]? {
         guard source.count >= 33, source.starts(with: PNGMutation.signature),
             var chunks = PNGMutation.chunks(of: source), !chunks.isEmpty
@@ -59,7 +61,7 @@ package struct PNGMutation {
 
     private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// Nil where a chunk passes the end.
+    /// Nil if a chunk exceeds the file.
     private static func chunks(of source: UnsafeRawBufferPointer) -> [Chunk]? {
         var chunks: [Chunk] = []
         var offset = 8
@@ -90,7 +92,7 @@ package struct PNGMutation {
 
     private static func isImageData(_ chunk: Chunk) -> Bool { chunk.type == Array("IDAT".utf8) }
 
-    /// Unpacks all image data, changes it and packs it into one chunk or two.
+    /// Decompresses all image data, changes it and recompresses it into one or two chunks.
     private mutating func changePixels(in chunks: inout [Chunk]) {
         guard let first = chunks.firstIndex(where: PNGMutation.isImageData),
             var rows = PNGMutation.inflated(
@@ -100,15 +102,16 @@ package struct PNGMutation {
         replaceImageData(from: first, by: rows, in: &chunks)
     }
 
-    /// Changes what is around the compressed rows: the window that the stream says, its length, its checksum, or
-    /// the chunks that it lies in.
+    /// Changes the zlib stream outside the compressed rows: its window size, length or checksum, or
+    /// its division into chunks.
     private mutating func changeStream(in chunks: inout [Chunk]) {
         guard let first = chunks.firstIndex(where: PNGMutation.isImageData) else { return }
         var stream = chunks.filter(PNGMutation.isImageData).flatMap { $0.data }
         guard stream.count > 6 else { return }
         switch random.below(5) {
         case 0:
-            // RFC 1950 section 2.2: the window's exponent, and what makes both a multiple of 31.
+            // RFC 1950 section 2.2: the window's exponent, and check bits that make both a multiple
+            // of 31.
             stream[0] = UInt8(random.below(9) << 4 | 8)
             stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
         case 1: stream += (0...random.below(3)).map { _ in UInt8(random.below(256)) }
@@ -120,7 +123,7 @@ package struct PNGMutation {
         let most = random.below(3) == 0 ? 3 : stream.count
         while !stream.isEmpty {
             let count = min(random.below(most + 1), stream.count)
-            // Empty ones among them.
+            // Some are empty.
             parts.append(Array(stream.prefix(count)))
             stream.removeFirst(count)
             if parts.count == 200 {
@@ -145,8 +148,7 @@ package struct PNGMutation {
             at: first)
     }
 
-    /// Gives the picture another size and kind of pixels, and as much data as they take, so that
-    /// it may well be a valid one.
+    /// Changes size and pixel format, and generates matching data, so that the result may be valid.
     private mutating func changeHeader(in chunks: inout [Chunk]) {
         guard let header = chunks.firstIndex(where: { $0.type == Array("IHDR".utf8) }),
             chunks[header].data.count == 13,
@@ -189,7 +191,7 @@ package struct PNGMutation {
         }
     }
 
-    /// Where the seven pictures of an interlaced PNG begin, and their steps (section 8.1).
+    /// The origins and steps of the seven passes of an interlaced PNG (section 8.1).
     private static let passes = [
         (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
         (0, 1, 1, 2),
@@ -227,7 +229,7 @@ package struct PNGMutation {
 }
 
 extension SplitMix {
-    /// A number from 0 to below `count`, which is above 0.
+    /// A number in 0..<`count`; `count` must be above 0.
     package mutating func below(_ count: Int) -> Int { Int(next() % UInt64(max(count, 1))) }
 
     /// Changes a few bytes: flips, replaces, inserts, removes, copies.

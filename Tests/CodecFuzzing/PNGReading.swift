@@ -1,19 +1,19 @@
 internal import CPNG
 internal import Glibc
 
-/// A PNG read in both ways: its image data as a whole, and row by row by libpng alone. They come to the same,
-/// whatever it is read to.
+/// Compares two ways of reading a PNG, for every output format: its image data at once, and row by
+/// row with libpng alone.
 package enum PNGReading {
-    /// What is not the same.
+    /// A difference between the two ways.
     package struct Difference: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// How a PNG was read.
+    /// The way in which a PNG was read.
     package enum Way: Sendable {
-        /// As a whole, for whatever it was read to.
+        /// At once, for every output.
         case whole
-        /// By libpng, at least once.
+        /// Row by row with libpng, at least once.
         case byRows
         case refused
     }
@@ -66,7 +66,7 @@ package enum PNGReading {
 
         var outcome: String { "\(status.rawValue) \(text)" }
 
-        /// All but the pixels.
+        /// All fields but the pixels.
         private var form: [Int] {
             [
                 Int(image.width), Int(image.height), Int(image.bit_depth), Int(image.color_type),
@@ -86,7 +86,7 @@ package enum PNGReading {
             guard mine == its else { return "other colours" }
             guard let rows = image.rows, let otherRows = other.image.rows else { return nil }
             for y in 0..<Int(image.height) {
-                // Without the spare byte.
+                // Skips the spare byte.
                 let start = y * (image.row_bytes + 1) + 1
                 if memcmp(rows + start, otherRows + start, image.row_bytes) != 0 {
                     return "other pixels in row \(y)"
@@ -96,8 +96,9 @@ package enum PNGReading {
         }
     }
 
-    /// Codes that no encoder makes (RFC 1951 sections 3.2.6 and 3.2.7): zlib refuses them, and libdeflate takes them
-    /// for others. The pixels are those of the checksum all the same.
+    /// Whether an error is about codes that no encoder writes (RFC 1951 sections 3.2.6 and 3.2.7).
+    /// zlib rejects them and libdeflate interprets them differently; the checksum still covers the
+    /// pixels.
     package static func isOfReservedCodes(_ text: String) -> Bool {
         [
             "invalid literal/length code", "invalid distance code",
@@ -106,14 +107,14 @@ package enum PNGReading {
         ].contains { text.contains($0) }
     }
 
-    /// Reads a PNG in both ways to whatever it may be read to, and with too little memory for one of them.
+    /// Reads a PNG in both ways for every output, also with too little memory for one of them.
     ///
     /// - Parameters:
-    ///   - source: any bytes.
-    ///   - maximumPixels: from which on it is refused.
-    ///   - maximumWarnings: of those that cost no pixel.
-    /// - Returns: how it was read with enough memory.
-    /// - Throws: the first difference.
+    ///   - source: Arbitrary bytes.
+    ///   - maximumPixels: The number of pixels from which on it is rejected.
+    ///   - maximumWarnings: The limit of warnings that affect no pixels.
+    /// - Returns: The way in which it was read with enough memory.
+    /// - Throws: The first difference.
     @discardableResult
     package static func check(
         _ source: UnsafeRawBufferPointer, maximumPixels: Int = 1 << 20, maximumWarnings: Int = 100
@@ -131,7 +132,7 @@ package enum PNGReading {
             }
             for wholeBytes in [.max, 40] as [UInt64] {
                 let reading = read(output, wholeBytes)
-                // Then it is taken, or refused for what is wrong behind its image data.
+                // It is then accepted, or rejected for an error after its image data.
                 if isOfReservedCodes(alone.text) { continue }
                 if let difference = reading.difference(from: alone) {
                     throw Difference(description: "\(output): \(difference)")

@@ -2,7 +2,7 @@ import Codecs
 package import PrefetchModel
 
 extension Recipe {
-    /// Recipes that together take every way through the codecs.
+    /// Recipes that together cover every path through the codecs.
     package static let samples: [Recipe] =
         [
             Recipe(encoding: .same),
@@ -23,7 +23,7 @@ extension Recipe {
             make(.jpeg, .safe, animation: .refuse),
         ] + encoded
 
-    /// Of formats that a build may not make.
+    /// Recipes of formats that a build may lack.
     private static let encoded: [Recipe] = {
         var recipes: [Recipe] = []
         if EncodedImageFormat.webp.isMade {
@@ -60,14 +60,14 @@ extension Recipe {
         return recipe
     }
 
-    /// A recipe that follows from the bytes, so that the input of a fuzzer is an image and nothing
-    /// else, and every change of it is likely to be stored in another way.
+    /// Derives a recipe from the bytes, so that a fuzzer's input is only an image. Nearly every
+    /// change of the input selects another recipe.
     ///
     /// - Parameters:
-    ///   - bytes: the whole input.
-    ///   - encodings: the choice.
+    ///   - bytes: The whole input.
+    ///   - encodings: The encodings to choose from.
     package init(hashing bytes: UnsafeRawBufferPointer, encodings: [Encoding]) {
-        // FNV-1a, whose low bits are good enough after one more mixing.
+        // FNV-1a, whose low bits are good enough after one more mixing step.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         hash ^= hash >> 29

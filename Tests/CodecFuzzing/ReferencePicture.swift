@@ -2,17 +2,17 @@ internal import CReferenceDecoders
 internal import Glibc
 internal import PrefetchModel
 
-/// An image as libjpeg or libpng alone decode it.
+/// An image decoded by libjpeg or libpng alone.
 final class ReferencePicture {
     private var picture = creference_picture()
 
-    /// Decodes the JPEG or PNG; nil for another format.
+    /// Decodes a JPEG or PNG; nil for other formats.
     ///
     /// - Parameters:
-    ///   - source: the whole file.
-    ///   - format: of the file.
-    ///   - maximumPixels: width times height, from which on the verdict is `CREFERENCE_LIMIT`.
-    ///   - maximumScans: of a JPEG.
+    ///   - source: The whole file.
+    ///   - format: The format of the file.
+    ///   - maximumPixels: Width times height from which on the verdict is `CREFERENCE_LIMIT`.
+    ///   - maximumScans: The limit of a JPEG's scans.
     init?(
         _ source: UnsafeRawBufferPointer, format: ImageFormat, maximumPixels: Int,
         maximumScans: Int
@@ -42,7 +42,7 @@ final class ReferencePicture {
     var height: Int { Int(picture.height) }
     var channels: Int { Int(picture.channels) }
 
-    /// The error or, without one, the first warning; empty for neither.
+    /// The error, else the first warning; empty if there is neither.
     var message: String {
         withUnsafeBytes(of: &picture.message) { text in
             String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
@@ -54,10 +54,10 @@ final class ReferencePicture {
             start: picture.pixels, count: picture.pixels == nil ? 0 : picture.length)
     }
 
-    /// As many bytes as a sample has in ``pixels``.
+    /// The number of bytes of a pixel in ``pixels``.
     private var bytesPerPixel: Int { pixels.count / max(width * height, 1) }
 
-    /// The pixels as an orientation has them shown, with their new width and height.
+    /// The pixels after applying an EXIF orientation, with the new width and height.
     private func upright(_ orientation: Int) -> (width: Int, height: Int, bytes: [UInt8]) {
         guard orientation != 1, let start = picture.pixels else {
             return (width, height, [UInt8](pixels))
@@ -71,15 +71,15 @@ final class ReferencePicture {
         return orientation < 5 ? (width, height, turned) : (height, width, turned)
     }
 
-    /// Where a PNG's pixels are not those of this picture, turned upright: a text with the first of
-    /// them; nil where they are the same. Colours under full transparency count, too.
+    /// Describes the first difference between a PNG's pixels and this picture's, after applying the
+    /// EXIF orientation; nil if they are equal. Colours under full transparency count.
     func difference(from png: ReferencePicture, orientation: Int) -> String? {
         let (width, height, expected) = upright(orientation)
         guard width == png.width, height == png.height else {
             return "\(png.width)×\(png.height) instead of \(width)×\(height) pixels"
         }
         if channels == 4, expected.count == png.pixels.count {
-            // Pixel by pixel takes several times as long.
+            // Comparing single pixels takes several times as long.
             let isSame = expected.withUnsafeBytes { expected in
                 guard let one = expected.baseAddress, let other = png.pixels.baseAddress else {
                     return expected.isEmpty
@@ -92,7 +92,7 @@ final class ReferencePicture {
             let (y, x) = (first.offset / 8).quotientAndRemainder(dividingBy: max(width, 1))
             return "sample \(first.offset % 8 / 2) of the pixel at \(x), \(y)"
         }
-        // 8-bit grey or RGB beside opaque RGBA of 16 bits.
+        // Compares 8-bit grey or RGB with opaque 16-bit RGBA.
         let found = png.pixels.bindMemory(to: UInt16.self)
         for pixel in 0..<width * height {
             for sample in 0..<4 {

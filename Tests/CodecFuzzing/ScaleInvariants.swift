@@ -1,35 +1,35 @@
 internal import CJPEG
 internal import Glibc
 
-/// What must hold whatever bytes come in of JPEGs that are decoded at a fraction of their size from coefficients that our
-/// decoder has read: libjpeg alone gives the same verdict, the same text and the same pixels.
+/// Invariants of JPEGs decoded at a fraction of their size from coefficients read by our decoder,
+/// for arbitrary bytes. libjpeg alone must give the same verdict, text and pixels.
 ///
-/// Ordinary tests and the fuzzer's target check the same.
+/// Ordinary tests and the fuzz target check them.
 package struct ScaleInvariants {
-    /// What does not hold.
+    /// A violated invariant.
     package struct Violation: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// What both ways have in common.
+    /// The common result of both ways.
     package struct Outcome {
-        /// Of each scale.
+        /// Whether each scale was decoded.
         package let isTaken: Bool
-        /// Our decoder had no doubt.
+        /// Whether our decoder read the file without falling back.
         package let isReadHere: Bool
     }
 
-    /// The sides' divisors.
+    /// The divisors of the sides.
     private static let scales: [UInt32] = [1, 2, 4, 8]
 
-    /// Decodes at the whole size, a half, a quarter and an eighth, one by one and at once, in both ways, and compares all that
-    /// comes out.
+    /// Decodes at full, half, quarter and eighth size, one by one and together, in both ways, and
+    /// compares the results.
     ///
     /// - Parameters:
-    ///   - source: any bytes.
-    ///   - maximumPixels: from which on it is refused.
-    /// - Returns: what came out of our decoder's way.
-    /// - Throws: the first difference.
+    ///   - source: Arbitrary bytes.
+    ///   - maximumPixels: The number of pixels from which on it is rejected.
+    /// - Returns: The result of our decoder.
+    /// - Throws: The first difference.
     @discardableResult package static func check(
         _ source: UnsafeRawBufferPointer, maximumPixels: Int = 1 << 30
     ) throws(Violation) -> Outcome {
@@ -61,17 +61,19 @@ package struct ScaleInvariants {
         if !condition { throw Violation(description: text()) }
     }
 
-    /// What came of one call.
+    /// The result of one call.
     private struct Decoded {
         let status: cjpeg_status
         let text: String
         let results: [cjpeg_result]
 
+        /// Decodes the source.
+        ///
         /// - Parameters:
-        ///   - source: any bytes.
-        ///   - scales: the sides' divisors; a single one is decoded by itself.
-        ///   - maximumPixels: from which on it is refused.
-        ///   - isOwn: by our decoder where it can, else by libjpeg alone.
+        ///   - source: Arbitrary bytes.
+        ///   - scales: The divisors of the sides; a single one uses the ordinary call.
+        ///   - maximumPixels: The number of pixels from which on it is rejected.
+        ///   - isOwn: Whether to use our decoder where possible, instead of libjpeg alone.
         init(
             _ source: UnsafeRawBufferPointer, _ scales: [UInt32], _ maximumPixels: Int, isOwn: Bool
         ) {
@@ -96,7 +98,7 @@ package struct ScaleInvariants {
             self.results = results
         }
 
-        /// Whether our decoder has read all of them.
+        /// Whether our decoder read all scales.
         var isReadHere: Bool { results.allSatisfy(\.was_read_here) }
 
         static func free(_ all: [Decoded]) {

@@ -2,39 +2,39 @@ internal import CJPEG
 internal import CReferenceDecoders
 internal import Glibc
 
-/// What must hold whatever bytes come in of JPEGs that are written without coefficients: libjpeg's coefficients give the
-/// same verdict, the same text, and a file that says the same.
+/// Invariants of JPEGs that are transcoded without storing coefficients, for arbitrary bytes. The
+/// way through libjpeg's coefficients must give the same verdict, text and an equivalent file.
 ///
-/// Ordinary tests and the fuzzer's target check the same.
+/// Ordinary tests and the fuzz target check them.
 package struct TranscoderInvariants {
-    /// What does not hold.
+    /// A violated invariant.
     package struct Violation: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// What both ways have in common.
+    /// The common result of both ways.
     package struct Outcome {
         package let isTaken: Bool
-        /// The transcoder had no doubt.
+        /// Whether the transcoder succeeded without falling back.
         package let isTranscoded: Bool
-        /// What it wrote; empty where it wrote nothing.
+        /// The transcoder's output; empty if there is none.
         package let bytes: [UInt8]
-        /// What libjpeg's coefficients became; empty where they became nothing.
+        /// The output through libjpeg's coefficients; empty if there is none.
         package let reference: [UInt8]
     }
 
-    /// Of the largest result.
+    /// The limit of a result.
     private static let mostBytes = 1 << 30
 
-    /// Writes a JPEG of the quality in both ways and compares all that comes out.
+    /// Writes a JPEG of this quality in both ways and compares the results.
     ///
     /// - Parameters:
-    ///   - source: any bytes.
+    ///   - source: Arbitrary bytes.
     ///   - quality: libjpeg's, 1…100.
-    ///   - maximumPixels: from which on it is refused.
-    ///   - hasPreview: whether a small picture is wanted beside it.
-    /// - Returns: what came out of the transcoder's way.
-    /// - Throws: the first difference.
+    ///   - maximumPixels: The number of pixels from which on it is rejected.
+    ///   - hasPreview: Whether to make a small picture as well.
+    /// - Returns: The result of the transcoder.
+    /// - Throws: The first difference.
     @discardableResult package static func check(
         _ source: UnsafeRawBufferPointer, quality: Int, maximumPixels: Int = 1 << 30,
         hasPreview: Bool = false
@@ -129,17 +129,17 @@ package struct TranscoderInvariants {
         try require(memcmp(ours, theirs, count) == 0, "other pixels of a small picture")
     }
 
-    /// A baseline JPEG that libjpeg makes of pixels between smooth and noisy.
+    /// Creates a baseline JPEG from partly smooth, partly noisy pixels, with libjpeg.
     ///
     /// - Parameters:
-    ///   - width: in pixels.
-    ///   - height: in pixels.
-    ///   - sampling: factors of the first component; nil for a grey picture.
-    ///   - restartInterval: in units of the scan; 0 for none.
+    ///   - width: In pixels.
+    ///   - height: In pixels.
+    ///   - sampling: The sampling factors of the first component; nil for a grey picture.
+    ///   - restartInterval: In MCUs; 0 for none.
     ///   - quality: libjpeg's, 1…100.
-    ///   - isOptimised: with the best Huffman tables in place of the standard ones.
-    ///   - seed: of the pixels.
-    /// - Returns: the file.
+    ///   - isOptimised: Whether to optimise the Huffman tables.
+    ///   - seed: The seed of the pixels.
+    /// - Returns: The file.
     package static func baseline(
         width: Int, height: Int, sampling: (horizontal: Int, vertical: Int)?,
         restartInterval: Int = 0,

@@ -363,7 +363,7 @@ struct RecoveryTests {
 
     // MARK: The writer's queue
 
-    /// A replaced file may have no later row, or only much later.
+    /// The next commit may be late or never happen, so a checkpoint also removes replaced files.
     @Test func aReplacedFileGoesWithTheCheckpointToo() async throws {
         let cache = try openForRun()
         let old = Sample.row(key: "http://a/1", bytes: [1])
