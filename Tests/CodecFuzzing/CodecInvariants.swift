@@ -32,7 +32,7 @@ package struct CodecInvariants {
     ///
     /// - Parameters:
     ///   - source: The file's bytes, which must outlive this value.
-    ///   - limits: The limits of the codecs; the reference library uses those of pixels and scans.
+    ///   - limits: The limits of the codecs; the reference library uses the pixel and scan limits.
     /// - Throws: A violation in the verdicts.
     package init?(
         _ source: UnsafeRawBufferPointer, limits: CodecLimits
@@ -185,7 +185,7 @@ package struct CodecInvariants {
         }
     }
 
-    /// Processes several recipes at once; each result must equal that of the recipe alone.
+    /// Processes several recipes at once; each must equal the result of the recipe alone.
     ///
     /// - Throws: The first difference.
     package func checkTogether(_ recipes: [Recipe]) throws(Violation) {

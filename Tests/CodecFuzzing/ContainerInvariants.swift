@@ -58,7 +58,7 @@ package enum ContainerInvariants {
         }
     }
 
-    /// With less memory, a file is rejected for that reason, or the verdict is the same.
+    /// Checks that less memory leads to the same verdict or to a rejection for lack of memory.
     private static func checkMemory(
         _ source: UnsafeRawBufferPointer, _ format: ImageFormat,
         _ whole: Result<ContainerFindings?, CodecError>, _ limits: CodecLimits

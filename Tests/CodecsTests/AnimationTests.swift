@@ -5,25 +5,25 @@ import Testing
 
 @testable import Codecs
 
-/// Animated PNGs are stored as they came, those of invalid form as their static image, and damaged
-/// ones not at all.
+/// Valid animated PNGs are stored unchanged, invalid animations as their static image, and damaged
+/// ones are rejected.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct AnimationTests {
-    /// An animation put together chunk by chunk.
+    /// An animation assembled chunk by chunk.
     struct Animation {
-        /// The static image is a frame, too; 12×11 pixels.
+        /// A static image of 12×11 pixels, which is also a frame.
         static let stillChunks = chunks(of: Samples.colourPNG)
 
         var announced: UInt32 = 3
         var plays: UInt32 = 0
         var isStaticImageAFrame = true
-        /// The place of each further frame on the canvas.
+        /// The position and size of each further frame on the canvas.
         var places: [(x: UInt32, y: UInt32, width: UInt32, height: UInt32)] = [
             (0, 0, 12, 11), (3, 4, 5, 6),
         ]
         var disposal: UInt8 = 1
         var blending: UInt8 = 1
         var numberOffsets: [Int: UInt32] = [:]
-        /// Of a frame's data.
+        /// The number of rows missing from a frame's data.
         var missingRows = 0
         var partsOfAFrame = 1
 
@@ -33,7 +33,7 @@ import Testing
             }
         }
 
-        /// Chunks of a file, from its header to its end.
+        /// The chunks of a file, from its header to its end.
         var chunks: [(type: UInt32, data: [UInt8])] {
             var made: [(type: UInt32, data: [UInt8])] = []
             var number: UInt32 = 0
@@ -98,7 +98,7 @@ import Testing
         try source.withUnsafeBytes { try PNGFile($0) }.chunks.map(\.type)
     }
 
-    // MARK: Whole animations
+    // MARK: Valid animations
 
     @Test(arguments: [Recipe.Encoding.same, .png, .original], [false, true])
     func areStoredAsTheyCame(encoding: Recipe.Encoding, isStaticImageAFrame: Bool) throws {
@@ -136,7 +136,7 @@ import Testing
         #expect(try imageHeader(result.bytes).orientation == 6)
     }
 
-    /// By `--animated`: they stay what they are, become the picture that their static image is, or fail.
+    /// Depending on `--animated`, animations are kept, reduced to their static image, or rejected.
     @Test(arguments: Recipe.Encoding.allCases)
     func areKeptOrStoppedOrRefused(encoding: Recipe.Encoding) throws {
         let source = Animation().file
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func mayHaveChunksLargerThanAnyMetadata() throws {
-        // Noise does not compress: 1 500 × 1 500 pixels of three bytes.
+        // Noise does not compress: 1,500 × 1,500 pixels of three bytes.
         let side: UInt32 = 1500
         var state: UInt64 = 88_172_645_463_325_252
         var rows = [UInt8](repeating: 0, count: Int(side) * (Int(side) * 3 + 1))
@@ -195,7 +195,7 @@ import Testing
 
     // MARK: Invalid form
 
-    /// Everything here has good checksums: an author's mistake, and no damage.
+    /// All checksums are valid: mistakes of an author, not damage.
     private static let invalid: [(name: String, chunks: [(type: UInt32, data: [UInt8])])] = {
         typealias Chunks = [(type: UInt32, data: [UInt8])]
         func changed(_ change: (inout Chunks) -> Void) -> Chunks {
@@ -285,7 +285,7 @@ import Testing
             return
         }
         #expect(text.hasPrefix("frame 1 of 2: "))
-        // A whole stream that was cut, in a chunk of good form.
+        // A complete stream that was cut, in a valid chunk.
         for part in [1, 2] {
             var chunks = Animation(partsOfAFrame: 2).chunks
             let last = chunks.count - 1 - part
@@ -303,7 +303,7 @@ import Testing
         let still = try stored(Samples.colourPNG).bytes
         let file = try source.withUnsafeBytes { try PNGFile($0) }
         for chunk in file.chunks where [.acTL, .fcTL, .fdAT].contains(chunk.type) {
-            // Behind the length and the type, which make other, harmless chunks.
+            // After the length and type, whose damage makes other, harmless chunks.
             for position in chunk.data.lowerBound..<chunk.range.upperBound {
                 var damaged = source
                 damaged[position] ^= 0x41
@@ -312,7 +312,7 @@ import Testing
                         == .corrupt("\(PNGFile.name(chunk.type)): CRC error", isTruncated: false))
                 #expect(structureRefusal(damaged) != nil)
             }
-            // What is left is no animation, or no image.
+            // The result is not an animation, or not an image.
             for position in chunk.range.lowerBound..<chunk.data.lowerBound {
                 var damaged = source
                 damaged[position] ^= 0x41
@@ -338,7 +338,7 @@ import Testing
 
     // MARK: Limits
 
-    /// A frame has 11 rows of 12 pixels, of three bytes each, and their filter types.
+    /// A frame has 11 rows of 12 pixels, three bytes each, and their filter types.
     @Test func areRefusedWhenTheirFramesAreTooLargeTogether() throws {
         let frame = 11 * (12 * 3 + 1)
         let limits = CodecLimits(maximumPixels: 12 * 11)
@@ -360,7 +360,7 @@ import Testing
         #expect(refusal(animation(1000), limits: CodecLimits(maximumPixels: .max)) == nil)
     }
 
-    // MARK: Files of others
+    // MARK: Third-party files
 
     @Test(
         .enabled(if: TestData.isAvailable),
@@ -377,7 +377,7 @@ import Testing
         let isOutOfOrder = ["chunk_repeat", "sequence_"].contains {
             expectation.path.contains($0)
         }
-        // The reference counts the frames that are announced, and the static image.
+        // The reference counts the announced frames and the static image.
         let isAnimated = expectation.frames > 1 && !isOutOfOrder
         #expect((file.animation != nil) == isAnimated)
         let animationTypes: Set<UInt32> = [.acTL, .fcTL, .fdAT]

@@ -5,20 +5,20 @@ import Testing
 
 @testable import Codecs
 
-/// Bitmaps: what is taken, what is refused, and which pixels come out.
+/// Accepted and rejected bitmaps, and their decoded pixels.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct BMPTests {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "BitmapSamples")
 
-    /// A line of `EXPECT.tsv`, with what `differing.tsv` says of it.
+    /// A line of `EXPECT.tsv`, with the decision of `differing.tsv`.
     struct Sample: CustomTestStringConvertible, Sendable {
         let name: String
         let pillow: String
         let size: [Int]
         let pillowDigest: String
-        /// Of what was drawn; empty where Pillow's is right.
+        /// The digest of the original picture; empty if Pillow's is correct.
         let drawnDigest: String
-        /// Where Pillow is not followed; nil where it is.
+        /// The reason for differing from Pillow; nil if the results agree.
         let decision: String?
 
         var testDescription: String { name }
@@ -68,7 +68,7 @@ import Testing
         for line in try BMPTests.lines("differing.tsv") {
             let sample = try #require(BMPTests.samples.first { $0.name == line[0] })
             #expect(!line[2].isEmpty)
-            // A difference in the verdict, or in the pixels.
+            // The verdict or the pixels differ.
             #expect(line[1] != sample.pillow || !sample.drawnDigest.isEmpty, "\(sample.name)")
         }
     }
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// The one of the shared data, of which the table there has no pixels; these are Pillow's.
+    /// The shared file's table has no pixels; these are Pillow's.
     @Test(.enabled(if: TestData.isAvailable))
     func agreesOnAFileOfOthers() throws {
         let png = try stored(TestData.bytes("unsupported/pal8rle.bmp"), Recipe())
@@ -105,7 +105,7 @@ import Testing
             shortDigest(try BMPTests.rgba(png: png.bytes)) == "9f33d52c158d285928d5c27e5b59b84a")
     }
 
-    /// Whatever the way, the picture is the same one.
+    /// The encoding of the bitmap does not affect the result.
     @Test func bitmapsOfTheSamePictureBecomeTheSameFile() throws {
         let names = [
             "24-bit", "24-bit-from-the-top", "24-bit-os2", "24-bit-masks", "32-bit", "32-bit-masks",
@@ -115,7 +115,7 @@ import Testing
         #expect(Set(files).count == 1)
     }
 
-    // MARK: - What is stored
+    // MARK: - Results
 
     @Test(arguments: taken)
     func becomesWhatIsAskedFor(sample: Sample) throws {
@@ -162,7 +162,7 @@ import Testing
         let kept = try #require(try profile(whole, source))
         #expect(source.suffix(kept.count).elementsEqual(kept))
         #expect(try profile(Recipe(encoding: .png), source) == nil)
-        // The red colorant is moved: another space.
+        // The red colorant is moved, which makes another colour space.
         var other = source
         let tag = try #require(
             other.indices.dropLast(4).last { other[$0..<$0 + 4].elementsEqual("rXYZ".utf8) })
@@ -174,7 +174,7 @@ import Testing
 
     // MARK: - Damage
 
-    /// A bitmap has no checksum; what it can tell is that something is missing.
+    /// Bitmaps have no checksum; only missing data can be detected.
     @Test(arguments: taken)
     func refusesEveryTruncation(sample: Sample) throws {
         let source = try sample.bytes
@@ -192,12 +192,12 @@ import Testing
             case let error?: Issue.record("\(count) of \(source.count) bytes: \(error)")
             }
         }
-        // What fills up the last row, the end of runs, and a profile that stands behind the pixels.
-        // (A pair of bytes may be half there.)
+        // The padding of the last row, the end of runs, and a profile after the pixels may be
+        // missing. (A pair of bytes may be incomplete.)
         if sample.name != "24-bit-profile-of-srgb" { #expect(accepted <= 5) }
     }
 
-    /// A header of 52 bytes has three masks; that of alpha comes behind it.
+    /// A header of 52 bytes has three masks; the alpha mask follows it.
     @Test func theFourthMaskMayStandBehindTheHeader() throws {
         func words(_ numbers: Int..., size: Int = 4) -> [UInt8] {
             numbers.flatMap { number in
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    /// Any answer is right, as long as decoding and the check of the structure give the same one.
+    /// Any verdict is acceptable, as long as decoding and the structure check agree.
     @Test(arguments: samples)
     func flippedBitsAreJudgedInOneWay(sample: Sample) throws {
         let source = try sample.bytes
@@ -251,7 +251,7 @@ import Testing
         for recipe in everyRecipe where recipe.encoding != .original {
             #expect(header.decodeMemoryBytes(for: recipe) > 1 << 60)
         }
-        // Without the pixels in the file, none are made room for.
+        // No pixels are allocated if the file does not contain them.
         #expect(
             refusal(bomb, limits: limits)
                 == .corrupt("the data ends before the image does", isTruncated: true))

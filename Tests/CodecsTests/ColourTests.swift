@@ -6,12 +6,12 @@ import Testing
 
 @testable import Codecs
 
-/// Pixels of other colours than sRGB's that become sRGB, beside the same in floating point.
+/// Compares conversions to sRGB with floating-point references.
 @Suite(.timeLimit(.minutes(5)))
 struct ColourTests {
     private static func interruption() -> Interruption { Interruption(CodecLimits(), nil) }
 
-    /// A row of pixels of three channels.
+    /// Converts a row of three-channel pixels.
     private static func converted(
         _ pixels: [[Int]], bitDepth: Int, _ primaries: Int, _ transfer: Int
     ) throws -> [[Int]] {
@@ -58,8 +58,9 @@ struct ColourTests {
         return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055
     }
 
-    /// From light of those primaries to that of BT.709's, as others have published it with four places: ITU-R BT.2087-0
-    /// for BT.2020; CSS Color 4, section 20.3, for P3 of displays; and the unit matrix.
+    /// Published matrices from linear light of these primaries to BT.709's, with four decimals.
+    /// Sources: ITU-R BT.2087-0 for BT.2020; CSS Color 4, section 20.3, for Display P3; and the
+    /// identity.
     private static let published: [Int: [[Double]]] = [
         1: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
         9: [[1.6605, -0.5876, -0.0728], [-0.1246, 1.1329, -0.0083], [-0.0182, -0.1006, 1.1187]],
@@ -107,7 +108,7 @@ struct ColourTests {
         }
     }
 
-    /// By each of the curves alone there is no matrix that is known with few places.
+    /// These curves are tested alone, so no rounded matrix is involved.
     @Test(arguments: [4, 5, 7, 8])
     func curvesAreExact(transfer: Int) throws {
         let unit = try #require(ColourTests.published[1])
@@ -125,7 +126,7 @@ struct ColourTests {
         }
     }
 
-    /// White is white and grey is grey, whatever white the primaries have.
+    /// White stays white and grey stays grey, whatever the white point of the primaries.
     @Test(arguments: [4, 5, 6, 7, 8, 9, 11, 12, 22])
     func greyStaysGrey(primaries: Int) throws {
         for bitDepth in [8, 16] {
@@ -139,13 +140,13 @@ struct ColourTests {
         }
     }
 
-    /// The primaries of sRGB itself, in coordinates of the others, come out as themselves: the other way round by the
-    /// matrices that are known.
+    /// sRGB's own primaries, in other coordinates, are converted back to themselves by the
+    /// published matrices.
     @Test func whatSRGBCannotShowIsCutOff() throws {
         let p3 = try ColourTests.converted(
             [[0, 255, 0], [255, 0, 0], [0, 0, 255]], bitDepth: 8, 12, 13)
         #expect(p3 == [[0, 255, 0], [255, 0, 0], [0, 0, 255]])
-        // What sRGB's green and red are in P3, rounded (CSS Color 4).
+        // sRGB's green and red in P3, rounded (CSS Color 4).
         let green = try ColourTests.converted(
             [[117, 251, 76], [234, 51, 35]], bitDepth: 8, 12, 13)
         for (made, wanted) in zip(green.joined(), [0, 255, 0, 255, 0, 0]) {
@@ -178,7 +179,8 @@ struct ColourTests {
 
     // MARK: Files
 
-    /// The sample with other code points in its container, which libavif prefers to those of the data.
+    /// The sample with other code points in its container, which libavif prefers over those in the
+    /// data.
     private static func sample(_ name: String, _ primaries: Int, _ transfer: Int) throws -> [UInt8]
     {
         var source = try #require(
@@ -191,7 +193,7 @@ struct ColourTests {
         return source
     }
 
-    /// Of each kind of sample: 8 bits without loss, 10 bits, and 12 with alpha.
+    /// One sample per kind: lossless 8 bits, 10 bits, and 12 bits with alpha.
     @Test(
         .enabled(if: CodecLibraries.decodes(.avif)),
         arguments: ["lossless", "10-bit", "12-bit-alpha"], [9, 12])
@@ -215,7 +217,7 @@ struct ColourTests {
         }
     }
 
-    /// In every way in which pixels are made; and by what keeps the data, nothing is changed.
+    /// All recipes that produce pixels convert; recipes that keep the data change nothing.
     @Test(.enabled(if: CodecLibraries.decodes(.avif)))
     func everyWayConverts() throws {
         let (plain, wide) = try (

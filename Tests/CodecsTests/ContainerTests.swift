@@ -6,7 +6,7 @@ import Testing
 
 @testable import Codecs
 
-/// What is made of a source whose format is not decoded; the error where that is nothing.
+/// The stored form of a source whose format is not decoded, or the error.
 func storedAsItCame(
     _ source: [UInt8], limits: CodecLimits = CodecLimits(), memoryBytes: Int = .max
 ) -> Result<ImageHeader, CodecError> {
@@ -30,7 +30,7 @@ func storedAsItCame(
 }
 
 extension HandmadeContainer {
-    /// Those that this build stores as they came.
+    /// The containers that this build stores unchanged.
     static let undecoded = all.filter { $0.format.codec == nil }
 }
 
@@ -58,7 +58,7 @@ struct ContainerTests {
         }
     }
 
-    /// Sizes and places of 0, of almost 2³¹, 2³² and 2⁶⁴, and whatever else: it ends, and within the bytes.
+    /// Parsing terminates and stays within the bytes for extreme or random sizes and positions.
     @Test(arguments: HandmadeContainer.undecoded)
     func whateverItsBytesSayItEnds(file: HandmadeContainer) {
         for seed in 0..<600 as Range<UInt64> {
@@ -89,9 +89,9 @@ struct ContainerTests {
         }
     }
 
-    /// It begins as any file of two bytes may.
+    /// Its signature is only two bytes long.
     @Test func aBareJPEGXLIsTakenByItsHeader() throws {
-        // A small size: height 8·(11 + 1), as wide as high.
+        // A small size: height 8·(11 + 1), square.
         let header = try storedAsItCame([0xFF, 0x0A, 0b0101_0111, 0]).get()
         #expect(header.format == .jpegXL)
         #expect((header.widthInPixels, header.heightInPixels) == (96, 96))
@@ -118,7 +118,7 @@ struct ContainerTests {
         (Array("GIF89a".utf8) + HandmadeContainer.zeros(7) + [0x3B], "no picture"),
     ])
     func aContainerWithoutAPictureIsRefused(bytes: [UInt8], message: String) {
-        // A build that decodes the format has other words for it.
+        // A build that decodes the format has another message.
         guard bytes.withUnsafeBytes({ sniffed($0) })?.codec == nil else { return }
         guard case .failure(.corrupt(message, _)) = storedAsItCame(bytes) else {
             Issue.record("\(storedAsItCame(bytes))")
@@ -142,13 +142,13 @@ struct ContainerTests {
         }
     }
 
-    /// Files that Pillow takes and that are not stored, and why.
+    /// Files that Pillow accepts but are not stored, with the reason.
     private static let differing = [
         "unsupported/ctc24.tga": "Targa has no signature: it would be guessed by its name"
     ]
 
-    /// Of all shared files that are neither JPEG nor PNG nor BMP, those are stored that Pillow takes, with its sizes; and
-    /// none of them is when it is cut.
+    /// Exactly the shared files that Pillow accepts are stored, with its sizes, apart from JPEG,
+    /// PNG and BMP. None is accepted when truncated.
     @Test(.enabled(if: TestData.isAvailable))
     func decidesAsPillowDoes() throws {
         var seen = 0
@@ -164,7 +164,7 @@ struct ContainerTests {
                 continue
             }
             seen += 1
-            // In this build it may have a codec.
+            // This build may have a codec for it.
             guard bytes.withUnsafeBytes({ sniffed($0) })?.codec == nil else { continue }
             let header = try outcome.get()
             #expect(header.widthInPixels == file.width, "\(file)")

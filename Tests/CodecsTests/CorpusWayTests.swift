@@ -5,11 +5,11 @@ import Glibc
 import PrefetchModel
 import Testing
 
-/// The verdict on every image of the shared data, what it costs and what its result shows, by each way
-/// through the codecs.
+/// The verdict, cost and result of every image of the shared data, for each path through the
+/// codecs.
 @Suite(.timeLimit(.minutes(15)), .enabled(if: TestData.isAvailable, "the shared data is not there"))
 struct CorpusWayTests {
-    /// An encoding with what else changes the way.
+    /// An encoding with other settings that affect the path.
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let recipe: Recipe
@@ -31,7 +31,7 @@ struct CorpusWayTests {
         Way(.same, ", small effort") { $0.effort = .small },
     ]
 
-    /// An image of the corpus with the verdict that is right, nil where any refusal is.
+    /// An image of the corpus with the correct verdict; nil if any rejection is correct.
     private struct Expectation {
         let path: String
         let isTakenByBoth: Bool
@@ -50,7 +50,7 @@ struct CorpusWayTests {
         }
     }
 
-    /// What was decided where two decoders differ, or where we differ from both, stands beside the
+    /// Decisions for images on which two decoders or our codecs differ are stored beside the
     /// command's tests.
     private static let expectations = Result {
         let decisions = URL(filePath: #filePath).deletingLastPathComponent()
@@ -84,7 +84,7 @@ struct CorpusWayTests {
         }
     }
 
-    /// Of this thread, on which an image is decoded and encoded.
+    /// The processor time of this thread, which decodes and encodes.
     private static func processorTime() -> Duration {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -112,7 +112,8 @@ struct CorpusWayTests {
         #expect(count == 437 + 837 + 194)
     }
 
-    /// Small ones, since each is decoded and encoded several times; `Scripts/check corpus` takes all.
+    /// Only small images, since each is decoded and encoded several times; `Scripts/check corpus`
+    /// uses all.
     @Test(arguments: ways)
     func whatIsStoredOfSmallFilesShowsTheSame(way: Way) throws {
         var count = 0

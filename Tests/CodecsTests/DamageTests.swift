@@ -2,7 +2,7 @@ import Codecs
 import PrefetchModel
 import Testing
 
-/// Cut or damaged data is never stored, whatever the recipe.
+/// Truncated or damaged data is never stored, whatever the recipe.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DamageTests {
     @Test(arguments: everyRecipe, Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(recipe: Recipe, source: [UInt8]) {
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func refusesAProgressiveImageWithoutItsLastComponents() throws {
-        // The first scan holds the DC values of all components: without it nothing is whole.
+        // The first scan holds the DC values of all components; without it the image is incomplete.
         let source = Samples.progressiveJPEG
         let scans = source.indices.dropLast().filter {
             source[$0] == 0xFF && source[$0 + 1] == 0xDA

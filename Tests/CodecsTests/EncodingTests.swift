@@ -6,13 +6,13 @@ import Testing
 
 @testable import Codecs
 
-/// WebP and AVIF as formats that images are encoded in.
+/// Encoding in WebP and AVIF.
 @Suite(.timeLimit(.minutes(5)))
 struct EncodingTests {
-    /// Those that this build makes.
+    /// The formats that this build encodes.
     static let formats: [EncodedImageFormat] = [.webp, .avif].filter(\.isMade)
 
-    /// A smooth picture with some noise, as photographs are.
+    /// A smooth picture with some noise, like a photograph.
     static func photograph(width: Int = 160, height: Int = 120, channels: Int = 3) throws -> [UInt8]
     {
         var random = SplitMix(seed: 5)
@@ -32,7 +32,7 @@ struct EncodingTests {
         }
     }
 
-    /// Of four colours, and lines.
+    /// A picture of four colours and lines.
     static func graphic(width: Int = 200, height: Int = 150) throws -> [UInt8] {
         let colours = [[255, 255, 255], [20, 60, 160], [230, 40, 30], [0, 0, 0]]
         return try GeneratedPNG(width: width, height: height, colorType: 2, bitDepth: 8).bytes {
@@ -71,7 +71,7 @@ struct EncodingTests {
         }
     }
 
-    // MARK: - What is made
+    // MARK: - Encoded results
 
     @Test(arguments: formats, [1, 2, 3, 4])
     func looksLikeItsSource(format: EncodedImageFormat, channels: Int) throws {
@@ -90,7 +90,7 @@ struct EncodingTests {
             #expect(similarity > last, "quality \(quality)")
             last = similarity
             sizes.append(made.bytes.count)
-            // Alpha loses nothing.
+            // Alpha is lossless.
             let (before, after) = (
                 try EncodingTests.raster(source), try EncodingTests.raster(made.bytes)
             )
@@ -135,7 +135,7 @@ struct EncodingTests {
         #expect(try stored(source, recipe).bytes.count > 100)
     }
 
-    /// A re-encoding that is not smaller gives way to the source.
+    /// A re-encoding that is not smaller is replaced by the source.
     @Test(arguments: formats)
     func isNoLargerThanASourceOfItsFormat(format: EncodedImageFormat) throws {
         let encoding = try #require(Recipe.Encoding(rawValue: format.rawValue))
@@ -215,7 +215,8 @@ struct EncodingTests {
         }
     }
 
-    /// What is larger than readers of AVIF take is not made, be it asked for or one of several.
+    /// Pictures too large for AVIF readers are not encoded, neither alone nor among several
+    /// recipes.
     @Test(.enabled(if: EncodedImageFormat.avif.isMade), arguments: [32769, 65536])
     func noAVIFIsLargerThanReadersTake(side: Int) throws {
         func source(_ width: Int, _ height: Int) throws -> [UInt8] {
@@ -262,14 +263,14 @@ struct EncodingTests {
         #expect(try stored(source, Recipe(encoding: .auto)).image.format != .webp)
     }
 
-    /// What is resized stays in its format, but for a GIF.
+    /// Thumbnails keep their format, except for GIF.
     @Test(arguments: FormatSample.taken.filter { ($0.size ?? [0])[0] >= 16 })
     func thumbnailsStayInTheirFormat(sample: FormatSample) throws {
         let source = try sample.bytes
         let header = try imageHeader(source)
         guard max(header.widthInPixels, header.heightInPixels) < 2000 else { return }
         let recipe = try Recipe(specification: "8x8,animated=first")
-        // Colours of an AVIF that are not converted.
+        // AVIF colours that are not converted.
         if case .unsupported? = refusal(source, recipe) { return }
         let thumb = try stored(source, recipe)
         switch sample.format {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Codecs
 
-/// What `auto` picks, and the scale of quality behind it.
+/// The format choice of `auto`, and its quality scale.
 @Suite(.timeLimit(.minutes(5)))
 struct FormatChoiceTests {
     private static func smallest(
@@ -25,7 +25,7 @@ struct FormatChoiceTests {
         let made = try stored(
             source, FormatChoiceTests.smallest(of: FormatChoiceTests.made, quality: quality))
         #expect(made.bytes.count <= jpeg.bytes.count)
-        // Two steps of quality.
+        // Two quality steps.
         let worse = try stored(source, Recipe(encoding: .jpeg, quality: quality - 5))
         #expect(
             try EncodingTests.similarity(made.bytes, source)
@@ -59,7 +59,7 @@ struct FormatChoiceTests {
         }
     }
 
-    /// The text of the recipe does not have a largest size, so the bytes must not either.
+    /// The recipe's text omits the maximum size, so it must not affect the bytes.
     @Test func theLargestSizeChangesNothing() throws {
         let photograph = try EncodingTests.photograph(width: 320, height: 240)
         for source in [
@@ -99,7 +99,7 @@ struct FormatChoiceTests {
         }
     }
 
-    /// JPEG has no alpha, and a background is not asked for.
+    /// JPEG has no alpha channel, and no background is requested.
     @Test func transparentPicturesStaySo() throws {
         let source = try EncodingTests.photograph(channels: 4)
         let made = try stored(source, FormatChoiceTests.smallest(of: [.jpeg, .png]))
@@ -165,7 +165,7 @@ struct FormatChoiceTests {
         #expect(QualityScale.avifQuantizer(of: 100) == 0)
     }
 
-    /// Pictures of which each step of quality takes a share of what is lost, more or less than usual.
+    /// Pictures whose loss per quality step is larger or smaller than usual.
     @Test(arguments: [50, 80, 92], [0.6, 1, 1.7])
     func searchesMeetTheReference(wanted: Int, offset: Double) {
         for reference in [0.95, 0.97, 0.985] {
@@ -195,7 +195,7 @@ struct FormatChoiceTests {
 
     // MARK: - Similarity
 
-    /// By the definition, window by window, in floating point.
+    /// Compares with the definition, window by window, in floating point.
     @Test(arguments: [(8, 8), (9, 8), (31, 20), (3, 5), (64, 17)], [1, 2, 3, 4])
     func similarityIsByItsDefinition(size: (Int, Int), channels: Int) throws {
         let one = try EncodingTests.photograph(width: size.0, height: size.1, channels: channels)

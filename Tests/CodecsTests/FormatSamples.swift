@@ -3,16 +3,17 @@ import Foundation
 import PrefetchModel
 import Testing
 
-/// The files of `Tests/FormatSamples`, with what two other decoders say of each.
+/// The files of `Tests/FormatSamples`, with the verdicts of two other decoders.
 struct FormatSample: CustomTestStringConvertible, Sendable {
     let format: ImageFormat
     let name: String
-    /// Of Pillow, then of the other decoder: `ok` or `error`.
+    /// Pillow's verdict, then the other decoder's: `ok` or `error`.
     let verdicts: [String]
     let sizes: [[Int]]
-    /// Of the RGBA bytes, as they were drawn, then as each of the two has them; empty where there is none.
+    /// Digests of the RGBA bytes: as drawn, then as decoded by each of the two; empty if there is
+    /// none.
     let digests: [String]
-    /// What was decided where the two differ, or neither is followed.
+    /// Our decision where the two differ or neither is followed.
     let decision: String?
 
     var testDescription: String { "\(format.rawValue): \(name)" }
@@ -20,13 +21,13 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "FormatSamples")
 
-    /// `ok`, or why it is refused.
+    /// `ok`, or the reason for the rejection.
     var verdict: String {
         decision ?? (verdicts.allSatisfy { $0 == "ok" } ? "ok" : "corrupt")
     }
     var isTaken: Bool { verdict == "ok" }
     var size: [Int]? { sizes.first { $0 != [0, 0] } }
-    /// Whether the others are not followed in the pixels.
+    /// Whether the pixels of the other decoders are not followed.
     var isDrawn: Bool { digests.first?.isEmpty == false }
     var digest: String? { digests.first { !$0.isEmpty } }
 
@@ -45,7 +46,7 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// Of the formats that this build decodes.
+    /// The formats that this build decodes.
     static let formats: [ImageFormat] = [.webp, .gif, .avif, .icon].filter {
         CodecLibraries.decodes($0)
     }
@@ -62,7 +63,7 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
     }
 
     static let taken = all.filter(\.isTaken)
-    /// Of which every cut can be decoded.
+    /// Samples small enough to decode every truncation.
     static let small = taken.filter { sample in
         let size = sample.size ?? [1 << 20, 1]
         return size[0] * size[1] <= 1 << 12

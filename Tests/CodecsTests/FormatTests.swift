@@ -6,7 +6,8 @@ import Testing
 
 @testable import Codecs
 
-/// What holds of every format beside JPEG and PNG: what is taken, what is refused, and what is stored.
+/// Properties of every format other than JPEG and PNG: accepted and rejected files, and stored
+/// results.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: !FormatSample.formats.isEmpty))
 struct FormatTests {
     private static func verdict(_ error: CodecError?) -> String {
@@ -26,7 +27,7 @@ struct FormatTests {
         }
     }
 
-    /// The pixels as they are stored, of an animation those of its first frame.
+    /// Keeps the pixels exactly; for an animation, of its first frame.
     private static let exact: Recipe = {
         var recipe = Recipe(encoding: .png)
         recipe.stripping = .none
@@ -66,7 +67,7 @@ struct FormatTests {
         #expect(structureRefusal(source) == nil)
         let png = try stored(source, FormatTests.exact)
         #expect(png.image.format == .png)
-        // A large one is of one colour, and slow to compare.
+        // The large sample has one colour, and would be slow to compare.
         if let digest = sample.digest, try imageHeader(source).pixels < 1 << 17 {
             #expect(shortDigest(try FormatTests.rgba(png: png.bytes)) == digest)
         }
@@ -84,7 +85,7 @@ struct FormatTests {
         let own: ImageFormat = sample.format == .icon ? .png : sample.format
         let same = try stored(source)
         #expect(same.image.format == own)
-        // An animation stays one, whatever is asked for.
+        // An animation stays an animation, whatever the encoding.
         let jpeg = try stored(source, Recipe(encoding: .jpeg))
         #expect(jpeg.image.format == (header.isAnimated ? own : .jpeg))
         if header.isAnimated { #expect(jpeg.bytes == same.bytes) }
@@ -127,11 +128,11 @@ struct FormatTests {
             case let error?: Issue.record("\(count) of \(source.count) bytes: \(error)")
             }
         }
-        // What follows the picture, and the bytes that end the file.
+        // Data after the picture, and the final bytes of the file.
         if sample.name != "trailing-bytes" { #expect(accepted <= 2, "\(accepted)") }
     }
 
-    /// Any answer is right, as long as whoever stores the bytes gets the same one as whoever converts them.
+    /// Any verdict is acceptable, as long as storing and converting the bytes agree.
     @Test(arguments: FormatSample.small)
     func flippedBitsAreJudgedInOneWay(sample: FormatSample) throws {
         let source = try sample.bytes
@@ -148,7 +149,7 @@ struct FormatTests {
                 var recipe = FormatTests.exact
                 recipe.stripping = .safe
                 let made = refusal(changed, recipe, limits: limits)
-                // Colours that are kept, and not converted.
+                // Colours that are kept but not converted.
                 if case .unsupported = made, sample.format == .avif { continue }
                 #expect(made == error, "bit \(place)")
             }
@@ -185,8 +186,8 @@ struct FormatTests {
         }
     }
 
-    /// No beginning of a file that is taken is refused, and none that is refused for its size is asked for to its
-    /// end.
+    /// No beginning of an accepted file is rejected. No file that is rejected for its size is read
+    /// to its end.
     @Test(arguments: FormatSample.all)
     func isJudgedByItsBeginning(sample: FormatSample) throws {
         let source = try sample.bytes
@@ -212,7 +213,7 @@ struct FormatTests {
         }
     }
 
-    /// There are no icons among them.
+    /// The shared data contains no icons.
     @Test(.enabled(if: TestData.isAvailable && FormatSample.formats != [.icon]))
     func takesTheFilesOfOthers() throws {
         var count = 0
@@ -228,7 +229,7 @@ struct FormatTests {
         #expect(count > 0)
     }
 
-    /// Of a wide or high range, which pixels for sRGB would not be: neither as they are nor in another size.
+    /// Wide-gamut or HDR colours must not be stored as sRGB pixels, in any size.
     @Test(.enabled(if: CodecLibraries.decodes(.avif)))
     func coloursThatNoProfileSaysMakeNoPixels() throws {
         var source = try #require(

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Codecs
 
-/// JPEGs that no encoder writes and decoders accept, put together bit by bit (ITU-T T.81).
+/// JPEGs that no encoder writes but decoders accept, assembled bit by bit (ITU-T T.81).
 enum HandmadeJPEG {
-    /// Appends codes of 16 bits, one for each symbol by its place in a table, and magnitudes.
+    /// Appends 16-bit codes, one per symbol by its index in a table, and magnitudes.
     private struct Bits {
         private(set) var bytes: [UInt8] = []
         private var pending: [Bool] = []
@@ -18,7 +18,7 @@ enum HandmadeJPEG {
             }
         }
 
-        /// A coefficient's bits below its category (F.1.2.1).
+        /// Appends a coefficient's bits below its category (F.1.2.1).
         mutating func appendMagnitude(_ value: Int, category: Int) {
             append(value > 0 ? value : value + (1 << category) - 1, count: category)
         }
@@ -35,14 +35,14 @@ enum HandmadeJPEG {
         }
     }
 
-    /// A legal file of black pixels whose scans bring nothing: one of DC, then one for each of the
-    /// other coefficients and bit planes. The side has 8 pixels, or a multiple of 64.
+    /// A valid file of black pixels with empty scans: one for DC, then one for each other
+    /// coefficient and bit plane. The side has 8 pixels, or a multiple of 64.
     static func emptyScans(_ count: Int, side: Int = 8) -> [UInt8] {
         let quantisation = [0xFF, 0xDB, 0, 67, 0] + [UInt8](repeating: 1, count: 64)
         let size = [UInt8(side >> 8), UInt8(side & 255)]
         let frame: [UInt8] = [0xFF, 0xC2, 0, 11, 8] + size + size + [1, 1, 0x11, 0]
-        // One code of one bit each: "no difference" and "end of block". So one bit for each block, eight
-        // in a byte.
+        // Codes of one bit each for "no difference" and "end of block". So a block takes one bit
+        // and eight take a byte.
         let codes = [UInt8(1)] + [UInt8](repeating: 0, count: 15) + [0]
         let tables = [0xFF, 0xC4, 0, 38, 0x00] + codes + [0x10] + codes
         let data =
@@ -78,7 +78,7 @@ enum HandmadeJPEG {
                 0xDA, [UInt8(components)] + identifiers.flatMap { [$0, 0] } + [0, 63, 0])
     }
 
-    /// Grey, with a coefficient of 13 bits in every block: more than a baseline file may hold.
+    /// A grey picture with a 13-bit coefficient in every block, more than a baseline file may hold.
     static func withHugeCoefficients(side: Int = 64) -> [UInt8] {
         let ac: [UInt8] = [0x00, 0x0D, 0x01]
         var bits = Bits()
@@ -96,7 +96,7 @@ enum HandmadeJPEG {
         return head(side: side, components: 1, dc: [0], ac: ac) + bits.bytes + [0xFF, 0xD9]
     }
 
-    /// Four components and no marker of Adobe's: plain CMYK, not inverted.
+    /// Four components without Adobe's marker: plain CMYK, not inverted.
     static func plainCMYK(side: Int = 64) -> [UInt8] {
         let dc = (0..<12).map(UInt8.init)
         var bits = Bits()
@@ -137,14 +137,15 @@ struct HandmadeJPEGTests {
         }
     }
 
-    /// Such coefficients have no code in the tables that we write; the encoder does not look.
+    /// The tables that we write have no code for such coefficients, which the encoder does not
+    /// check.
     @Test(arguments: [1, 50, 85, 100])
     func coefficientsWithoutACodeAreNeverWritten(quality: Int) throws {
         let source = HandmadeJPEG.withHugeCoefficients()
         let recipe = Recipe(quality: quality)
         let stored = bytes(try processed(source, recipe), of: source)
-        // Whatever is stored decodes to its end, and again to the same pixels as the source where
-        // it is the source's own data.
+        // The stored bytes decode completely. If they are the source's own data, the pixels are the
+        // same.
         let again = try processed(stored, Recipe(encoding: .original))
         #expect(again.widthInPixels == 64)
         if quality == 100 { #expect(stored == source) }
@@ -155,7 +156,7 @@ struct HandmadeJPEGTests {
         let stored = bytes(
             try processed(source, Recipe(quality: 50, keepsLarger: true)), of: source)
         #expect(stored != source)
-        // 0xFFEE is the marker by which readers invert.
+        // 0xFFEE is the marker that makes readers invert.
         #expect(
             !stored.indices.dropLast().contains { stored[$0] == 0xFF && stored[$0 + 1] == 0xEE })
         let before = try Pixels(jpeg: source)

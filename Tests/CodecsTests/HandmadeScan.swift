@@ -1,23 +1,23 @@
-/// A baseline JPEG of one component that is written symbol by symbol, with tables that no encoder makes (ITU-T T.81,
-/// annexes B, C and F).
+/// A one-component baseline JPEG, written symbol by symbol, with tables that no encoder makes
+/// (ITU-T T.81, annexes B, C and F).
 struct HandmadeScan {
-    /// A Huffman table: symbols by their codes' lengths, the shortest first.
+    /// A Huffman table: symbols by code length, shortest first.
     struct Table {
         let lengths: [Int]
         let symbols: [UInt8]
 
-        /// All symbols have codes of that length.
+        /// All symbols have codes of this length.
         init(_ symbols: [UInt8], length: Int = 16) {
             self.init(symbols, lengths: [Int](repeating: length, count: symbols.count))
         }
 
-        /// The lengths rise, and there is one for each symbol's code.
+        /// The lengths ascend, one per symbol.
         init(_ symbols: [UInt8], lengths: [Int]) {
             self.symbols = symbols
             self.lengths = lengths
         }
 
-        /// A symbol's code: numbers that rise, with zeros behind them as codes get longer (annex C).
+        /// A symbol's code: ascending numbers, shifted left as codes get longer (annex C).
         func code(of symbol: UInt8) -> (bits: Int, length: Int) {
             var code = 0
             var last = lengths.first ?? 0
@@ -41,7 +41,7 @@ struct HandmadeScan {
     private var pending = 0
     private var pendingCount = 0
     private var restarts = 0
-    /// The entropy-coded data so far.
+    /// The entropy-coded data.
     private(set) var data: [UInt8] = []
 
     init(dc: Table, ac: Table) {
@@ -67,25 +67,25 @@ struct HandmadeScan {
         append(value > 0 ? value : value + (1 << category) - 1, count: category)
     }
 
-    /// Begins a block with the difference of its mean.
+    /// Begins a block with its DC difference.
     mutating func begin(difference: Int = 0) {
         let category = Int.bitWidth - abs(difference).leadingZeroBitCount
         append(UInt8(category), of: dc, value: difference)
     }
 
-    /// A coefficient behind so many zeros, fewer than 16.
+    /// Writes a coefficient after `run` zeros, fewer than 16.
     mutating func put(_ value: Int, run: Int = 0) {
         let category = Int.bitWidth - abs(value).leadingZeroBitCount
         append(UInt8(run << 4 | category), of: ac, value: value)
     }
 
-    /// A symbol without a value.
+    /// Writes a symbol without a value.
     mutating func put(symbol: UInt8) { append(symbol, of: ac, value: 0) }
 
-    /// The end of a block that has fewer than all coefficients.
+    /// Ends a block that has fewer than all coefficients.
     mutating func end() { put(symbol: 0) }
 
-    /// Fills up the last byte, and puts a restart marker.
+    /// Pads the last byte and writes a restart marker.
     mutating func restart() {
         fill()
         data += [0xFF, 0xD0 + UInt8(restarts % 8)]
@@ -101,12 +101,12 @@ struct HandmadeScan {
         return [0xFF, marker, UInt8(length >> 8), UInt8(length & 255)] + payload
     }
 
-    /// The whole file, of a row of blocks.
+    /// Creates the whole file with one row of blocks.
     ///
     /// - Parameters:
-    ///   - blocks: as many as have been written.
+    ///   - blocks: The number of blocks written.
     ///   - restartInterval: 0 for none.
-    /// - Returns: its bytes.
+    /// - Returns: The bytes of the file.
     mutating func file(blocks: Int, restartInterval: Int = 0) -> [UInt8] {
         fill()
         let width = 8 * blocks

@@ -1,9 +1,9 @@
-/// The numbers that a ThumbHash has, by the description of its format.
+/// The fields of a ThumbHash, as described by its format.
 struct HashFields: CustomStringConvertible {
     struct Field {
         let name: String
         let value: Int
-        /// 1 for those of a channel without a scale, which mean nothing.
+        /// False for fields of a channel with zero scale, which are meaningless.
         var isShown = true
     }
 
@@ -13,7 +13,7 @@ struct HashFields: CustomStringConvertible {
     var lightness: Int { fields[0].value }
     var hasAlpha: Bool { bytes[2] & 0x80 != 0 }
     var isLandscape: Bool { bytes[4] & 0x80 != 0 }
-    /// Cosines of the shorter side.
+    /// The number of cosine terms of the shorter side.
     var shorterTerms: Int { Int(bytes[3] & 7) }
 
     init(_ bytes: [UInt8]) {
@@ -56,7 +56,7 @@ struct HashFields: CustomStringConvertible {
 
     var description: String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 
-    /// The largest difference of a field that is shown; nil where the kinds or proportions differ.
+    /// The largest difference of a shown field; nil if the kinds or proportions differ.
     func distance(to other: HashFields) -> Int? {
         guard bytes.count == other.bytes.count, hasAlpha == other.hasAlpha,
             isLandscape == other.isLandscape, shorterTerms == other.shorterTerms

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Codecs
 
-/// What is said of a body before the whole of it is there.
+/// Verdicts on a body before it is complete.
 @Suite(.timeLimit(.minutes(15)))
 struct HeaderVerdictTests {
     private static let unlimited = HeaderRules(memory: ByteCount(.max))
@@ -18,7 +18,7 @@ struct HeaderVerdictTests {
         }
     }
 
-    /// The error of the whole body, and the memory that it is refused for.
+    /// The error of the whole body, including memory limits.
     private func wholeRefusal(_ bytes: [UInt8], _ rules: HeaderRules) -> CodecError? {
         let header: ImageHeader
         do {
@@ -33,7 +33,7 @@ struct HeaderVerdictTests {
             : structureRefusal(bytes, limits: rules.limits)
     }
 
-    /// The same error, but for the memory where more may turn out to be needed.
+    /// Whether the errors are equal, except for a memory need that may grow.
     private func isSame(_ early: CodecError, _ whole: CodecError?) -> Bool {
         guard case .tooManyPixels(let text) = early, text.contains("at least") else {
             return early == whole
@@ -55,7 +55,7 @@ struct HeaderVerdictTests {
                 == .refused(.notAnImage("no image's signature")))
     }
 
-    /// A compatible brand decides which format it is, and may stand at the end of what is looked at.
+    /// A compatible brand determines the format, and may be at the end of the examined bytes.
     @Test func aFormatIsNamedWhenNoOtherCanFollow() {
         var brands = [0, 0, 1, 0] + Array("ftypmif1".utf8) + [0, 0, 0, 0]
         while brands.count < 252 { brands += Array("miaf".utf8) }
@@ -79,7 +79,7 @@ struct HeaderVerdictTests {
         #expect(verdict(png.prefix(256), rules) == .passed)
     }
 
-    /// A large profile may stand before the frame.
+    /// A large profile may precede the frame header.
     @Test func aJPEGIsJudgedWhenItsHeaderIsThere() throws {
         let profile = JPEGFile.segment(0xE2, [UInt8](repeating: 7, count: 60_000))
         let jpeg = Samples.baselineJPEG
@@ -107,8 +107,8 @@ struct HeaderVerdictTests {
                 == .refused(.unsupported("a PNG of Apple's own variant (CgBI)")))
     }
 
-    /// An animation is stored as it is, and takes less memory than a still picture that is encoded; so
-    /// it is not refused for what that would take.
+    /// An animation is stored unchanged and needs less memory than encoding a still picture. So it
+    /// must not be rejected for the latter.
     @Test func aPNGThatMayBeAnAnimationIsNotRefusedForAStillOne() {
         let head = PNGFile.chunk(
             .IHDR, [0, 0, 0x20, 0, 0, 0, 0x20, 0, 8, 2, 0, 0, 0])
@@ -127,8 +127,8 @@ struct HeaderVerdictTests {
         #expect(text.hasPrefix("its pixels need at least ") && !text.contains("would do"))
     }
 
-    /// Of a file that is refused for its size and for its many chunks, the size is named, before those
-    /// have come and after.
+    /// A file that is rejected for its size and its many chunks reports the size, before and after
+    /// the chunks arrive.
     @Test func tooManyChunksAreNamedAfterTheSize() throws {
         let png = Samples.colourPNG
         let chunk = PNGFile.chunk(0x7445_5874, [])
@@ -145,7 +145,7 @@ struct HeaderVerdictTests {
                 == .tooManyPixels("12×11 pixels, more than --max-pixels (10)"))
     }
 
-    /// For bytes that may be stored already the format alone counts.
+    /// Bytes that may already be stored are judged by their format alone.
     @Test func theFormatAloneSaysNothingOfLimits() {
         let page = HeaderVerdictTests.page
         #expect(
@@ -163,7 +163,7 @@ struct HeaderVerdictTests {
         300_000,
     ]
 
-    /// Small enough to refuse most files, large enough for some.
+    /// Small enough to reject most files, large enough for some.
     private static let rules: [HeaderRules] = {
         let small = CodecLimits(maximumPixels: 20_000)
         let memory = ByteCount(4_500_000)
@@ -179,8 +179,7 @@ struct HeaderVerdictTests {
         ]
     }()
 
-    /// Whatever is said of a beginning has to be true of the whole file, and stay so with every byte
-    /// that comes.
+    /// A verdict on a beginning holds for the whole file, and does not change as more bytes arrive.
     @Test(.enabled(if: TestData.isAvailable))
     func noFileIsJudgedOtherwiseByItsBeginning() throws {
         var refusals = 0
@@ -193,7 +192,7 @@ struct HeaderVerdictTests {
         #expect(refusals > 1000)
     }
 
-    /// Of every file of the shared data, relative to it.
+    /// The paths of all shared files, relative to the folder.
     private static func paths() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: TestData.root.path).sorted().filter {
             var isFolder: ObjCBool = false
@@ -203,7 +202,9 @@ struct HeaderVerdictTests {
         }
     }
 
-    /// - Returns: how many beginnings were refused.
+    /// Judges the beginnings of a file.
+    ///
+    /// - Returns: The number of rejected beginnings.
     private func judge(_ bytes: [UInt8], _ rules: HeaderRules, _ path: String) throws -> Int {
         let counts = HeaderVerdictTests.counts.filter { $0 < bytes.count } + [bytes.count]
         var refusals = 0
@@ -228,8 +229,8 @@ struct HeaderVerdictTests {
         return refusals
     }
 
-    /// The size that is wanted is upright. What turns a picture may come later, so its beginning is only refused where
-    /// neither way fits.
+    /// The requested size is for the oriented picture. The orientation may follow later, so a
+    /// beginning is rejected only if neither orientation fits.
     @Test(arguments: [(1, false), (6, true)])
     func whatIsWantedIsUpright(orientation: Int, isTurned: Bool) throws {
         let source = try imageHeader(Samples.baselineJPEG)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Codecs
 
-/// Profiles put together by hand (ICC.1:2022).
+/// Handmade profiles (ICC.1:2022).
 enum Profiles {
-    /// Which curve the channels have.
+    /// The curve of the channels.
     enum Curve {
         case parametric
-        /// Values at this many places.
+        /// A table with this many entries.
         case sampled(Int)
         case power(Double)
     }
@@ -94,7 +94,7 @@ enum Profiles {
         #expect(!ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .power(2.2))))
         #expect(!ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .power(1))))
         #expect(!ICCProfile.isSRGB(Profiles.grey(.power(1.8))))
-        // Red and green exchanged.
+        // Red and green swapped.
         let exchanged = [1, 0, 2].map { Profiles.sRGBColorants[$0] }
         #expect(!ICCProfile.isSRGB(Profiles.rgb(exchanged)))
         let table: [(String, [UInt8])] = [("A2B0", [UInt8](repeating: 0, count: 32))]
@@ -123,7 +123,7 @@ enum Profiles {
     @Test(
         .enabled(if: TestData.isAvailable),
         arguments: [
-            // Of 596 to 8940 bytes, by six makers.
+            // 596 to 8,940 bytes, from six makers.
             ("photos/sklearn_china.jpg", true), ("jpeg/reftest/jpg-srgb-icc.jpg", true),
             ("jpeg/zune/fox410.jpg", true), ("jpeg/fuzz-afl-rs/4x4.jpg", true),
             ("photos/astronaut.png", true), ("png/deep-colour/monkey16.png", true),

@@ -7,14 +7,14 @@ import Threading
 
 @testable import Codecs
 
-/// Whatever is being done with an image ends when it is cancelled, and when its time is over.
+/// All work on an image ends when it is cancelled or its time limit is reached.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct InterruptionTests {
-    /// One way through the codecs.
+    /// One path through the codecs.
     struct Path: CustomTestStringConvertible, Sendable {
         let testDescription: String
         let source: Source
         let recipe: Recipe
-        /// Of the check of the structure; nil for decoding.
+        /// The memory of the structure check; nil for decoding.
         var memoryBytes: Int?
 
         func run(
@@ -67,7 +67,7 @@ import Threading
             }
         }
 
-        /// The still image again and again.
+        /// An animation that repeats the still image.
         private static func animation(of png: [UInt8], frames: UInt32) throws -> [UInt8] {
             func bytes(_ value: UInt32) -> [UInt8] {
                 [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
@@ -151,7 +151,7 @@ import Threading
         #expect(ThreadClock.now - begin < .milliseconds(10))
     }
 
-    /// What the whole path takes of processor time, at best.
+    /// The minimum processor time of the whole path.
     private func time(of path: Path) throws -> Duration {
         try #require(!path.source.bytes.isEmpty)
         var least = Duration.seconds(1000)
@@ -163,7 +163,7 @@ import Threading
         return least
     }
 
-    /// Wherever the time is over, soon after that nothing is done any more.
+    /// Work ends soon after the time limit, wherever it is reached.
     @Test(arguments: paths)
     func everyStepEndsWhenItsTimeIsOver(path: Path) throws {
         let whole = try time(of: path)
@@ -173,7 +173,7 @@ import Threading
             let begin = ThreadClock.now
             let result = try path.run(limits)
             let spent = ThreadClock.now - begin
-            // On a busy machine the same work may take less time than it took before.
+            // The same work may take less time on a busy machine.
             guard spent > limits.maximumTime else { continue }
             #expect(
                 throws: CodecError.limitExceeded(
@@ -191,7 +191,7 @@ import Threading
         var clock: clockid_t?
         var end: (result: Result<ProcessedImage, any Error>, time: Duration)?
 
-        /// Processor time of the thread.
+        /// The processor time of the thread.
         var spent: Duration {
             guard let clock else { return .zero }
             var time = timespec()
@@ -200,11 +200,11 @@ import Threading
         }
     }
 
-    /// The same mechanism, told by another thread in the middle of the work.
+    /// Cancels in the middle of the work, from another thread.
     @Test(arguments: paths)
     func anotherThreadCancelsWhatRuns(path: Path) throws {
         let whole = try time(of: path)
-        // Where this thread is told to go on too late, work of a few milliseconds is done.
+        // If this thread wakes too late, work of a few milliseconds is already done.
         for _ in 0..<100 {
             let (result, time) = cancelled(path, after: whole / 3)
             if case .success = result { continue }
@@ -215,7 +215,8 @@ import Threading
         Issue.record("never cancelled")
     }
 
-    /// What comes of the work, and the processor time that it took, if it is cancelled after so much of that.
+    /// The result of the work and its processor time, if it is cancelled after `share` of that
+    /// time.
     private func cancelled(
         _ path: Path, after share: Duration
     ) -> (Result<ProcessedImage, any Error>, Duration) {
@@ -230,7 +231,7 @@ import Threading
             let time = ThreadClock.now - begin
             progress.update { $0.end = (result, time) }
         }
-        // Looked at with the mutex, while the thread lives.
+        // Under the mutex, while the thread is alive.
         progress.wait { (progress, now) -> Monitor<Progress>.Decision<Void> in
             let isMidway = progress.end != nil || progress.spent > share
             return isMidway ? .ready(()) : .wait(until: now + .milliseconds(1))

@@ -5,7 +5,7 @@ import PrefetchModel
 import SeededRandom
 import Testing
 
-/// What must hold for any bytes, on files that a fuzzer found and on changed samples.
+/// Checks the invariants on files found by a fuzzer and on mutated samples.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct InvariantTests {
     private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "FuzzRegressions")
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    /// One was found by each file, whose name says what it has.
+    /// Each file once violated an invariant; its name describes the file.
     @Test(arguments: try names())
     func holdForWhatAFuzzerFound(name: String) throws {
         let source = try Data(contentsOf: InvariantTests.regressions.appending(path: name))
@@ -41,7 +41,7 @@ import Testing
             if seed > 0 { random.change(&bytes, maximumBytes: 1 << 12) }
             do {
                 let isOne = try bytes.withUnsafeBytes { try ContainerInvariants.check($0) }
-                // Of an icon there is no container without its codec.
+                // Without its codec, an icon has no container.
                 if seed == 0 { #expect(isOne == (file.format != .icon)) }
             } catch {
                 let text = Data(bytes).base64EncodedString()
@@ -91,7 +91,7 @@ import Testing
         return result
     }
 
-    /// Otherwise the fuzzer would spend its time on files that are refused at once.
+    /// Otherwise the fuzzer would waste time on immediately rejected files.
     @Test(arguments: Samples.pngs)
     func changedPNGsAreOftenTaken(source: [UInt8]) {
         var random = SplitMix(seed: 1)

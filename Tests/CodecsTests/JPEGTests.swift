@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 @Suite(.serialized, .timeLimit(.minutes(5))) struct JPEGTests {
-    /// Puts segments after the start marker.
+    /// Inserts segments after the start marker.
     static func inserting(_ segments: [UInt8], into source: [UInt8]) -> [UInt8] {
         source[..<2] + segments + source[2...]
     }
@@ -18,7 +18,7 @@ import Testing
         return bytes
     }
 
-    /// EXIF with a camera's maker, the orientation and a position.
+    /// EXIF data with a camera's maker, the orientation and a position.
     static func exif(orientation: Int) -> [UInt8] {
         var tiff = Array("II*\0".utf8) + [8, 0, 0, 0, 3, 0]
         tiff += [0x0F, 1, 2, 0, 4, 0, 0, 0] + Array("Cam\0".utf8)
@@ -40,7 +40,7 @@ import Testing
         let after = try Pixels(jpeg: result.bytes)
         #expect(after.width == before.width && after.height == before.height)
         #expect(after.channels == before.channels)
-        // Bounds that no right result misses and a wrong table or component does.
+        // Limits that every correct result meets, and a wrong table or component does not.
         #expect(before.peakSignalToNoise(after) > (quality == 20 ? 20 : 28))
         let old = try source.withUnsafeBytes { try JPEGFile(headerOf: $0).frame }
         let new = try result.bytes.withUnsafeBytes { try JPEGFile(headerOf: $0).frame }
@@ -88,7 +88,7 @@ import Testing
         #expect(result.bytes == source)
     }
 
-    /// Of 21×19 pixels no edge but those that stay behind may go through a block.
+    /// At 21×19 pixels, only edges that stay in place may cut through a block.
     @Test(arguments: [2, 3, 4, 6, 7, 8], [30, 100])
     func keepsTheOrientationAndNothingElseOfEXIF(orientation: Int, quality: Int) throws {
         let source = Self.inserting(
@@ -142,7 +142,8 @@ import Testing
         #expect(rows.width == (orientation < 5 ? before.width : before.height))
         for y in 0..<rows.height {
             for x in 0..<rows.width {
-                // Where the stored pixel lies, by EXIF's words: what the 0th row and column show.
+                // The source position of the stored pixel, by EXIF's definition of the 0th row and
+                // column.
                 let (right, bottom) = (before.width - 1, before.height - 1)
                 let (fromX, fromY) =
                     switch orientation {
@@ -189,11 +190,12 @@ import Testing
         guard error == nil else { return }
         let result = try stored(source)
         #expect(try stored(result.bytes).isSource)
-        // One of the files is a PNG by another name.
+        // One of the files is actually a PNG.
         guard result.image.format == .jpeg else { return }
         let pixels = try Pixels(jpeg: source)
         let quality = try pixels.peakSignalToNoise(Pixels(jpeg: result.bytes))
-        // A picture of 4×4 is a quarter of a block's pixels, which get more than their share of its error.
+        // A picture of 4×4 is a quarter of a block and gets more than its share of the block's
+        // error.
         #expect(quality > (pixels.width < 8 && pixels.height < 8 ? 25 : 30))
     }
 

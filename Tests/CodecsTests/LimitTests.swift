@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Many scans of many blocks that hold nothing: 3 MB that keep a core busy for seconds.
+    /// Many empty scans over many blocks: 3 MB that occupy a core for seconds.
     @Test func endsAtItsTime() throws {
         let whole = HandmadeJPEG.emptyScans(100, side: 4096)
         var limits = CodecLimits()
@@ -76,7 +76,7 @@ import Testing
                 < header.decodeMemoryBytes(for: Recipe()))
     }
 
-    /// Every factor of an estimate comes from a file or from a flag.
+    /// Every factor of an estimate is controlled by a file or a flag.
     @Test(arguments: Recipe.Encoding.allCases, EncodingEffort.allCases)
     func whatCannotBeCountedFitsNoBudget(encoding: Recipe.Encoding, effort: EncodingEffort) throws {
         let most = 0x7FFF_FFFF
@@ -107,8 +107,7 @@ import Testing
         }
     }
 
-    /// As cameras make them, within what `--memory` leaves for decoding by default; AVIF and what is picked from several
-    /// take more.
+    /// Camera images fit the default decoding share of `--memory`. AVIF and `auto` take more.
     @Test(
         arguments: Recipe.Encoding.allCases.filter { ![.avif, .auto].contains($0) },
         [ImageFormat.jpeg, .png])

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Codecs
 
-/// Turning without loss: JPEG on coefficients, PNG by pixels.
+/// Lossless rotation: JPEG on coefficients, PNG by pixels.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct OrientationTests {
-    /// Runs a program of libjpeg-turbo over a file.
+    /// Runs a program of libjpeg-turbo on a file.
     private static func run(
         _ program: String, _ arguments: [String], _ input: [UInt8]
     ) throws -> [UInt8]? {
@@ -27,13 +27,13 @@ import Testing
         return [UInt8](try Data(contentsOf: files.1))
     }
 
-    /// What undoes an orientation; nil for the one that needs nothing.
+    /// The `jpegtran` options that apply an orientation; nil for the identity.
     private static let undoing: [Int: [String]] = [
         2: ["-flip", "horizontal"], 3: ["-rotate", "180"], 4: ["-flip", "vertical"],
         5: ["-transpose"], 6: ["-rotate", "90"], 7: ["-transverse"], 8: ["-rotate", "270"],
     ]
 
-    /// `cjpeg`'s names for samplings, and units of 8 by 8 pixels in a unit of all components.
+    /// `cjpeg`'s sampling options, and the MCU size in blocks.
     private static let samplings: [(option: [String], columns: Int, rows: Int)] = [
         (["-sample", "1x1"], 1, 1), (["-sample", "2x1"], 2, 1), (["-sample", "1x2"], 1, 2),
         (["-sample", "2x2"], 2, 2), (["-sample", "4x1"], 4, 1),
@@ -60,7 +60,7 @@ import Testing
         JPEGTests.inserting(JPEGTests.exif(orientation: orientation), into: source)
     }
 
-    /// Where an upright picture's pixel is in one of that orientation.
+    /// The position of an oriented picture's pixel in the stored picture.
     private static func origin(
         of place: (x: Int, y: Int), _ orientation: Int, right: Int, bottom: Int
     ) -> (Int, Int) {
@@ -89,7 +89,7 @@ import Testing
         return output
     }
 
-    /// Turned as another program does it: the same coefficients, so exactly the same pixels.
+    /// Compares with `jpegtran`: equal coefficients, so exactly equal pixels.
     @Test(arguments: 2...8, 0..<8)
     func turnsBlocksAsJpegtranDoes(orientation: Int, sampling: Int) throws {
         let (options, columns, rows) = Self.samplings[sampling]
@@ -117,7 +117,7 @@ import Testing
             #expect(header.orientation == 1)
             #expect(result.image.widthInPixels == (orientation < 5 ? width : height))
             #expect(try Pixels(jpeg: result.bytes) == Pixels(jpeg: wanted))
-            // As they are shown: what upsampling rounds otherwise is small.
+            // Compares displayed pixels: upsampling rounds slightly differently.
             let shown = try Pixels(jpeg: result.bytes)
             let direct = Self.turned(try Pixels(jpeg: source), orientation)
             #expect(zip(shown.samples, direct).allSatisfy { abs(Int($0) - Int($1)) <= 24 })
@@ -132,7 +132,7 @@ import Testing
         let source = HandmadeJPEG.plainCMYK()
         var wanted = try #require(
             try Self.run("jpegtran", ["-perfect"] + (Self.undoing[orientation] ?? []), source))
-        // That program takes every file of four components for Adobe's.
+        // jpegtran treats every four-component file as Adobe's.
         let mark = try #require(
             wanted.indices.first { wanted[$0...].starts(with: [0xFF, 0xEE, 0, 14]) })
         wanted.removeSubrange(mark..<mark + 16)
@@ -141,7 +141,7 @@ import Testing
         #expect(try Pixels(jpeg: result.bytes) == Pixels(jpeg: wanted))
     }
 
-    /// Another run finds nothing to do, though a turned table is not the one of its quality.
+    /// A second run changes nothing, although a transposed table differs from its quality's.
     @Test(arguments: 2...8, [20, 50, 85])
     func requantisesAndTurnsAtOnce(orientation: Int, quality: Int) throws {
         for (options, _, _) in Self.samplings {
@@ -194,7 +194,7 @@ import Testing
 
     // MARK: PNG
 
-    /// Fourteen by nine pixels of every colour type and depth, in rows.
+    /// 14×9 pixels of every colour type and depth, in rows.
     private static func picture(type: UInt8, depth: Int) -> [UInt8] {
         let (width, height) = (14, 9)
         let channels = [1, 1, 3, 1, 2, 2, 4][Int(type)]
@@ -203,7 +203,7 @@ import Testing
             rows.append(0)
             let count = (width * channels * depth + 7) / 8
             var row = (0..<count).map { UInt8(truncatingIfNeeded: ($0 * 37 + y * 101) ^ $0 << 3) }
-            // The bits behind the last pixel are nobody's.
+            // The bits after the last pixel are undefined.
             let spare = count * 8 - width * channels * depth
             row[count - 1] &= UInt8(truncatingIfNeeded: 0xFF << spare)
             rows += row
@@ -217,7 +217,7 @@ import Testing
             + PNGFile.chunk(.IDAT, zlibStored(rows)) + PNGFile.chunk(.IEND, [])
     }
 
-    /// A zlib stream of one stored block.
+    /// A zlib stream with one stored block.
     private static func zlibStored(_ bytes: [UInt8]) -> [UInt8] {
         func pair(_ value: Int) -> [UInt8] { [UInt8(value & 255), UInt8(value >> 8)] }
         var sums = (1, 0)
@@ -255,7 +255,7 @@ import Testing
         #expect(try stored(result.bytes, recipe).isSource)
     }
 
-    /// Where turned rows do not get smaller, the source's data and its tag are as good.
+    /// If rotated rows are not smaller, the source's data with its tag is kept.
     @Test(arguments: [false, true])
     func keepsTheTagWithTheSourcesOwnData(keepsLarger: Bool) throws {
         let small = try stored(Samples.colourPNG).bytes

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Codecs
 
-/// Reduced pictures of JPEGs of which our decoder reads the coefficients, beside those of libjpeg alone.
+/// Compares reduced JPEGs from coefficients read by our decoder with libjpeg's.
 @Suite(.timeLimit(.minutes(5))) struct OwnDecoderTests {
     @discardableResult private func check(
         _ source: [UInt8], maximumPixels: Int = 1 << 30
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    // Values of their own, since a failure would print all bytes of a source.
+    // Separate values, since a failure would print all bytes of a source.
 
     private func isReadHere(_ source: [UInt8]) throws -> Bool { try check(source).isReadHere }
 
@@ -60,7 +60,7 @@ import Testing
         let wide = TranscoderInvariants.baseline(
             width: 43000, height: 9, sampling: sampling.factors, restartInterval: 5374)
         #expect(try isReadHere(wide))
-        // Of most samplings a row takes more memory than there is for it.
+        // For most samplings, a row exceeds the memory limit.
         let widest = TranscoderInvariants.baseline(
             width: 65500, height: 9, sampling: sampling.factors, restartInterval: 8187)
         #expect(try isReadHere(widest) == ["grey", "4:2:2"].contains(sampling.description))
@@ -72,7 +72,7 @@ import Testing
         [0x00, 0xF0] + (0..<160).map { UInt8(($0 / 10) << 4 | ($0 % 10 + 1)) }
     private static let everyDC: [UInt8] = Array(0..<12)
 
-    /// All symbols that there are, by codes of the greatest length.
+    /// All symbols, with codes of maximum length.
     @Test func codesOf16BitsAreRead() throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
         var blocks = 0
@@ -92,8 +92,8 @@ import Testing
         #expect(try isReadHere(scan.file(blocks: blocks)))
     }
 
-    /// Codes of one bit and two, of which several are stepped over at once, up to each place of a block, and the last one,
-    /// which has no end behind it.
+    /// Codes of one and two bits, which are decoded several at a time, up to each position of a
+    /// block. The last position has no end-of-block code.
     @Test(arguments: [1, 2, 5, 15])
     func manySymbolsAtOnceEndWithTheirBlock(run: Int) throws {
         let symbols: [UInt8] = [0x01, 0x00, UInt8(run << 4 | 1), 0xF0]
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test func tablesThatLibjpegRefusesAreRefused() throws {
-        // A code of ones only.
+        // A code of only ones.
         var scan = HandmadeScan(dc: .init([0, 1], length: 1), ac: .init([0], length: 1))
         scan.begin()
         scan.end()
@@ -160,7 +160,7 @@ import Testing
             { for _ in 0..<4 { $0.put(1, run: 15) } },
             { for _ in 0..<64 { $0.put(1) } },
         ]
-        // By long codes, one by one, and by short ones, several at once.
+        // With long codes, decoded singly, and short codes, decoded several at once.
         let tables: [HandmadeScan.Table] = [
             .init(symbols), .init(symbols, lengths: [1, 2, 3, 4, 5, 6]),
         ]
@@ -173,7 +173,7 @@ import Testing
                 #expect(try !isReadHere(scan.file(blocks: 1)))
             }
         }
-        // A mean beyond all that there are.
+        // A mean outside the valid range.
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(symbols))
         for _ in 0..<40 {
             scan.begin(difference: 2000)
@@ -184,7 +184,8 @@ import Testing
 
     // MARK: Data
 
-    /// Of a coefficient of ten ones, at every distance from the beginning and around the edge of what is read at once.
+    /// A coefficient of ten ones, at every offset from the beginning and around the edge of the
+    /// read buffer.
     @Test(arguments: 0..<63)
     func stuffedBytesAreReadEverywhere(before: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
@@ -251,7 +252,7 @@ import Testing
                 }
             }
         }
-        // Otherwise there was nothing to compare.
+        // Otherwise the comparison would be empty.
         #expect(taken > 500)
     }
 
@@ -311,14 +312,14 @@ import Testing
         expect(CJPEG_OK, isReadHere: false, of: source, limits(leastOwnPixels: 1201))
     }
 
-    /// A row of units has six blocks of 128 bytes for every 16 columns.
+    /// A row of MCUs has six blocks of 128 bytes per 16 columns.
     @Test func littleMemoryIsLeftToLibjpeg() throws {
         let source = TranscoderInvariants.baseline(width: 1600, height: 32, sampling: (2, 2))
         expect(CJPEG_OK, isReadHere: true, of: source, limits(memoryBytes: 100_000))
         expect(CJPEG_OK, isReadHere: false, of: source, limits(memoryBytes: 70_000))
     }
 
-    /// In the row of units that comes after the first 64 KiB of pixels.
+    /// In the row of MCUs after the first 64 KiB of pixels.
     @Test func isInterruptedWhileItReads() throws {
         let source = TranscoderInvariants.baseline(width: 1600, height: 800, sampling: (2, 2))
         var flag = cinterruption_flag()

@@ -6,20 +6,20 @@ import Testing
 
 @testable import Codecs
 
-/// The writer's own compressor and filters, read back by libpng.
+/// Our compressor and filters, read back by libpng.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PNGCompressionTests {
     enum Bytes: String, CaseIterable {
-        /// Cannot be compressed: stored blocks.
+        /// Incompressible: stored blocks.
         case noise
         case zeros
-        /// Two codes of very different length, then other ones: several blocks.
+        /// Two symbols of very different frequency, then others: several blocks.
         case skewed
         case changing
-        /// Matches as far as the window and a little farther.
+        /// Matches up to the window size and slightly beyond.
         case far
-        /// More matches than a block holds.
+        /// More matches than fit into a block.
         case manyMatches
-        /// Counts like Fibonacci's numbers, for codes longer than are allowed.
+        /// Fibonacci frequencies, which lead to codes above the maximum length.
         case fibonacci
 
         func make(_ count: Int) -> [UInt8] {
@@ -74,7 +74,7 @@ import Testing
     @Test(arguments: Bytes.allCases, [1, 2, 7, 8, 9, 300, 65_535, 65_536, 700_000])
     func photographsReadBackEqual(bytes: Bytes, count: Int) throws {
         let samples = bytes.make(count)
-        // One row, so that hardly anything but the samples is compressed.
+        // One row, so that the samples dominate the compressed data.
         for width in [count, 1] where width == count || count < 10_000 {
             var image = try Self.image(samples, width: width)
             defer { cpng_image_free(&image) }
@@ -83,9 +83,9 @@ import Testing
                     filter: CPNG_FILTER_NONE, compressor: CPNG_PHOTOGRAPH, level: depth)
                 let made = try #require(try encoded(&image, strategy: strategy))
                 #expect(try PackedRows(png: made).samples == samples)
-                // Stored blocks are the worst that can be.
+                // Stored blocks are the worst case.
                 #expect(made.count <= count + count / width + count / 4096 + 120)
-                // It fits exactly, or not at all.
+                // It fits exactly or not at all.
                 #expect(try encoded(&image, strategy: strategy, maximum: made.count) == nil)
                 #expect(try encoded(&image, strategy: strategy, maximum: made.count + 40) == made)
             }
@@ -107,20 +107,20 @@ import Testing
             let strategy = cpng_strategy(filter: filter, compressor: compressor, level: 6)
             let made = try #require(try encoded(&rows, strategy: strategy))
             #expect(try PackedRows(png: made).samples == plain)
-            // A trial is as large as the image data.
+            // A trial predicts the size of the image data.
             #expect(cpng_trial(&rows, strategy) == made.count - 57)
         }
     }
 
-    /// libdeflate gets more than a few megabytes in pieces, which have to make one stream: pieces end
-    /// at any bit, some in stored blocks, some with one block alone.
+    /// libdeflate compresses large images in pieces, which must form one stream. Pieces end at any
+    /// bit, some with stored blocks, some with a single block.
     @Test(arguments: [Int32(1), 3, 7, 9, 10])
     func largeImagesReadBackEqual(level: Int32) throws {
         var numbers = SplitMix(seed: UInt64(level))
         let (width, height) = (4096, 4400)
         let count = width * height
         let samples = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            // Noise, slopes with some noise and one colour, in parts of any length.
+            // Noise, noisy gradients and single colours, in parts of any length.
             while filled < count {
                 let end = min(filled + Int(numbers.next() % (1 << 20)), count)
                 let mask = [0, 0, 1, 7, 255][Int(numbers.next() % 5)] as UInt64
@@ -152,7 +152,7 @@ import Testing
         #expect(try encoded(&image, strategy: strategy, maximum: made.count + 40) == made)
     }
 
-    /// On noise around a slope: nearly every other choice is larger.
+    /// On noise around a gradient, where nearly every other filter choice is larger.
     @Test func photographsAreSmallerThanByAGeneralCompressor() throws {
         var numbers = SplitMix(seed: 5)
         var rows = try GeneratedPNG(width: 400, height: 300, colorType: 2, bitDepth: 8).rows {
@@ -169,7 +169,7 @@ import Testing
         #expect(size(CPNG_PHOTOGRAPH, 16) < size(CPNG_LIBDEFLATE, 6))
     }
 
-    /// Together, since a single one may like the filter better that the quick way takes.
+    /// Compared in sum, since a single photograph may favour the fast filter.
     @Test(.enabled(if: TestData.isAvailable))
     func photographsGrowSmallerWithEffort() throws {
         var sizes = [0, 0]

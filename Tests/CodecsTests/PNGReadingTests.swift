@@ -7,9 +7,9 @@ import Testing
 
 @testable import Codecs
 
-/// Image data that is read as a whole gives the pixels, and the verdicts, that libpng alone gives.
+/// Reading image data at once gives the same pixels and verdicts as libpng.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReadingTests {
-    /// A PNG of rows that are given with their filter types.
+    /// A PNG made of rows with given filter types.
     struct File {
         var width = 5
         var height = 4
@@ -23,7 +23,7 @@ import Testing
         var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
         var stride: Int { (width * channels * bitDepth + 7) / 8 + 1 }
 
-        /// Random bytes with a filter type in front of each row; nil for all in turn.
+        /// Random bytes with a filter type before each row; nil uses all types in turn.
         func rows(filter: UInt8? = nil, seed: UInt64 = 3) -> [UInt8] {
             var numbers = SplitMix(seed: seed)
             var rows = (0..<stride * height).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
@@ -31,7 +31,7 @@ import Testing
             return rows
         }
 
-        /// The file, with the data of each of its chunks.
+        /// The file, with the data of each image data chunk.
         func bytes(_ parts: [[UInt8]]) -> [UInt8] {
             let header =
                 AnimationTests.bytes(UInt32(width)) + AnimationTests.bytes(UInt32(height))
@@ -55,7 +55,7 @@ import Testing
         (4, 8), (4, 16), (6, 8), (6, 16),
     ]
 
-    /// Transparency of a kind of pixels; none where that has alpha.
+    /// A transparency chunk for a colour type; empty if the type has alpha.
     private static func transparency(_ colorType: Int) -> [UInt8] {
         switch colorType {
         case 0: PNGFile.chunk(.tRNS, [0, 1])
@@ -73,7 +73,7 @@ import Testing
             maximum_warnings: 9, maximum_whole_bytes: wholeBytes, interruption: nil)
     }
 
-    // MARK: Whole images
+    // MARK: Valid images
 
     @Test(arguments: kinds)
     func everyFilterInEveryWidth(colorType: Int, bitDepth: Int) throws {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// What other machines do, and this one with its vectors.
+    /// The portable code and this machine's vector code agree.
     @Test(arguments: kinds)
     func theWayOfEveryMachineIsTheSame(colorType: Int, bitDepth: Int) {
         for width in 1...40 {
@@ -127,7 +127,7 @@ import Testing
         #expect(try way(file.bytes(stream.map { [$0] })) == .whole)
     }
 
-    /// Whatever stands behind the image data is read by libpng in either way.
+    /// Chunks after the image data are read by libpng in both ways.
     @Test func theRestIsReadByTheLibrary() throws {
         let file = File()
         let text = PNGFile.chunk(PNGTests.tEXt, Array("Comment\0text".utf8))
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    // MARK: What is left to libpng
+    // MARK: Images read by libpng
 
     @Test(arguments: kinds)
     func interlacingIsLeftToTheLibrary(colorType: Int, bitDepth: Int) throws {
@@ -163,7 +163,7 @@ import Testing
         #expect(try way(file.bytes(of: file.rows(filter: 0))) == .byRows)
     }
 
-    /// A stream that says that it looks back less far than it does, or may.
+    /// A stream whose declared window is smaller than its distances.
     @Test(arguments: 0...8)
     func windowsAreThoseOfTheLibrary(exponent: Int) throws {
         let file = File(width: 3000, height: 2, colorType: 0)
@@ -213,9 +213,9 @@ import Testing
         #expect(try way(damaged) == .refused)
     }
 
-    /// Nothing interrupts libdeflate, which therefore gets so much and no more.
+    /// libdeflate cannot be interrupted, so larger images are read row by row.
     @Test func muchIsReadByRows() throws {
-        // Rows of 8 KiB, so that 5120 of them are 40 MiB.
+        // Rows of 8 KiB, so that 5,120 of them are 40 MiB.
         for (height, expected) in [(5120, PNGReading.Way.whole), (5121, .byRows)] {
             let file = File(width: 8191, height: height, colorType: 0)
             let rows = [UInt8](repeating: 0, count: file.stride * height)
@@ -237,7 +237,7 @@ import Testing
         }
     }
 
-    /// Rows, and chunks that are put together, count.
+    /// Rows and joined chunks count.
     @Test func noMoreMemoryIsTakenThanThereIs() throws {
         let file = File(width: 100, height: 80)
         let stream = AnimationTests.deflated(file.rows())
@@ -255,10 +255,10 @@ import Testing
         }
     }
 
-    /// The library refuses longer chunks than there can be data for the rows.
+    /// libpng rejects chunks that are longer than the rows could need.
     @Test func chunksAreNoLongerThanTheLibraryTakes() throws {
         let file = File()
-        // Empty stored blocks (RFC 1951 section 3.2.4), each of five bytes, before the others.
+        // Empty stored blocks (RFC 1951 section 3.2.4), five bytes each, before the others.
         let empty = (0..<500).map { $0 % 5 > 2 ? 0xFF as UInt8 : 0 }
         let stream = AnimationTests.deflated(file.rows())
         let long = Array(stream[..<2]) + empty + Array(stream[2...])
@@ -296,7 +296,7 @@ import Testing
         }
     }
 
-    /// With the right checksum of the chunk, so that the stream itself is what is wrong.
+    /// The chunk checksum is valid, so that only the stream is wrong.
     @Test(arguments: kinds)
     func everyChangedStreamIsJudgedAlike(colorType: Int, bitDepth: Int) throws {
         let file = File(width: 3, height: 4, colorType: colorType, bitDepth: bitDepth)

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Codecs
 
-/// Fewer bits for the same pixels.
+/// Lossless reduction of colour type and depth.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PNGReductionTests {
-    /// What pixels are made of, in parts of the largest sample.
+    /// The content of pixels, relative to the largest sample.
     enum Content: String, CaseIterable {
         case noise, gradient, grey, greyNoise, opaque, fewColors, fewGreys, twoGreys, oneColor
         case eightBit, transparent, partlyTransparent, regular
 
-        /// Samples of colour, then of alpha, each from 0 to 255 and the lower byte of one of 16 bits.
+        /// The colour samples and alpha, each 0 to 255, and the lower byte of a 16-bit sample.
         func pixel(_ x: Int, _ y: Int) -> (color: [Int], alpha: Int, low: Int?) {
             var numbers = SplitMix(seed: UInt64(x * 7919 + y))
             let noise = (0..<4).map { _ in Int.random(in: 0...255, using: &numbers) }
@@ -31,7 +31,7 @@ import Testing
                 return (Array(repeating: (x ^ y) & 4 == 0 ? 0 : 255, count: 3), 255, nil)
             case .oneColor: return ([3, 99, 200], 255, nil)
             case .eightBit: return (Array(noise[0..<3]), noise[3], nil)
-            // The same grey with and without transparency: no key can tell them apart.
+            // The same grey with and without transparency, so that no colour key is possible.
             case .partlyTransparent:
                 let alpha = noise[0] == 20 && noise[1] < 128 ? 0 : 255
                 return (Array(repeating: noise[0], count: 3), alpha, nil)
@@ -47,7 +47,7 @@ import Testing
         (4, 8), (4, 16), (6, 8), (6, 16),
     ]
 
-    /// A picture in one of PNG's kinds; grey takes the red, a palette's index its high bits.
+    /// A picture of one of PNG's kinds; grey uses red, and a palette index its high bits.
     static func source(_ kind: (Int, Int), _ content: Content, chunks: [UInt8] = []) throws
         -> [UInt8]
     {
@@ -68,7 +68,7 @@ import Testing
             if type & 4 != 0 { samples.append(alpha) }
             return samples.map { sample in
                 if depth < 16 { return sample >> (8 - depth) }
-                // Alpha that is full stays so.
+                // Full alpha stays full.
                 return sample << 8 | (sample == 255 || sample == 0 ? sample : low ?? sample)
             }
         }
@@ -122,7 +122,7 @@ import Testing
         Case(kind: (6, 8), content: .partlyTransparent, expected: (4, 8)),
     ]
 
-    /// The depth and type of a file made of the rows and chunks, without a trial of their size.
+    /// The depth and type of the stored file, without a size trial.
     static func reduced(_ source: [UInt8]) throws -> (colorType: Int, bitDepth: Int) {
         let result = try stored(source, Recipe(keepsLarger: true))
         let file = try result.bytes.withUnsafeBytes { try PNGFile($0) }
@@ -139,7 +139,7 @@ import Testing
 
     @Test(arguments: [(0, 16), (2, 16), (0, 8), (2, 8)], [true, false])
     func aTransparentColorStaysTransparent(kind: (Int, Int), isGrey: Bool) throws {
-        // Occurs in the picture: the colour of the column x = 20.
+        // The colour of the column x = 20, so it is present in the picture.
         let key = isGrey ? [120, 120, 120] : [120, 7, 240]
         let samples = kind.0 == 0 ? [key[0]] : key
         let data = samples.flatMap { sample -> [UInt8] in
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    /// Bits beyond the depth mean nothing (PNG section 11.3.1.1).
+    /// Bits beyond the depth are ignored (PNG section 11.3.1.1).
     @Test(arguments: [(0, 2), (0, 4), (0, 8), (2, 8)], [true, false])
     func aTransparentColorWithHighBitsStaysTransparent(kind: (Int, Int), isGrey: Bool) throws {
         let most = 1 << kind.1 - 1
@@ -183,7 +183,8 @@ import Testing
         }
     }
 
-    /// 0x7801 is no colour of 8 bits: without its low byte every pixel 0x7878 would be transparent.
+    /// 0x7801 is not an 8-bit colour: without its low byte, every 0x7878 pixel would become
+    /// transparent.
     @Test func aTransparentColorThatNoPixelHasTakesNone() throws {
         for type in [0, 2] {
             let data: [UInt8] = type == 0 ? [0x78, 1] : [0x78, 1, 0x78, 1, 0x78, 1]
@@ -198,7 +199,7 @@ import Testing
         }
     }
 
-    // MARK: - What prevents it
+    // MARK: - Obstacles
 
     @Test(arguments: [
         (UInt32.cICP, [UInt8(9), 16, 0, 1]), (.mDCV, [UInt8](repeating: 1, count: 24)),
@@ -225,7 +226,7 @@ import Testing
         }
     }
 
-    /// Only with these, which the command drops or keeps before, is nothing changed.
+    /// Chunks that prevent the reduction; the command has already dropped or kept the others.
     @Test(arguments: [
         (UInt32(0x624B_4744), true), (0x6849_5354, true), (0x7A7A_7A5A, true), (0x7A7A_7A7A, false),
     ])
@@ -259,7 +260,7 @@ import Testing
         #expect(try PackedRows(png: bytes).samples.prefix(4) == [0, 1, 2, 0])
     }
 
-    // MARK: - What changes with it
+    // MARK: - Dependent chunks
 
     @Test(arguments: [
         ((6, 8), Content.opaque, [UInt8(5), 6, 7, 8], [UInt8(5), 6, 7]),
@@ -352,10 +353,10 @@ import Testing
             .filter { $0.isAcceptedByBoth } : [])
     func realPicturesKeepTheirPixelsAndShrink(expectation: TestData.Expectation) throws {
         let source = try TestData.bytes(expectation.path)
-        // Turned pixels are those of another picture (OrientationTests).
+        // Rotated pixels are a different picture (OrientationTests).
         guard refusal(source) == nil, try imageHeader(source).orientation == 1 else { return }
         let shown = try ShownPixels(png: source)
-        // The slow one on small pictures, which are most of them.
+        // The slow effort only on small pictures, which are the majority.
         let efforts: [EncodingEffort] =
             shown.pixels.count > 100_000 ? [.fast, .balanced] : EncodingEffort.allCases
         for effort in efforts {

@@ -4,7 +4,7 @@ import Testing
 @testable import Codecs
 
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PNGTests {
-    /// Puts chunks before the image data.
+    /// Inserts chunks before the image data.
     static func inserting(_ chunks: [UInt8], into source: [UInt8]) throws -> [UInt8] {
         let file = try source.withUnsafeBytes { try PNGFile($0) }
         let data = try #require(file.chunks.first { $0.type == .IDAT }).range.lowerBound
@@ -29,7 +29,7 @@ import Testing
 
     @Test func effortCostsTimeAndSavesBytes() throws {
         var state: UInt32 = 3
-        // Smooth with a little noise, as photographs are; then stripes.
+        // Smooth with a little noise, like photographs; then stripes.
         let smooth = (0..<400 * 300 * 3).map { index -> UInt8 in
             state = state &* 1_664_525 &+ 1_013_904_223
             let light: Int = index / 3 % 400 / 2 + index / 9000
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// Of chunks that the decoder skips for their form or place it takes a later one.
+    /// The decoder skips chunks with invalid form or place and uses a later one.
     @Test(arguments: [false, true])
     func keepsTheChunkThatTheDecoderTakes(keepsLarger: Bool) throws {
         let recipe = Recipe(keepsLarger: keepsLarger)
@@ -112,7 +112,7 @@ import Testing
     enum Chroma: String, CaseIterable {
         case photograph, flat, icon, line
 
-        /// Whether one sample for two by two pixels is as good.
+        /// Whether chroma subsampling by two in both directions is sufficient.
         var isHalved: Bool { self == .photograph }
 
         func png() throws -> [UInt8] {
@@ -195,7 +195,7 @@ import Testing
         #expect(refusal(source) == .corrupt("tRNS: CRC error", isTruncated: false))
     }
 
-    /// Chunks with good checksums around a zlib stream that is damaged, or longer than the image.
+    /// Valid chunks around a zlib stream that is damaged or longer than the image.
     @Test func tellsDamagedImageDataFromSurplus() throws {
         let source = Samples.colourPNG
         let file = try source.withUnsafeBytes { try PNGFile($0) }

@@ -3,7 +3,7 @@ import CPNG
 import Foundation
 import Testing
 
-/// Decoded samples, without any of the code between the C boundary and the pipeline.
+/// Samples decoded directly by the C boundary.
 struct Pixels: Equatable {
     let width: Int
     let height: Int
@@ -35,7 +35,7 @@ struct Pixels: Equatable {
         self.samples = samples
     }
 
-    /// Encoded by the C boundary.
+    /// Encodes with the C boundary.
     func jpeg(quality: Int) throws -> [UInt8] {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
@@ -48,7 +48,7 @@ struct Pixels: Equatable {
         return [UInt8](UnsafeBufferPointer(start: start, count: result.length))
     }
 
-    /// Decibels; infinite for equal samples.
+    /// In decibels; infinite for equal samples.
     func peakSignalToNoise(_ other: Pixels) -> Double {
         var sum = 0.0
         for (left, right) in zip(samples, other.samples) {
@@ -94,7 +94,7 @@ struct PackedRows: Equatable {
         samples = image.packed
     }
 
-    /// RGBA of 8 bits, as `EXPECT.tsv` has it; nil for deeper samples.
+    /// 8-bit RGBA, as in `EXPECT.tsv`; nil for deeper samples.
     func rgba(palette: [UInt8], transparency: [UInt8]) -> [UInt8]? {
         guard bitDepth <= 8 else { return nil }
         let channels = [1, 1, 3, 1, 2, 2, 4][colorType]

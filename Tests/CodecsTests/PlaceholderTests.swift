@@ -7,7 +7,7 @@ import Testing
 
 @testable import Codecs
 
-/// Placeholders that come with what is decoded, by all ways that images take.
+/// Placeholders from decoded images, for all paths through the codecs.
 @Suite(.timeLimit(.minutes(5))) struct PlaceholderTests {
     private func placeholder(
         _ source: [UInt8], _ recipe: Recipe = Recipe(), check: SourceCheck = .decode
@@ -29,7 +29,7 @@ import Testing
         #expect(distance.map { $0 <= limit } ?? false, "\(distance ?? -1): \(made), \(other)")
     }
 
-    /// Smooth, without symmetry.
+    /// A smooth picture without symmetry.
     private func picture(_ width: Int, _ height: Int) -> Pixels {
         var samples: [UInt8] = []
         for y in 0..<height {
@@ -45,7 +45,7 @@ import Testing
         return Pixels(width: width, height: height, samples: samples)
     }
 
-    /// Rows of a PNG's kind, in a raster.
+    /// A raster with rows of a PNG type.
     private func raster(
         _ samples: [UInt8], _ width: Int, _ height: Int, type: Int32, depth: Int32 = 8,
         colour: ColourDescription = ColourDescription(), orientation: Int = 1
@@ -76,9 +76,9 @@ import Testing
         return Array(bytes[..<count])
     }
 
-    // MARK: Ways
+    // MARK: Paths
 
-    /// On coefficients: requantised, or with nothing to requantise; and pixels.
+    /// From coefficients, requantised or unchanged, and from pixels.
     @Test(arguments: [(512, 384), (100, 300), (256, 256), (40, 40), (20, 13), (8, 8)])
     func coefficientsGiveNearlyWhatPixelsDo(width: Int, height: Int) throws {
         for quality in [95, 70] {
@@ -115,7 +115,7 @@ import Testing
                 bytes, header: header(of: bytes), recipes: [Recipe(encoding: .png)])
             #expect(entry.placeholder == nil)
         }
-        // A PNG that is checked keeps no rows.
+        // A PNG that is only checked keeps no rows.
         #expect(try placeholder(Samples.colourPNG, Recipe(encoding: .original)) == nil)
     }
 
@@ -128,7 +128,7 @@ import Testing
     // MARK: Orientation
 
     @Test(arguments: 1...8) func hashIsOfTheUprightPicture(orientation: Int) throws {
-        // Its sides are no multiples of a block, so the picture stays as it lies.
+        // The sides are not multiples of a block, so the picture is not rotated.
         let (width, height) = (203, 101)
         let upright = picture(width, height)
         let isTransposing = orientation > 4
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: Kinds of pixels
 
-    /// Small pictures are taken as they are, so all kinds of the same pixels have the same hash.
+    /// Small pictures are not reduced, so all kinds of the same pixels have the same hash.
     @Test func kindsOfTheSamePixelsHaveTheSamePlaceholder() throws {
         let (width, height) = (30, 21)
         let light = (0..<width * height).map { UInt8($0 * 7 % 256) }
@@ -218,7 +218,7 @@ import Testing
         #expect(hash == reference(rgba, width, height))
     }
 
-    /// Colours of what is transparent do not show, and means are over all pixels.
+    /// Transparent colours have no effect, and means cover all pixels.
     @Test func largePicturesAreReducedByMeans() throws {
         let (width, height) = (1000, 600)
         var samples: [UInt8] = []
@@ -232,7 +232,7 @@ import Testing
         #expect(made.colourText == "#c86432")
         let fields = HashFields(made.thumbHash)
         #expect(fields.hasAlpha)
-        // Half of it is there, and nothing but noise beside the means.
+        // Half of it is opaque, and besides the means there is only noise.
         #expect(fields.fields.first { $0.name == "A" }?.value == 8)
         #expect(fields.fields.filter { $0.name.hasSuffix("scale") }.allSatisfy { $0.value == 0 })
     }

@@ -25,7 +25,7 @@ import Testing
         return recipe
     }
 
-    /// A JPEG of the finest quality, of noise.
+    /// A noisy JPEG of the highest quality.
     private func noise() throws -> [UInt8] {
         var state: UInt32 = 7
         let pixels = (0..<160 * 120 * 3).map { _ -> UInt8 in
@@ -43,14 +43,14 @@ import Testing
             let most = whole * percent / 100
             let result = try stored(source, recipe(most))
             #expect(result.bytes.count <= most)
-            // A better quality would not have fitted: at most one step is left unused.
+            // The next higher quality would not fit: at most one step is unused.
             #expect(result.bytes.count > most * 85 / 100 || most < least)
             #expect(try stored(source, recipe(most)).bytes == result.bytes)
             #expect(try stored(result.bytes, recipe(most)).isSource)
         }
-        // Missed: as small as the floor makes it, and not smaller.
+        // An unreachable target: as small as the minimum quality gives.
         #expect(try stored(source, recipe(100)).bytes.count == least)
-        // Nothing is given up where nothing is gained.
+        // No quality is lost without a gain.
         #expect(try stored(source, recipe(whole)).bytes.count == whole)
         var lower = Recipe(quality: 20)
         let lowest = try stored(source, lower).bytes.count

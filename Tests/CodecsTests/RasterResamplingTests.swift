@@ -6,9 +6,9 @@ import Testing
 
 @testable import Codecs
 
-/// Rasters in other sizes, beside what the C boundary makes of the same samples.
+/// Resized rasters, compared with the C boundary's result for the same samples.
 @Suite(.timeLimit(.minutes(5))) struct RasterResamplingTests {
-    /// In a raster's rows: a spare byte, then samples.
+    /// A raster with the picture's rows: a spare byte, then samples.
     private func raster(of picture: ResampledPicture) throws -> Raster {
         let bytes = picture.width * picture.channels * picture.bitDepth / 8
         let rows = try #require(malloc((bytes + 1) * picture.height)).bindMemory(

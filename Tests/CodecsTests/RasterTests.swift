@@ -4,9 +4,9 @@ import Testing
 
 @testable import Codecs
 
-/// What decoders hand to encoders.
+/// The rasters that decoders pass to encoders.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RasterTests {
-    /// Calls with the source's raster and the interruption that it follows.
+    /// Calls `body` with the source's raster and its interruption.
     private func withRaster<Value>(
         _ source: [UInt8], _ form: RasterForm = .native, scale: DecodingScale = .full,
         _ body: (borrowing Raster, Interruption) throws -> Value
@@ -23,7 +23,7 @@ import Testing
 
     private func rows(_ raster: borrowing Raster) -> [UInt8] { raster.rows.packed }
 
-    /// What a raster says of itself: an expectation takes no value that cannot be copied.
+    /// The properties of a raster, which is not copyable and so unusable in an expectation.
     private struct Shape: Equatable {
         var width: Int
         var height: Int
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// The mean of the eighth is that of the whole: it is the same picture.
+    /// The eighth-size picture has the mean of the full one.
     @Test func aScaledPictureIsTheSamePicture() throws {
         let samples = (0..<64 * 64 * 3).map { place -> UInt8 in
             let column = place / 3 % 64
@@ -97,7 +97,7 @@ import Testing
                 == Shape(
                     width: 9, height: 10, channels: 1, bitDepth: 16, bytesPerRow: 18, stride: 19,
                     alpha: .none))
-        // No scale but the full one.
+        // Only the full scale is supported.
         let scaled = try withRaster(Samples.colourPNG, scale: .eighth) { raster, _ in shape(raster)
         }
         #expect(scaled == rgb)
@@ -123,8 +123,8 @@ import Testing
         .white, RGBColor(red: 51, green: 102, blue: 204),
     ]
 
-    /// Ours beside libpng's: for one result the library makes it on the way, for several it is made of the
-    /// pixels that they share.
+    /// Compares with libpng: a single result uses libpng's compositing, several results use ours on
+    /// shared pixels.
     @Test(.enabled(if: TestData.isAvailable), arguments: backgrounds)
     func whatIsMadeOpaqueIsThatOfTheLibrary(background: RGBColor) throws {
         var kinds: Set<[Int]> = []

@@ -4,7 +4,7 @@ import Foundation
 import SeededRandom
 import Testing
 
-/// Samples of 8 or 16 bits, as numbers, to be resized by the C boundary or by plain arithmetic.
+/// Samples of 8 or 16 bits as numbers, to resize with the C boundary or with plain arithmetic.
 struct ResampledPicture: Equatable {
     typealias Size = (width: Int, height: Int)
 
@@ -16,7 +16,7 @@ struct ResampledPicture: Equatable {
 
     var most: Int { 1 << bitDepth - 1 }
     var hasAlpha: Bool { channels % 2 == 0 }
-    /// The whole of it.
+    /// The whole picture.
     var rectangle: cresample_rectangle {
         cresample_rectangle(x: 0, y: 0, width: Double(width), height: Double(height))
     }
@@ -36,7 +36,7 @@ struct ResampledPicture: Equatable {
         }
     }
 
-    /// Hard edges, soft ones, and noise over it; alpha with both of its ends.
+    /// Hard and soft edges with noise; alpha includes both extremes.
     init(noise seed: UInt64, _ width: Int, _ height: Int, channels: Int, bitDepth: Int = 8) {
         var numbers = SplitMix(seed: seed)
         let most = 1 << bitDepth - 1
@@ -51,7 +51,7 @@ struct ResampledPicture: Equatable {
         }
     }
 
-    /// As photographs are: hard edges between soft areas, with a little noise; partly transparent.
+    /// Like a photograph: hard edges between soft areas, with a little noise; partly transparent.
     init(photograph seed: UInt64, _ width: Int, _ height: Int, channels: Int, bitDepth: Int = 8) {
         var numbers = SplitMix(seed: seed)
         let most = Double(1 << bitDepth - 1)
@@ -70,7 +70,8 @@ struct ResampledPicture: Equatable {
         return Array(samples[start..<start + channels])
     }
 
-    /// Resizes by C. Rows have a spare byte in front, as rasters have, of which nothing may be changed.
+    /// Resizes with the C boundary. Like rasters, rows begin with a spare byte, which must not
+    /// change.
     func resized(
         to size: Size, from rectangle: cresample_rectangle? = nil,
         filter: cresample_filter = CRESAMPLE_AUTOMATIC, isLinear: Bool = false,
@@ -128,8 +129,8 @@ struct ResampledPicture: Equatable {
 // MARK: - Reference
 
 extension ResampledPicture {
-    /// Lanczos 3 by its definition, in double precision, for each axis by itself; samples are cut to their range
-    /// but not rounded. Colours where there is no alpha are 0.
+    /// Lanczos 3 by its definition, in double precision, separately for each axis. Samples are
+    /// clamped but not rounded. Colours with zero alpha are 0.
     func reference(
         to size: Size, from rectangle: cresample_rectangle? = nil,
         isLinear: Bool = false
@@ -185,7 +186,7 @@ extension ResampledPicture {
         }
     }
 
-    /// From 0 to 1, multiplied by alpha.
+    /// Samples from 0 to 1, premultiplied by alpha.
     private func amounts(isLinear: Bool) -> [Double] {
         samples.indices.map { index in
             let channel = index % channels

@@ -3,13 +3,13 @@ import CResample
 import SeededRandom
 import Testing
 
-/// Parts of pictures, what ends the work early, and what it takes.
+/// Rectangles of pictures, interruption, and memory.
 @Suite(.timeLimit(.minutes(5))) struct ResamplingRectangleTests {
     @Test(arguments: [CRESAMPLE_AUTOMATIC.rawValue, CRESAMPLE_LANCZOS3.rawValue], [1, 3, 4])
     func partIsWhatIsCutOutOfTheWhole(filter: UInt32, channels: Int) throws {
         let picture = ResampledPicture(noise: 1, 256, 192, channels: channels)
         let filter = cresample_filter(rawValue: filter)
-        // By powers of two, so that all places are the same numbers.
+        // Powers of two, so that all positions are equal numbers.
         let whole = try picture.resized(to: (32, 24), filter: filter)
         let part = try picture.resized(
             to: (16, 9), from: cresample_rectangle(x: 64, y: 32, width: 128, height: 72),
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// The middle of an odd number of pixels is the middle of the result.
+    /// The centre of an odd number of pixels is the centre of the result.
     @Test(arguments: [CRESAMPLE_AUTOMATIC.rawValue, CRESAMPLE_LANCZOS3.rawValue])
     func centredPartOfSymmetricPictureIsSymmetric(filter: UInt32) throws {
         let picture = ResampledPicture(301, 40, channels: 3) { x, y, channel in
@@ -46,7 +46,7 @@ import Testing
         let made = try picture.resized(
             to: (25, 10), from: cresample_rectangle(x: 50.5, y: 0, width: 200, height: 40),
             filter: cresample_filter(rawValue: filter))
-        // Averages are counted from the left, so they are not symmetric.
+        // Averages are computed from the left, so they are not symmetric.
         let most = filter == CRESAMPLE_LANCZOS3.rawValue ? 1 : 12
         for y in 0..<10 {
             for x in 0..<12 {
@@ -101,7 +101,7 @@ import Testing
         _ width: UInt32, _ height: UInt32, _ targetWidth: UInt32, _ targetHeight: UInt32,
         filter: cresample_filter = CRESAMPLE_AUTOMATIC, channels: Int32 = 3
     ) -> Int {
-        // Neither pointer is looked at.
+        // Neither pointer is dereferenced.
         var byte: UInt8 = 0
         return withUnsafeMutablePointer(to: &byte) { pixels in
             var source = cresample_source(
@@ -123,7 +123,7 @@ import Testing
         #expect(memory(6000, 40000, 600, 4000) == thumbnail)
         #expect(memory(6000, 4000, 600, 400, channels: 4) < 4 << 20)
         #expect(memory(6000, 4000, 600, 400, filter: CRESAMPLE_LANCZOS3) > thumbnail)
-        // 6 × 3 rows that the filter reaches, of 16 bits a sample, and what is made of and for one row.
+        // 6 × 3 rows within the filter's reach, 16 bits a sample, and the buffers for one row.
         #expect(memory(6000, 4000, 2000, 1333) < 32 * 6000 * 3 * 2)
         #expect(memory(.max, 1, .max, 1, channels: 4) > 1 << 37)
     }

@@ -4,7 +4,7 @@ import Foundation
 import SeededRandom
 import Testing
 
-/// What the C boundary makes of pictures, beside the filter's definition in double precision.
+/// Compares the C boundary's results with the filter's definition in double precision.
 @Suite(.timeLimit(.minutes(5))) struct ResamplingTests {
     struct Sizes: CustomTestStringConvertible, Sendable {
         let width, height, targetWidth, targetHeight: Int
@@ -18,7 +18,7 @@ import Testing
         var target: ResampledPicture.Size { (targetWidth, targetHeight) }
     }
 
-    /// Channels, bit depth, and whether light is added.
+    /// Channels, bit depth, and whether to resize in linear light.
     struct Kind: CustomTestStringConvertible, Sendable {
         let channels, bitDepth: Int
         let isLinear: Bool
@@ -41,7 +41,7 @@ import Testing
         Sizes(50, 1, 9, 3), Sizes(1, 1, 5, 4), Sizes(2, 3, 3, 2), Sizes(60, 40, 60, 13),
     ]
 
-    /// The largest difference. A colour's error is divided by its alpha, so it counts from 1/255 of that on.
+    /// The largest difference. Colour errors are weighted by alpha, from 1/255 on.
     private func difference(_ made: ResampledPicture, _ reference: [Double]) -> Double {
         var largest = 0.0
         for index in made.samples.indices {
@@ -57,7 +57,7 @@ import Testing
     private func peakSignalToNoise(_ made: ResampledPicture, _ reference: [Double]) -> Double {
         var (sum, count) = (0.0, 0.0)
         for index in made.samples.indices {
-            // A colour counts by its alpha.
+            // Colours are weighted by alpha.
             let alphaIndex = index - index % made.channels + made.channels - 1
             let isColour = made.hasAlpha && index != alphaIndex
             let weight = isColour ? reference[alphaIndex] / Double(made.most) : 1
@@ -92,7 +92,7 @@ import Testing
         #expect(peakSignalToNoise(made, reference) >= 45)
     }
 
-    /// Sizes from a pixel to many times the vectors, rectangles, all kinds.
+    /// Sizes from one pixel to many vectors, rectangles, and all kinds.
     @Test(arguments: [UInt64](0..<12))
     func everyPathGivesTheSameBytes(seed: UInt64) throws {
         var numbers = SplitMix(seed: seed)
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    /// Of one axis, where the other is resized: each column is resized as if it were alone.
+    /// Each column is resized independently.
     @Test(arguments: [1, 3]) func keptAxisIsNotBlurred(channels: Int) throws {
         let picture = ResampledPicture(noise: 5, 40, 90, channels: channels)
         let made = try picture.resized(to: (40, 9))
@@ -183,7 +183,7 @@ import Testing
     @Test(arguments: kinds.filter { $0.channels % 2 == 0 })
     func coloursOfTransparentPixelsDoNotShow(kind: Kind) throws {
         let most = 1 << kind.bitDepth - 1
-        // Bright where it cannot be seen, and one darker colour where it can.
+        // Bright where transparent, and one darker colour where opaque.
         let picture = ResampledPicture(
             120, 90, channels: kind.channels, bitDepth: kind.bitDepth
         ) { x, y, channel in
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    /// Opaque pixels with and without an alpha channel: integers and floats agree.
+    /// Opaque pixels with and without an alpha channel: integer and float code agree.
     @Test func integersAndFloatsAgree() throws {
         let plain = ResampledPicture(noise: 7, 211, 133, channels: 3)
         let withAlpha = ResampledPicture(211, 133, channels: 4) { x, y, channel in

@@ -25,11 +25,11 @@ struct SVGTests {
         publicType + drawing,
         "<?xml version='1.0' standalone='no'?>" + publicType + drawing + "\n\n",
         "<svg/>", #"<s:svg xmlns:s="\#(name)"/>"#, "<?xml-stylesheet href='a.css'?>" + drawing,
-        // As drawing programs write it.
+        // As written by drawing programs.
         #"<!DOCTYPE svg [<!ENTITY ns "\#(name)">]><svg xmlns="&ns;"><text>&ns;</text></svg>"#,
         "<?xml version='1.0' encoding='ISO-8859-1'?>" + drawing,
         "<?xml version='1.0' encoding='windows-1252'?><svg>\u{7F}</svg>",
-        // In text, what no type declares may be declared elsewhere.
+        // In text, undeclared entities may be declared elsewhere.
         publicType + "<svg>&unknown;</svg>",
         #"<svg xmlns="\#(name)"><foreignObject><body xmlns="http://www.w3.org/1999/xhtml"/></foreignObject></svg>"#,
     ])
@@ -46,7 +46,7 @@ struct SVGTests {
             + SVGTests.drawing
         let bytes = [UInt8](try #require(text.data(using: encoding)))
         #expect(try storedAsItCame(bytes).get().format == .svg)
-        // An odd byte at the end is half a letter.
+        // An odd final byte is half a character.
         guard case .failure(.corrupt) = storedAsItCame(bytes + [0]) else {
             Issue.record("half a letter was taken")
             return
@@ -61,7 +61,7 @@ struct SVGTests {
         "text " + drawing,
         #"<svg xmlns="http://example.com/other"/>"#, "<svgx/>", "<rss/>", "<SVG/>",
         "<html><!--" + drawing + "--></html>", "{\"a\":\"<svg/>\"}", "\u{1F8B}" + drawing,
-        // Declared after the mark says otherwise.
+        // An XML declaration must be at the start.
         "\n<?xml version='1.0'?>" + drawing,
     ])
     func isNoImage(text: String) {
@@ -114,11 +114,11 @@ struct SVGTests {
         let type = "<!DOCTYPE svg [<!ENTITY l0 'lol'>\(laughs.joined())]>"
         expectNothing(type + "<svg>&l9;</svg>")
         expectNothing(type + "<svg a='&l9;'/>")
-        // Twice escaped, it becomes a reference all the same.
+        // An entity that is escaped twice still expands to a reference.
         expectNothing("<!DOCTYPE svg [<!ENTITY a 'b'><!ENTITY b '&#38;a;&#38;a;'>]><svg x='&b;'/>")
     }
 
-    /// Refused before its first element: nobody knows what it is.
+    /// Rejected before its first element, so the format is unknown.
     private func expectNothing(_ text: String) {
         guard case .failure(.notAnImage) = outcome(text) else {
             Issue.record("\(outcome(text))")
@@ -126,13 +126,13 @@ struct SVGTests {
         }
     }
 
-    /// One long entity, again and again: 40 GB if each were put in.
+    /// One long entity, repeated: 40 GB if expanded.
     @Test func expansionsAreBounded() {
         let type = "<!DOCTYPE svg [<!ENTITY a '\(String(repeating: "x", count: 40_000))'>]>"
         let references = String(repeating: "&a;", count: 1_000)
         expectLimit(
             type + "<svg>" + String(repeating: "<g b='\(references)'/>", count: 1000) + "</svg>")
-        // In text they are passed over.
+        // In text, references are skipped.
         let text = type + "<svg>" + String(repeating: references, count: 1000) + "</svg>"
         #expect(throws: Never.self) { try outcome(text).get() }
     }
@@ -147,7 +147,7 @@ struct SVGTests {
         expectLimit(nested(1_000_000))
     }
 
-    /// Photographs in drawings are attributes of megabytes.
+    /// Embedded photographs are attributes of megabytes.
     @Test func memoryIsBoundedByTheCaller() {
         let photograph =
             "<svg><image href='data:image/png;base64,"
@@ -178,7 +178,7 @@ struct SVGTests {
         }
     }
 
-    /// As long as nothing but comments and declarations has come, nothing is refused.
+    /// A body of only comments and declarations is not yet rejected.
     @Test func aBodyIsJudgedWhenItsFirstElementHasCome() {
         let rules = HeaderRules(others: .store, memory: .mebibytes(64))
         let comment = "<!--" + String(repeating: "x", count: 2000) + "-->"

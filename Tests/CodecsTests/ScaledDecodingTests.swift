@@ -6,7 +6,7 @@ import Testing
 
 @testable import Codecs
 
-/// JPEGs that are decoded at several scales at once, beside decoders that do one each.
+/// JPEGs decoded at several scales at once, compared with decoders for one scale each.
 @Suite(.timeLimit(.minutes(5))) struct ScaledDecodingTests {
     private struct Decoded: Equatable {
         let width: UInt32
@@ -82,7 +82,7 @@ import Testing
         #expect(try compare(source, "\(width)×\(height)"))
     }
 
-    /// Baseline and progressive, of all samplings, cut, broken and odd.
+    /// Baseline and progressive images of all samplings, truncated, damaged and unusual.
     @Test(.enabled(if: TestData.isAvailable)) func corpusIsAsByItself() throws {
         var (shared, single) = (0, 0)
         for file in try TestData.expectations(in: "jpeg") {
@@ -90,11 +90,11 @@ import Testing
             guard let header = try? imageHeader(source), header.pixels < 2_000_000 else { continue }
             let isWhole = try alone(source, 1) != nil
             let isShared = try compare(source, file.path)
-            // What cannot be decoded by itself is not decoded with others.
+            // An image that cannot be decoded alone is not decoded with others.
             #expect(isWhole || !isShared, "\(file.path)")
             if isShared { shared += 1 } else if isWhole { single += 1 }
         }
-        // Those of which the scans lack the finest coefficients are smoothed, one by one.
+        // Scans without the finest coefficients are smoothed, one by one.
         #expect(shared > 100 && single < shared / 20, "\(shared) shared, \(single) not")
     }
 

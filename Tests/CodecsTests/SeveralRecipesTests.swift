@@ -5,7 +5,7 @@ import Testing
 
 @testable import Codecs
 
-/// Several results of one source: decoded once, and each as it would be by itself.
+/// Several results of one source are decoded once, and each equals the result of the recipe alone.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SeveralRecipesTests {
     private func entry(
         _ source: [UInt8], _ recipes: [Recipe], check: SourceCheck = .decode,
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// What a result comes to, without the times.
+    /// A result without times.
     private struct Outcome: Equatable {
         var bytes: [UInt8]?
         var isSource = false
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// All at once, beside one by one.
+    /// Compares all recipes together with each alone.
     private func check(_ source: [UInt8], _ recipes: [Recipe], _ name: String) throws {
         let together = try entry(source, recipes).results.map(Outcome.init)
         for (recipe, outcome) in zip(recipes, together) {
@@ -56,7 +56,7 @@ import Testing
         try check(source, Recipe.samples + SeveralRecipesTests.jpegs, "a sample")
     }
 
-    /// Every kind of pixels, damage of every sort, and animations among them.
+    /// Covers all kinds of pixels, damage and animations.
     @Test(.enabled(if: TestData.isAvailable))
     func areThoseOfSeparateRunsOfTheCorpus() throws {
         let recipes = (Recipe.samples + SeveralRecipesTests.jpegs).filter {
@@ -90,8 +90,8 @@ import Testing
         #expect(made.isDecoded)
     }
 
-    /// Two qualities take one reading of the coefficients where the picture is turned. Upright, each is transcoded by
-    /// itself, and has its time.
+    /// Two qualities share one reading of the coefficients if the picture is rotated. Otherwise
+    /// each is transcoded separately with its own time.
     @Test func coefficientsAreReadOnce() throws {
         let samples = (0..<256 * 192 * 3).map { UInt8(truncatingIfNeeded: $0 / 7 + $0 % 5 * 9) }
         let upright = try Pixels(width: 256, height: 192, samples: samples).jpeg(quality: 95)
@@ -130,7 +130,7 @@ import Testing
         #expect(try results[2].get().format == .png)
     }
 
-    /// The structure of a JPEG with a damaged scan is whole.
+    /// The structure check accepts a JPEG with a damaged scan.
     @Test func damageIsOfAllThatDecode() throws {
         var damaged: [UInt8]?
         for place in (300..<Samples.baselineJPEG.count - 20) where damaged == nil {
@@ -204,11 +204,10 @@ import Testing
 
     // MARK: - Memory
 
-    /// What a process needs beyond the estimate: pages that the allocator keeps.
+    /// The memory of a process beyond the estimate: pages that the allocator keeps.
     private static let slack = 6 << 20
 
-    /// The highest memory of this process, in bytes. (What `getrusage` tells begins with that of the one that started
-    /// it.)
+    /// The peak memory of this process in bytes. (The value of `getrusage` includes its parent's.)
     private static var peakMemory: Int {
         let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
@@ -224,7 +223,7 @@ import Testing
         ]
     }()
 
-    /// In processes of their own, where nothing else takes memory.
+    /// In separate processes, where nothing else allocates.
     @Test(.enabled(if: !TestData.hasSanitizer, "sanitizers keep what was freed"))
     func theEstimateCoversAllAtOnce() async throws {
         // A picture of four megapixels that is neither flat nor noise.
@@ -245,7 +244,7 @@ import Testing
                 let source = try Data(contentsOf: URL(filePath: path))
                 try source.withUnsafeBytes { bytes in
                     let header = try header(of: bytes)
-                    // So that all libraries are loaded.
+                    // Loads all libraries.
                     _ = try stored(Samples.colourPNG, Recipe(encoding: .jpeg))
                     let before = SeveralRecipesTests.peakMemory
                     let made = try ImageProcessor.process(bytes, header: header, recipes: recipes)
@@ -265,7 +264,7 @@ import Testing
             for recipe in Recipe.samples {
                 let need = header.decodeMemoryBytes(for: recipe)
                 #expect(ImageProcessor.memoryNeed(of: header, for: [recipe], within: 0) == need)
-                // Where there is room for it, a PNG that is only verified is unpacked as a whole.
+                // If memory allows, a PNG that is only verified is decompressed at once.
                 let most = ImageProcessor.memoryNeed(of: header, for: [recipe], within: .max)
                 let isWhole = recipe.encoding == .original && header.format == .png
                 #expect(isWhole ? most > need : most == need)

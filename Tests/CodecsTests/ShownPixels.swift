@@ -4,8 +4,8 @@ import Testing
 
 @testable import Codecs
 
-/// A PNG's pixels as they are shown, whatever its colour type: RGBA of 16 bits a sample, to which
-/// every other depth scales exactly.
+/// A PNG's displayed pixels for any colour type: 16-bit RGBA, to which every other depth scales
+/// exactly.
 struct ShownPixels: Equatable {
     let width: Int
     let height: Int
@@ -24,7 +24,7 @@ struct ShownPixels: Equatable {
                 & UInt16(1 << rows.bitDepth - 1)
         }
         let scale = UInt16(65535 / (1 << rows.bitDepth - 1))
-        /// From samples as they are; those of grey are there three times.
+        /// Converts unscaled samples; grey is given three times.
         func shown(_ values: SIMD4<UInt16>) -> SIMD4<UInt16> {
             switch rows.colorType {
             case 3:
@@ -45,7 +45,7 @@ struct ShownPixels: Equatable {
                 return result
             }
         }
-        // Of a single sample each value is looked at once.
+        // For a single sample, each value is converted once.
         let single =
             channels == 1 && rows.bitDepth <= 8
             ? (0..<UInt16(1 << rows.bitDepth)).map { shown(SIMD4($0, $0, $0, 0)) } : []
@@ -76,7 +76,7 @@ struct ShownPixels: Equatable {
 }
 
 extension PackedRows {
-    /// Number `index` of a row, unscaled.
+    /// The unscaled sample at `index` in a row.
     func sample(_ index: Int, inRow y: Int) -> Int {
         if bitDepth == 16 {
             let start = y * rowBytes + 2 * index
@@ -88,7 +88,7 @@ extension PackedRows {
     }
 }
 
-/// A PNG made for a test.
+/// A generated PNG.
 struct GeneratedPNG {
     var width = 40
     var height = 30
@@ -99,7 +99,7 @@ struct GeneratedPNG {
 
     var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
 
-    /// Each pixel's samples come from `pixel`, as large as they may be.
+    /// Creates the file; `pixel` returns each pixel's samples, within the bit depth.
     func bytes(_ pixel: (_ x: Int, _ y: Int) -> [Int]) throws -> [UInt8] {
         var image = try rows(pixel)
         defer { cpng_image_free(&image) }
@@ -140,7 +140,7 @@ struct GeneratedPNG {
     }
 }
 
-/// A whole file; nil when it would reach `maximum` bytes. The rows stay.
+/// Encodes a whole file; nil if it would reach `maximum` bytes. Keeps the rows.
 func encoded(
     _ image: inout cpng_image, chunks: [UInt8] = [], strategy: cpng_strategy,
     maximum: Int = .max / 4

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// Remembered failures hold for these: one of a format that is decoded since has to end.
+    /// Stored failures depend on these: a failure of a format that is decoded now must be cleared.
     @Test func everyFormatThatIsDecodedIsAFact() {
         let decoders = CodecLibraries.decoders.split(separator: ",").map {
             String($0.prefix { $0 != "/" })

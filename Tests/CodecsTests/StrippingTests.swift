@@ -13,7 +13,7 @@ extension Recipe {
     }
 }
 
-/// What stays of a file beside its pixels.
+/// The metadata that remains in a file.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct StrippingTests {
     private static let comment = JPEGFile.segment(0xFE, Array("a comment".utf8))
     private static let xmp = JPEGFile.segment(
@@ -68,7 +68,7 @@ extension Recipe {
         #expect(before.width == (try Pixels(jpeg: result.bytes)).width)
     }
 
-    /// What the components mean may hang on what is not there.
+    /// The meaning of the components may depend on absent markers.
     @Test func noneAddsNoSegment() throws {
         let sample = Samples.baselineJPEG
         let source = Array(sample[..<2] + sample[20...])
@@ -105,7 +105,7 @@ extension Recipe {
 
     // MARK: PNG
 
-    /// Before the image data; behind it come a text and a time.
+    /// Colour chunks before the image data; a text and a time follow it.
     private static let colours: [(UInt32, [UInt8])] = [
         (.gAMA, [0, 0, 0xB1, 0x8F]),
         (
@@ -127,7 +127,7 @@ extension Recipe {
         let result = try stored(coloured(profile), Recipe(.all, keepsLarger: keepsLarger))
         #expect(try Self.chunks(of: result.bytes).map(\.type) == [.IHDR, .IDAT, .IEND])
         #expect(try PackedRows(png: result.bytes) == PackedRows(png: Samples.colourPNG))
-        // What is part of the picture stays.
+        // Chunks that are part of the picture stay.
         let palette = try stored(Samples.palettePNG, Recipe(.all, keepsLarger: keepsLarger))
         #expect(
             try Self.chunks(of: palette.bytes).map(\.type) == [.IHDR, .PLTE, .tRNS, .IDAT, .IEND])
@@ -142,7 +142,7 @@ extension Recipe {
         let other = PNGFile.profileChunk(Profiles.rgb(Profiles.wideColorants))
         let kept = try Self.chunks(of: stored(coloured(other), recipe).bytes).map(\.type)
         #expect(kept.contains(.iCCP) && kept.contains(.gAMA))
-        // Nor does a damaged profile overrule anything.
+        // A damaged profile does not take precedence either.
         var damaged = profile
         damaged[damaged.count - 1] ^= 1
         let without = try Self.chunks(of: stored(coloured(damaged), recipe).bytes).map(\.type)
@@ -174,7 +174,7 @@ extension Recipe {
         #expect(try stored(result.bytes, recipe).isSource)
     }
 
-    /// A second picture, as phones append one, is found by its distance from the first.
+    /// A second picture, as appended by phones, is located by its distance from the first.
     @Test(arguments: [Samples.baselineJPEG, Samples.colourPNG])
     func noneKeepsWhatStandsBehindTheImage(image: [UInt8]) throws {
         let source = image + image

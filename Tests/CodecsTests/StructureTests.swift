@@ -5,7 +5,7 @@ import Testing
 
 @testable import Codecs
 
-/// What is stored without decoding is whole all the same.
+/// Files stored without decoding are complete.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct StructureTests {
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func refusesEveryTruncation(source: [UInt8]) {
@@ -29,7 +29,7 @@ import Testing
             let isTransparency = Array(source[offset + 4..<offset + 8]) == Array("tRNS".utf8)
             if !isAncillary || isTransparency {
                 for position in offset + 4..<offset + 12 + length {
-                    // Bit 5 of a type's first byte would make another, harmless chunk of it.
+                    // Changing bit 5 of a type's first byte would make another, harmless chunk.
                     var damaged = source
                     damaged[position] ^= 0x41
                     #expect(structureRefusal(damaged) != nil, "byte \(position)")
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    /// The promise that lets `--check` be changed from run to run.
+    /// Guarantees that `--check` can change between runs.
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func acceptsWhateverIsDecoded(source: [UInt8]) {
         for position in source.indices {
@@ -159,8 +159,8 @@ import Testing
         }
     }
 
-    /// Where the first place holds all rows, the second is of no effect, as in a browser; where
-    /// it does not, the decoder finds that.
+    /// If the first sequence of image data holds all rows, the second is ignored, as in a browser.
+    /// Otherwise the decoder finds the error.
     @Test func leavesImageDataInTwoPlacesToTheDecoder() throws {
         let source = Samples.colourPNG
         let all = chunks(source)
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Image data
 
-    /// Rows of one colour and their filter types, without or with interlacing.
+    /// Rows of one colour with their filter types, optionally interlaced.
     private func rows(_ width: Int, _ height: Int, channels: Int, interlaced: Bool) -> [UInt8] {
         func rows(_ columns: Int, _ rows: Int) -> [UInt8] {
             guard columns > 0 else { return [] }
@@ -187,7 +187,7 @@ import Testing
             }
         }
         guard interlaced else { return rows(width, height) }
-        // Where each pass of Adam7 begins, and how far its pixels are apart (PNG section 8.1).
+        // The origins and steps of Adam7's passes (PNG section 8.1).
         let passes = [
             (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
             (0, 1, 1, 2),
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    /// A PNG of this image data, in chunks of so many bytes.
+    /// A PNG with this image data, in chunks of `pieces` bytes.
     private func png(
         _ data: [UInt8], _ width: Int, _ height: Int, colorType: UInt8 = 2,
         interlaced: Bool = false, pieces: Int = .max
@@ -227,21 +227,22 @@ import Testing
                 #expect(refusal(file(whole), Recipe(encoding: .original)) == nil)
                 #expect(structureRefusal(file(Array(whole.dropLast()))) != nil)
                 #expect(structureRefusal(file(Array(whole.prefix(whole.count / 2)))) != nil)
-                // The decoder takes more than there should be.
+                // The decoder accepts surplus data.
                 #expect(structureRefusal(file(whole + [0])) == nil)
                 #expect(refusal(file(whole + [0]), Recipe(encoding: .original)) == nil)
             }
         }
     }
 
-    /// The decoder holds a stream to the window that it declares.
+    /// The decoder limits a stream to its declared window.
     @Test(arguments: 0..<8)
     func refusesAStreamThatLooksBackFurtherThanItSays(exponent: Int) {
         let width = 3000
         var numbers = SplitMix(seed: 5)
         let row = [0] + (0..<width).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
         var stream = AnimationTests.deflated(row + row)
-        // RFC 1950 section 2.2: the window's exponent, and what makes both a multiple of 31.
+        // RFC 1950 section 2.2: the window's exponent, and check bits that make both a multiple of
+        // 31.
         stream[0] = UInt8(exponent << 4 | 8)
         stream[1] = UInt8((31 - Int(stream[0]) * 256 % 31) % 31)
         for pieces in [Int.max, 100] {
@@ -288,7 +289,7 @@ import Testing
         #expect(error != nil)
     }
 
-    /// 100 bytes may say that they are an image of 2⁶² pixels.
+    /// A file of 100 bytes may claim 2⁶² pixels.
     @Test(arguments: [(0x7FFF_FFFF, 0x7FFF_FFFF), (0x7FFF_FFFF, 1), (1, 0x7FFF_FFFF)])
     func refusesAHeaderWithoutItsPixels(size: (Int, Int)) throws {
         for interlaced in [false, true] {
@@ -302,7 +303,7 @@ import Testing
             var limits = CodecLimits(maximumPixels: 1 << 62)
             limits.maximumTime = .seconds(600)
             let header = try imageHeader(source, limits: limits)
-            // What is worked on at once is some rows, whatever the height.
+            // The working memory is some rows, whatever the height.
             #expect(header.structureMemoryBytes(within: .max) >= 8 * size.0)
             if size.0 == 1 {
                 #expect(header.structureMemoryBytes(within: .max) < 8 << 20)
@@ -313,7 +314,7 @@ import Testing
         }
     }
 
-    // MARK: Files of others
+    // MARK: Third-party files
 
     @Test(.enabled(if: TestData.isAvailable, "the shared data is not there"))
     func acceptsWhateverIsDecodedOfTheSharedImages() throws {

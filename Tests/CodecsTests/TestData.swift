@@ -5,7 +5,7 @@ import Foundation
 import PrefetchModel
 import Testing
 
-/// The shared test images, where they are there.
+/// Optional shared test images.
 enum TestData {
     static let root: URL = {
         if let path = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"] {
@@ -19,21 +19,21 @@ enum TestData {
         FileManager.default.fileExists(atPath: root.appending(path: "EXPECT.tsv").path)
     }
 
-    /// Whether the tests are built with a sanitizer; `Scripts/check` says so.
+    /// Whether the tests are built with a sanitizer, as told by `Scripts/check`.
     static let hasSanitizer = ProcessInfo.processInfo.environment["PREFETCH_SANITIZER"] != nil
 
-    /// What two other decoders said of an image; columns as `SOURCES.md` says.
+    /// The verdicts of two other decoders on an image; the columns are described in `SOURCES.md`.
     struct Expectation: CustomStringConvertible {
         let path: String
-        /// What it is by its first bytes: `png`, `jpeg`, `gif`, …, `unknown`.
+        /// The format by signature: `png`, `jpeg`, `gif`, …, `unknown`.
         let magic: String
         let pillow: String
         let systemLibrary: String
         let mode: String
-        /// 0 where the image was refused, and so are the next ones.
+        /// 0 if the image was rejected, like the next ones.
         let width: Int
         let height: Int
-        /// 0 where the image was refused.
+        /// 0 if the image was rejected.
         let frames: Int
         let rgbaDigest: String
 
@@ -74,7 +74,7 @@ func shortDigest(_ bytes: [UInt8]) -> String {
     return digest.prefix(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 }
 
-/// An image as stored, with the bytes at hand.
+/// A stored image with its bytes.
 struct Stored {
     let image: ProcessedImage
     let bytes: [UInt8]
@@ -85,7 +85,7 @@ struct Stored {
     }
 }
 
-/// `effort` goes before the recipe's.
+/// Processes a source; `effort` overrides the recipe's.
 func stored(
     _ source: [UInt8], _ recipe: Recipe = Recipe(), effort: EncodingEffort? = nil,
     limits: CodecLimits = CodecLimits()
@@ -106,7 +106,7 @@ func stored(
     }
 }
 
-/// The error of an image that is refused, nil for one that is accepted.
+/// The error of a rejected image; nil for an accepted one.
 func refusal(
     _ source: [UInt8], _ recipe: Recipe = Recipe(), limits: CodecLimits = CodecLimits()
 ) -> CodecError? {
@@ -118,8 +118,8 @@ func refusal(
     }
 }
 
-/// The error of an image that is refused without being decoded, whether there is memory for all
-/// rows or for hardly any.
+/// The error of an image that is rejected without decoding, with memory for all rows and for hardly
+/// any.
 func structureRefusal(
     _ source: [UInt8], limits: CodecLimits = CodecLimits()
 ) -> CodecError? {

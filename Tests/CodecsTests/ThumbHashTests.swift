@@ -2,7 +2,7 @@ import CPlaceholder
 import Foundation
 import Testing
 
-/// ThumbHashes beside those of the reference implementation (see `thumbhash-vectors.py`).
+/// Compares ThumbHashes with the reference implementation's (see `thumbhash-vectors.py`).
 @Suite(.timeLimit(.minutes(2))) struct ThumbHashTests {
     private struct Vector {
         let kind: String
@@ -26,7 +26,7 @@ import Testing
             }
         }
 
-        /// As the script makes it.
+        /// The pixels that the script generates.
         var pixels: [UInt8] {
             var bytes: [UInt8] = []
             var state = seed
@@ -69,7 +69,8 @@ import Testing
         return Array(bytes[..<count])
     }
 
-    /// A cosine that is exactly 0 lies between two numbers of four bits, and the reference rounds its own noise then.
+    /// A cosine of exactly 0 lies between two 4-bit values, and the reference then rounds its own
+    /// noise.
     @Test func hashesAreTheReferencesButForTies() throws {
         let vectors = try vectors()
         #expect(vectors.count == 160)
@@ -110,7 +111,7 @@ import Testing
         let (red, blue) = ([250, 10, 10, 255], [10, 10, 250, 255])
         #expect(colour([red, red, red, blue, blue]) == [250, 10, 10])
         #expect(colour([red, blue, blue]) == [10, 10, 250])
-        // A shade on either side of a multiple of 16 is one colour.
+        // Shades on either side of a multiple of 16 are one colour.
         #expect(colour([[127, 127, 127, 255], [128, 128, 128, 255], red]) == [128, 128, 128])
     }
 

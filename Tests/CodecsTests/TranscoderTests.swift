@@ -5,7 +5,7 @@ import Testing
 
 @testable import Codecs
 
-/// JPEGs that are written without coefficients, beside those of libjpeg's.
+/// Compares JPEGs transcoded without stored coefficients with libjpeg's.
 @Suite(.timeLimit(.minutes(5))) struct TranscoderTests {
     private typealias Outcome = TranscoderInvariants.Outcome
 
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    // Values of their own, since a failure would print all bytes of an outcome.
+    // Separate values, since a failure would print all bytes of an outcome.
 
     private func isTranscoded(
         _ source: [UInt8], quality: Int = 50, hasPreview: Bool = false
@@ -92,7 +92,7 @@ import Testing
         [0x00, 0xF0] + (0..<160).map { UInt8(($0 / 10) << 4 | ($0 % 10 + 1)) }
     private static let everyDC: [UInt8] = Array(0..<12)
 
-    /// All symbols that there are, by codes of the greatest length.
+    /// All symbols, with codes of maximum length.
     @Test(arguments: [10, 50, 98])
     func codesOf16BitsAreRead(quality: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
@@ -100,7 +100,7 @@ import Testing
         for run in 0..<16 {
             for category in 1...10 {
                 for value in [1 << (category - 1), (1 << category) - 1] {
-                    // Two blocks with means that are far apart, and no further from the first.
+                    // Two blocks with distant means, within range of the first.
                     let mean = (1 << category) - 1
                     scan.begin(difference: blocks % 2 == 0 ? mean : -mean)
                     scan.put(blocks % 3 == 0 ? value : -value, run: run)
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test func tablesThatLibjpegRefusesAreRefused() throws {
-        // A code of ones only.
+        // A code of only ones.
         var scan = HandmadeScan(dc: .init([0, 1], length: 1), ac: .init([0], length: 1))
         scan.begin()
         scan.end()
@@ -184,7 +184,7 @@ import Testing
             scan.end()
             #expect(try !isTranscoded(scan.file(blocks: 1)))
         }
-        // A mean beyond all that there are.
+        // A mean outside the valid range.
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(symbols))
         for _ in 0..<40 {
             scan.begin(difference: 2000)
@@ -195,7 +195,8 @@ import Testing
 
     // MARK: Data
 
-    /// Of a coefficient of ten ones, at every distance from the beginning and around the edge of what is read at once.
+    /// A coefficient of ten ones, at every offset from the beginning and around the edge of the
+    /// read buffer.
     @Test(arguments: 0..<63)
     func stuffedBytesAreReadEverywhere(before: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
@@ -263,7 +264,7 @@ import Testing
                 }
             }
         }
-        // Otherwise there was nothing to compare.
+        // Otherwise the comparison would be empty.
         #expect(transcoded > 500)
     }
 
@@ -285,7 +286,7 @@ import Testing
         let source = TranscoderInvariants.baseline(
             width: 65500, height: 9, sampling: sampling.factors, restartInterval: 8187)
         try expectTranscoded(source)
-        // One more than libjpeg takes has its verdict.
+        // One more than libjpeg accepts has libjpeg's verdict.
         let frame = try #require(
             source.indices.dropLast().first { source[$0] == 0xFF && source[$0 + 1] == 0xC0 })
         var wider = source

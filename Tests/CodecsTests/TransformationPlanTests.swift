@@ -3,7 +3,7 @@ import Testing
 
 @testable import Codecs
 
-/// What steps come to for pictures of a certain size.
+/// The plan of steps for pictures of a certain size.
 struct TransformationPlanTests {
     private func plan(
         _ steps: String, _ width: Int, _ height: Int, format: ImageFormat = .png,
@@ -28,7 +28,7 @@ struct TransformationPlanTests {
     @Test(arguments: [
         ("300x300", 300, 200), ("resize=300", 300, 200), ("x100", 150, 100), ("1000x100", 150, 100),
         ("300x300^", 300, 300), ("300x300!", 300, 300), ("50%", 300, 200), ("60000@", 300, 200),
-        // Nothing but `!` makes larger.
+        // Only `!` enlarges.
         ("9000x9000", 600, 400), ("9000@", 116, 77), ("9000x9000^", 600, 400),
         ("700x100^", 600, 100),
         ("700x100!", 700, 100), ("1x1", 1, 1), ("100%", 600, 400), ("600x400!", 600, 400),
@@ -39,7 +39,7 @@ struct TransformationPlanTests {
     ])
     func resultsHaveTheirSize(steps: String, width: Int, height: Int) throws {
         #expect(try plan(steps, 600, 400).size == .init(width: width, height: height), "\(steps)")
-        // The picture that is seen is the one that is meant.
+        // The size is for the oriented picture.
         #expect(
             try plan(steps, 400, 600, orientation: 6).size == .init(width: width, height: height))
     }
@@ -81,7 +81,7 @@ struct TransformationPlanTests {
         #expect(try self.plan(steps, 1200, 600, format: .jpeg, isLinear: true).scale == .full)
     }
 
-    /// A picture that is too large is not when it is decoded smaller.
+    /// A picture over the limit is accepted if it is decoded at a smaller scale.
     @Test func pixelsThatAreDecodedCount() throws {
         let limits = CodecLimits(maximumPixels: 1_000_000)
         let large = header(4000, 3000, format: .jpeg)

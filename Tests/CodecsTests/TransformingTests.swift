@@ -6,11 +6,11 @@ import Testing
 
 @testable import Codecs
 
-/// Steps that are carried out on pixels.
+/// Steps applied to pixels.
 @Suite(.timeLimit(.minutes(5))) struct TransformingTests {
     private let interruption = Interruption(CodecLimits(), nil)
 
-    /// Samples by row and column, with as many channels as they have.
+    /// Samples by row and column, with any number of channels.
     private struct Picture: Equatable {
         let width: Int
         let height: Int
@@ -72,7 +72,7 @@ import Testing
         return Picture(result)
     }
 
-    /// Steps are carried out on rows as they are stored, and come to the same as on the upright picture.
+    /// Steps on stored rows give the same result as on the oriented picture.
     @Test(
         arguments: 1...8,
         [
@@ -89,7 +89,7 @@ import Testing
         var upright = try stored.copy()
         try upright.turn(interruption)
         let (left, right) = (try transformed(stored, steps), try transformed(upright, steps))
-        // Columns are added up before rows, or after them.
+        // The order of summing columns and rows may differ.
         let isExact =
             ["crop", "rotate", "flip"].contains { steps.hasPrefix($0) } && !steps.contains(",")
         #expect(left.largestDifference(from: right) <= (isExact ? 0 : 2), "\(steps)")
@@ -119,7 +119,7 @@ import Testing
         #expect(try transformed(raster, "crop=2x1+1+1").samples == [4, 5].map { source[$0] })
     }
 
-    /// Beside a Gaussian written plainly.
+    /// Compares with a plain Gaussian.
     @Test(arguments: 1...4, [0.5, 1.0, 3.3, 12.0])
     func blursByAGaussian(channels: Int, deviation: Double) throws {
         let raster = try raster(channels: channels)
@@ -153,7 +153,7 @@ import Testing
                     let isAlpha = hasAlpha && channel == channels - 1
                     let value = sum[channel] / weights / (isAlpha ? 1 : max(alpha, 1) / 255)
                     let sample = made.samples[(y * made.width + x) * channels + channel]
-                    // Colours that nearly nothing is seen of do not count.
+                    // Nearly invisible colours do not count.
                     guard isAlpha || alpha > 16 else { continue }
                     squares += (Double(sample) - value) * (Double(sample) - value)
                     count += 1
@@ -162,7 +162,7 @@ import Testing
         }
         let error = squares / Double(max(count, 1))
         #expect(count > 100)
-        // Three boxes are no Gaussian; 35 dB is a mean error of 4.5.
+        // Three box filters only approximate a Gaussian; 35 dB is a mean error of 4.5.
         #expect(10 * log10(255 * 255 / error) > 35, "\(error)")
     }
 
@@ -195,7 +195,7 @@ import Testing
         func alpha(_ x: Int, _ y: Int) -> UInt8 { made.samples[(y * 40 + x) * 4 + 3] }
         for (x, y) in [(0, 0), (39, 0), (0, 29), (39, 29), (2, 2)] { #expect(alpha(x, y) == 0) }
         for (x, y) in [(10, 0), (0, 10), (20, 15), (4, 4), (35, 25)] { #expect(alpha(x, y) == 255) }
-        // Alike on all sides, and as much as the circles leave.
+        // Symmetric, and with the area that the circles leave.
         var covered = 0.0
         for y in 0..<30 {
             for x in 0..<40 {
@@ -209,7 +209,7 @@ import Testing
     @Test func aTintHasItsShare() throws {
         let raster = try raster(channels: 1)
         let source = Picture(raster)
-        // A colour makes a picture of grey one of colours.
+        // A tint turns grey into RGB.
         let made = try transformed(raster, "tint=#ff000080")
         #expect(made.channels == 3)
         for (place, sample) in source.samples.enumerated() {
@@ -243,7 +243,7 @@ import Testing
         "900x900", "jpeg,q=50", "strip=all,4x4!", "2x2", "png,tint=#ff000040,blur=1",
     ]
 
-    /// One decode serves all, and each is as it would be by itself.
+    /// One decode serves all recipes, and each result equals the recipe's alone.
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func areThoseOfSeparateRuns(source: [UInt8]) throws {
         let recipes = try Self.specifications.map { try Recipe(specification: $0) }
@@ -285,7 +285,7 @@ import Testing
         #expect(count > 60)
     }
 
-    /// A picture that is no larger is stored as if no size had been asked for.
+    /// A picture that is not larger is stored as without a size.
     @Test(arguments: Samples.jpegs + Samples.pngs)
     func smallPicturesAreLeftAlone(source: [UInt8]) throws {
         var recipe = Recipe()

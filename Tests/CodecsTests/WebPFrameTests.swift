@@ -7,15 +7,15 @@ import Testing
     /// The frames of an animated WebP.
     @Suite(.timeLimit(.minutes(5)))
     struct WebPFrameTests {
-        /// libwebp's decoder takes a lossy picture that says to be longer than its frame, where all of its rows are there.
-        /// What shows animations does not.
+        /// libwebp's decoder accepts a lossy picture with a data length beyond its frame, if all
+        /// rows are present. Players of animations do not.
         @Test func aPictureLiesWithinItsFrame() throws {
             var kinds: Set<String> = []
             for sample in FormatSample.taken where sample.format == .webp {
                 let whole = try sample.bytes
                 for start in whole.indices
                 where whole[start...].starts(with: "ANMF".utf8) && start + 32 <= whole.count {
-                    // Behind the header of the chunk and what it says of the frame.
+                    // After the chunk header and the frame header.
                     let picture = start + 24
                     let kind = String(decoding: whole[picture..<picture + 4], as: UTF8.self)
                     guard kind.hasPrefix("VP8") else { continue }

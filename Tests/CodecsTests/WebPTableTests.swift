@@ -5,10 +5,10 @@ import Testing
 @testable import Codecs
 
 #if WebP
-    /// What libwebp holds of a lossless picture's tables is counted before it is decoded.
+    /// libwebp's memory for a lossless picture's tables is estimated before decoding.
     @Suite(.timeLimit(.minutes(5)))
     struct WebPTableTests {
-        /// Entries of four bytes, and what else there is of a group, in libwebp 1.2.4.
+        /// Entries of four bytes, and the rest of a group, in libwebp 1.2.4.
         private static let entries = [0: 2954, 1: 2956, 10: 3980, 11: 5004]
         private static let groupBytes = 568
 
@@ -17,7 +17,7 @@ import Testing
             var cacheBits = 0
             var width = 1024
             var height = 1024
-            /// Of which there are tables, where that is another number.
+            /// The number of groups with tables, if different.
             var held: Int?
         }
 
@@ -26,7 +26,7 @@ import Testing
             Case(groups: 999), Case(groups: 1000, cacheBits: 1),
             Case(groups: 5000, cacheBits: 10), Case(groups: 65536),
             Case(groups: 65536, cacheBits: 11),
-            // As many as there are parts of 4 by 4 pixels.
+            // As many as there are blocks of 4 by 4 pixels.
             Case(groups: 65536, width: 402, height: 398, held: 101 * 100),
         ])
         func countsWhatAFileHas(example: Case) throws {
@@ -38,14 +38,14 @@ import Testing
             let library = try imageHeader(source).libraryBytes
             #expect(library >= least + 4 * pixels, "\(library)")
             #expect(library <= least + least / 20 + 6 * pixels + (4 << 20), "\(library)")
-            // Few have so much memory; the others show that the file is a good one.
+            // Few machines have enough memory; the smaller files prove that they are valid.
             if groups <= 5000 { #expect(refusal(source, Recipe(encoding: .original)) == nil) }
         }
 
         @Test func countsThoseOfAlphaAndFrames() throws {
             let plain = try imageHeader(HostileWebP.lossless(Case(groups: 4000))).libraryBytes
             let alpha = try imageHeader(HostileWebP.alpha(Case(groups: 4000))).libraryBytes
-            // Alpha that is of no palette is held as pixels are, beside the plane that it becomes.
+            // Alpha without a palette is held like pixels, beside the plane that it becomes.
             #expect(alpha >= plain + 1024 * 1024 && alpha <= plain + 4 * 1024 * 1024)
             let indexed = FormatSample.all.filter { $0.name == "lossy-alpha" }
             #expect(!indexed.isEmpty)
@@ -61,8 +61,8 @@ import Testing
             #expect(refusal(animated, Recipe(encoding: .original)) == nil)
         }
 
-        /// It does not fit into what runs have, and is refused before anything is allocated; a beginning is never refused
-        /// for what only the whole shows.
+        /// It exceeds the memory of runs and is rejected before any allocation. A beginning is not
+        /// rejected for properties of the whole file.
         @Test func whatIsTooMuchIsRefusedWhenItIsWhole() throws {
             let source = HostileWebP.lossless(Case(groups: 65536, cacheBits: 11))
             let rules = HeaderRules(
@@ -83,7 +83,7 @@ import Testing
                 text.hasPrefix("its pixels need 1.27 GiB, but --memory leaves 192 MiB"), "\(text)")
         }
 
-        /// `prefetch placeholders` decodes what may have been stored without having been decoded.
+        /// `prefetch placeholders` decodes images that may have been stored without decoding.
         @Test func aPlaceholderNeedsThemToo() throws {
             for groups in [1, 5000, 65536] {
                 let header = try imageHeader(
@@ -94,9 +94,9 @@ import Testing
             }
         }
 
-        /// One whose tables cost more to follow than is given to it has those that its size allows.
+        /// If following the tables costs too much, the maximum for the picture's size is assumed.
         @Test func whatTakesTooLongToFollowCountsInFull() throws {
-            // A picture of transforms for 67 million parts, a bit each.
+            // A transform picture for 67 million blocks, one bit each.
             let source = HostileWebP.longTransform(width: 16383, height: 16383)
             let begin = ThreadClock.now
             let header = try imageHeader(
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// Bits from the lowest on, as VP8L has them.
+    /// Writes bits from the lowest on, as in VP8L.
     private struct BitWriter {
         private(set) var bytes: [UInt8] = []
         private var window: UInt64 = 0
@@ -122,18 +122,18 @@ import Testing
             }
         }
 
-        /// With some bytes more, which are read ahead.
+        /// Adds some bytes, which are read ahead.
         func finished() -> [UInt8] {
             bytes + [UInt8(truncatingIfNeeded: window)] + [UInt8](repeating: 0, count: 16)
         }
 
-        /// A code of the one symbol 0, which takes no bits.
+        /// A code with the single symbol 0, which takes no bits.
         mutating func putSingle() { put(0b0001, 4) }
 
-        /// A code of 256 symbols with 8 bits each, of `symbols`.
+        /// A code for 256 of `symbols` symbols, with 8 bits each.
         mutating func putFlat(of symbols: Int) {
             put(0, 1)
-            // Lengths of the lengths, in the order of the format: 0 and 8 have a bit each.
+            // Lengths of the code lengths, in the order of the format: 0 and 8 have one bit each.
             put(12 - 4, 4)
             for length in [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8] {
                 put(length == 0 || length == 8 ? 1 : 0, 3)
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// Lossless WebP files that have more tables than any encoder makes (RFC 9649, section 3).
+    /// Lossless WebP files with more tables than any encoder makes (RFC 9649, section 3).
     private enum HostileWebP {
         private static func little(_ value: Int, _ bytes: Int = 4) -> [UInt8] {
             (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
@@ -177,7 +177,7 @@ import Testing
             writer.put(0, 4)
         }
 
-        /// An image stream: parts of 4 by 4 pixels that have one group each, in turns.
+        /// An image stream whose blocks of 4 by 4 pixels use the groups in turn.
         private static func putImage(_ writer: inout BitWriter, _ example: WebPTableTests.Case) {
             writer.put(0, 1)
             if example.cacheBits > 0 {
@@ -211,13 +211,13 @@ import Testing
             riff(chunk("VP8L", stream(example)))
         }
 
-        /// A lossy picture, of which nothing but the header is there, with such an alpha channel.
+        /// A lossy picture with only its header and such an alpha channel.
         static func alpha(_ example: WebPTableTests.Case) -> [UInt8] {
             var writer = BitWriter()
             writer.put(1, 8)
             putImage(&writer, example)
             let sides = little(example.width - 1, 3) + little(example.height - 1, 3)
-            // A key frame that is shown, with a first partition of a byte.
+            // A visible key frame with a first partition of one byte.
             let lossy =
                 [0x30, 0, 0, 0x9D, 0x01, 0x2A] + little(example.width, 2)
                 + little(example.height, 2) + [UInt8](repeating: 0, count: 40)
@@ -238,7 +238,8 @@ import Testing
                     + chunk("ANIM", [UInt8](repeating: 0, count: 6)) + frames)
         }
 
-        /// Its prediction has a mode for each 4 by 4 pixels, of a bit each, as far as the data goes.
+        /// Its prediction transform has a mode of one bit for each block of 4 by 4 pixels, as far
+        /// as the data reaches.
         static func longTransform(width: Int, height: Int) -> [UInt8] {
             var writer = BitWriter()
             start(&writer, width, height)
@@ -247,7 +248,7 @@ import Testing
                 writer.put(transform, 2)
                 writer.put(0, 3)
                 writer.put(0, 1)
-                // Green is 0 or 1, by a bit; the others are 0.
+                // Green is 0 or 1, in one bit; the others are 0.
                 writer.put(0b011, 3)
                 writer.put(0, 1)
                 writer.put(1, 8)
