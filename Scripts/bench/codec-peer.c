@@ -1,17 +1,17 @@
-// What codec-bench is compared with: libpng's and libjpeg-turbo's own ways through pixels, on one
-// thread, and how far a JPEG is from another.
+// The reference for codec-bench: encoding with libpng and libjpeg-turbo through pixels, on one thread,
+// and the distance between two JPEGs.
 //
 //   cc -O2 codec-peer.c -ljpeg -lpng -lm -o codec-peer
 //   codec-peer png ROUNDS FILE...            encodes at libpng's defaults (level 6, adaptive
 //                                            filters, the file's own colour type and depth)
 //   codec-peer jpeg QUALITY ROUNDS FILE...   decodes to RGB and encodes, 4:2:0
-//   codec-peer psnr QUALITY SOURCE OTHER     decibels, against the source, of the other file, and
-//                                            of the source through pixels at equal size: between
-//                                            the two qualities nearest to it, by the logarithm of
-//                                            the size
+//   codec-peer psnr QUALITY SOURCE OTHER     decibels against the source: of the other file, and of
+//                                            the source re-encoded through pixels at equal size,
+//                                            interpolated between the two nearest qualities by the
+//                                            logarithm of the size
 //
-// `png` and `jpeg` print a line for each file: pixels, seconds of CPU (the least of the rounds; of
-// encoding alone for PNG), bytes, name, with tabs between them. Files are read before the clock
+// `png` and `jpeg` print a line per file, separated by tabs: pixels, CPU seconds (the least of the
+// rounds; for PNG of encoding alone), bytes, name. Files are read before the clock
 // starts. The input is trusted: an error of either library ends the program.
 #include <math.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ static void run_png(const char *path, int rounds) {
             output, made, width, height, png_get_bit_depth(input, info),
             png_get_color_type(input, info), PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
             PNG_FILTER_TYPE_DEFAULT);
-        // What the pixels mean; all else costs bytes that the other side does not spend.
+        // Only chunks that define the pixels; others cost bytes that the other side does not spend.
         png_colorp palette;
         png_bytep alphas;
         png_color_16p key;
@@ -226,7 +226,7 @@ static void run_psnr(int quality, const char *source_path, const char *other_pat
     picture original = decoded(source.bytes, source.length);
     picture changed = decoded(other.bytes, other.length);
     double below = 0, below_size = 0, found = 0;
-    // From well below the quality that the other file was made with.
+    // Starts well below the quality of the other file.
     for (int next = quality > 30 ? quality - 30 : 1; next <= 100; next++) {
         buffer output = encoded(&original, next);
         picture pixels = decoded(output.bytes, output.length);

@@ -1,9 +1,8 @@
 """Shared by the benchmarks in this folder: measuring a command, nginx, tables.
 
-Wall time is from start to end of the process; CPU is user + system of the process and all its
-children, as the kernel accounts them (wait4); peak memory is the largest resident set of any single
-process of it (GNU time's %M). The command is started through GNU time, which costs about a
-millisecond. Dirty pages are written out before.
+Wall time is from start to end of the process. CPU is user + system time of the process and all its
+children (wait4). Peak memory is the largest resident set of any of its processes (GNU time's %M). GNU
+time starts the command, which costs about a millisecond. Dirty pages are written out first.
 """
 
 import argparse
@@ -28,9 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / ".build-bench"
 
 
-# Seconds, seconds, bytes, what went wrong (or None); for prefetch's cold run the seconds that its
-# own report counts as decoding and encoding; where threads were watched, seconds of CPU and of
-# waiting for the disk by thread.
+# Seconds, seconds, bytes, the problem or None; for prefetch's cold run the seconds of decoding and
+# encoding in its report; if threads were watched, CPU seconds and disk wait by thread.
 Measurement = collections.namedtuple(
     "Measurement", "wall cpu peak problem codecs threads", defaults=[None, {}])
 
@@ -51,14 +49,14 @@ def png(width, height, data):
 
 
 def pixel(colour=0x808080):
-    """A PNG of one pixel, 69 bytes; as many different ones as there are 24-bit colours."""
+    """A PNG of one pixel, 69 bytes, different for each 24-bit colour."""
     return png(1, 1, zlib.compress(b"\0" + colour.to_bytes(3, "big"), 9))
 
 
 class Nginx:
-    """nginx on a free port of loopback with a configuration of its own, ended by its own pid.
+    """nginx on a free loopback port with its own configuration, stopped by its process id.
 
-    `locations` is the part of the configuration that says what is served.
+    `locations` is the part of the configuration that lists the served files.
     """
 
     def __init__(self, locations):
@@ -74,7 +72,7 @@ class Nginx:
         temporary = "\n".join(
             f"    {kind}_temp_path {self.folder}/{kind};"
             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        # As root nginx would serve as a user who may not be let into this folder.
+        # As root, nginx would serve as a user without access to this folder.
         user = "user root;" if os.geteuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(f"""\
 {user}
@@ -119,20 +117,20 @@ http {{
             self.process.kill()
 
     def requests(self):
-        """The requests so far, this one not counted."""
+        """The requests so far, without this one."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/requests", timeout=5) as answer:
             self.asked = getattr(self, "asked", 0) + 1
             return int(answer.read().split(b"\n")[2].split()[2]) - self.asked
 
 
-# Seconds for which ext4 without a journal looks at every inode that was freed before it gives out another, as
-# it was seen on Linux 6.18 (`recently_deleted` of fs/ext4/ialloc.c; five minutes more while the inode's block is not
+# Seconds for which ext4 without a journal checks every freed inode before it allocates one, seen on
+# Linux 6.18 (`recently_deleted` of fs/ext4/ialloc.c; five minutes more while the inode's block is not
 # written back). 50 000 files made 6 seconds after as many were removed took 475 µs each, in place of 21.
 AFTER_REMOVAL = 65
 
 
 def remove(folder):
-    """Removes what measurements have left; what is measured next waits in :func:`settle`."""
+    """Removes the output of measurements; :func:`settle` waits before the next one."""
     if folder.exists():
         shutil.rmtree(folder)
         os.sync()
@@ -140,7 +138,7 @@ def remove(folder):
 
 
 def settle():
-    """Waits until removals cost nothing any more, of this script's and of those before it."""
+    """Waits until removals, by this script and earlier ones, no longer cost time."""
     try:
         age = time.time() - (WORK / "removed").stat().st_mtime
     except OSError:
@@ -151,9 +149,9 @@ def settle():
 
 
 class ThreadWatch(threading.Thread):
-    """Follows the threads of the only child of a process, until that ends.
+    """Follows the threads of the only child of a process until it ends.
 
-    What a thread does after the last look, at most `PERIOD` before its end, is not seen.
+    Work after the last sample, at most `PERIOD` before a thread's end, is not counted.
     """
     PERIOD = 0.02
 
@@ -162,7 +160,7 @@ class ThreadWatch(threading.Thread):
         self.parent = parent
         # By identifier: name, nanoseconds of CPU.
         self.threads = {}
-        # By identifier: seconds in which it waited for the disk.
+        # By identifier: seconds of disk wait.
         self.disk = collections.Counter()
         self.is_over = threading.Event()
         self.start()
@@ -188,7 +186,7 @@ class ThreadWatch(threading.Thread):
                     self.disk[task.name] += elapsed
 
     def seconds(self):
-        """CPU and waiting for the disk, by the beginning of the threads' names up to a number."""
+        """CPU and disk wait, by the beginning of thread names up to a number."""
         self.is_over.set()
         self.join()
         sums = collections.defaultdict(lambda: (0, 0))
@@ -199,7 +197,7 @@ class ThreadWatch(threading.Thread):
 
 
 def run(command, folder, limit, environment=(), watches=False):
-    """Runs a command to its end or to the limit, in `folder`, and measures it."""
+    """Runs a command in `folder` to its end or time limit, and measures it."""
     peak_file = WORK / "peak"
     peak_file.unlink(missing_ok=True)
     with open(WORK / "last-output.txt", "wb") as output:
@@ -221,7 +219,7 @@ def run(command, folder, limit, environment=(), watches=False):
         try:
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
-            # Stopped by the user: nothing that was started here stays behind.
+            # Stopped by the user: no started process stays behind.
             os.killpg(process.pid, signal.SIGKILL)
             raise
         finally:
@@ -244,7 +242,7 @@ def run(command, folder, limit, environment=(), watches=False):
 
 
 def arguments_of(description):
-    """The arguments of Scripts/bench/run; each of the scripts reads all of them."""
+    """The arguments of Scripts/bench/run; every script parses all of them."""
     parser = argparse.ArgumentParser(prog="Scripts/bench/run", description=description)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--images", type=int, default=3000, help="images of the corpus")
@@ -268,13 +266,13 @@ def arguments_of(description):
 
 
 def chosen(rows, only):
-    """The rows, each beginning with its name, that --only asks for."""
+    """The rows whose names begin with a value of --only."""
     wanted = only.split(",") if only else [""]
     return [row for row in rows if any(row[0].startswith(name) for name in wanted)]
 
 
 def asked():
-    """The command, as the tables quote it."""
+    """The command line, as quoted in the tables."""
     return "Scripts/bench/run" + "".join(f" {shlex.quote(argument)}" for argument in sys.argv[1:])
 
 
@@ -307,12 +305,12 @@ def machine():
 
 
 def program():
-    """The binary that is measured."""
+    """The measured binary."""
     return os.environ.get("PREFETCH_BINARY", str(ROOT / ".build/release/prefetch"))
 
 
 def versions(names):
-    """The versions of the programs named; each program is asked for its own."""
+    """The versions of the named programs, as they print them."""
     def word(line, position):
         words = line.split()
         return words[position] if len(words) > position else line
@@ -351,25 +349,25 @@ def show_time(seconds):
 
 
 def good(results, name):
-    """The measurements of a row by round, those with a problem left out."""
+    """The measurements of a row by round, without those with a problem."""
     return {number: result for number, result in enumerate(results.get(name, []))
             if not result.problem}
 
 
 def ratio(results, name, other, field):
-    """The median over the rounds of `name`'s value by `other`'s in the same round."""
+    """The median over the rounds of `name`'s value divided by `other`'s."""
     mine, theirs = good(results, name), good(results, other)
     return median([getattr(mine[number], field) / getattr(theirs[number], field)
                    for number in mine if number in theirs and getattr(theirs[number], field)])
 
 
 def verdict(title, value, form, holds, target):
-    """A line that says what was measured beside what is wanted."""
+    """A line with the measured value and its target."""
     return f"- {title}: {form.format(value)} ({'reached' if holds else '**missed**'}: {target})"
 
 
 def publish(text, output):
-    """Adds a table to the file, behind those of the other scripts, and prints it."""
+    """Appends a table to the file and prints it."""
     with open(output, "a") as file:
         if file.tell():
             file.write("\n")

@@ -1,4 +1,4 @@
-"""`Scripts/torture/run kills` and `mixed`: SIGKILL at moments drawn by chance."""
+"""`Scripts/torture/run kills` and `mixed`: SIGKILL at random moments."""
 
 import collections
 import json
@@ -13,24 +13,24 @@ from pathlib import Path
 
 from scenarios import PAGE, Templates, scenarios
 from shared import (
-    TIME_LIMIT, WORKERS, Findings, Server, Workplace, everybody, fail, judge, print_statuses)
+    TIME_LIMIT, WORKERS, Findings, Server, Workplace, run_all, fail, judge, print_statuses)
 
-# Pictures that the server has: as many as the largest cache takes, and some for `put`.
+# Pictures on the server: enough for the largest cache, and some for `put`.
 PICTURES = 330
-# One in so many attempts is not killed: it says how long they take at the moment.
+# One in this many attempts is not killed, to measure the current duration.
 MEASURED = 40
-# Its own status is not known then.
+# Its own status is unknown then.
 AT_THE_LAST_MOMENT = "ended"
 
 
 class Durations:
-    """How long commands take at present, with the machine as busy as it is."""
+    """The current durations of commands on this machine."""
 
     def __init__(self):
         self.taken = collections.defaultdict(lambda: collections.deque(maxlen=5))
         self.since_last = collections.Counter()
-        # By command, what share of that time moments are drawn from: so much that most of them meet a living process,
-        # however busy the machine is.
+        # By command: the share of the duration from which moments are drawn. It adapts so that
+        # most kills meet a live process, also on a busy machine.
         self.share = collections.defaultdict(lambda: 1.0)
 
     def is_due(self, key):
@@ -42,19 +42,19 @@ class Durations:
         self.since_last[key] = 0
 
     def moment(self, key, startup, chance):
-        """From where the command's own work begins to its end."""
+        """A random moment of the command's own work."""
         typical = statistics.median(self.taken[key])
         end = typical * self.share[key[0]]
         return chance.uniform(min(startup * 0.7, end * 0.5), end)
 
     def note_kill(self, key, was_alive):
-        # Comes to rest where about three of four are alive.
+        # Converges where about three of four are alive.
         share = self.share[key[0]] * (1.02 if was_alive else 0.94)
         self.share[key[0]] = min(1.2, max(0.1, share))
 
 
 def kills(options):
-    """Every command that changes a cache, killed at a moment by chance; the next run, and the judge."""
+    """Kills every command that changes a cache at a random moment; then the next run, and the judge."""
     findings = Findings()
     findings.done = collections.defaultdict(collections.Counter)
     left = iter(range(options.kills))
@@ -69,7 +69,7 @@ def kills(options):
                      if not options.command_name or name in options.command_name]
 
             def work(worker):
-                # Of each worker its own: they are changed.
+                # Each worker has its own, because commands change them.
                 mine = scenarios(server)
                 templates = Templates(folder / f"templates-{worker}", server)
                 durations = Durations()
@@ -93,14 +93,16 @@ def kills(options):
                         number, options)
                     durations.note_kill(key, was_alive)
 
-            everybody(work, options.workers or WORKERS)
+            run_all(work, options.workers or WORKERS)
     print_table(findings)
     return findings
 
 
 def folder_of(options):
-    """In memory unless told otherwise: what a kill leaves is in memory anyway, and other programs' writing does not hold
-    it up."""
+    """The folder for caches, in memory by default.
+
+    A kill leaves its state in memory anyway, and other programs' writing does not delay it.
+    """
     if options.folder:
         return options.folder
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -116,7 +118,7 @@ def median_of(times, call):
 
 
 def suffer(scenario, template, place, chance, moment, findings, number, options):
-    """One attempt, killed after so many seconds unless that is None: how long it took, whether it was killed."""
+    """One attempt, killed after the given seconds unless None: its duration, and whether it was killed."""
     workplace, attempt = scenario.prepare(template, place, chance)
     name = f"{scenario.name}, {number}"
     before = lock_of(workplace)
@@ -136,7 +138,7 @@ def suffer(scenario, template, place, chance, moment, findings, number, options)
     if moment is not None:
         is_at_work = is_killed and lock_of(workplace) != before and (
             attempt.landmark is None or attempt.landmark.exists())
-        # Whoever mends may be killed, too.
+        # The repairing run may be killed, too.
         if is_killed and chance.random() < 0.25:
             second = kill_after(chance.uniform(0.3, 1) * moment, workplace, ["none.txt", *template.options], "second")
             is_second_killed = second == -signal.SIGKILL
@@ -154,21 +156,21 @@ def suffer(scenario, template, place, chance, moment, findings, number, options)
 
 
 def kill_after(seconds, workplace, arguments, name="victim"):
-    """By a program of its own: this one has other things to do at such a moment."""
+    """Starts a separate program that kills, because this one is busy at such a moment."""
     status = workplace.start(
         arguments, name, ["/usr/bin/timeout", "--foreground", "--signal=KILL", f"{seconds:.6f}"]).wait()
-    # 124: it came to its end by itself while it was about to be killed.
+    # 124: it ended before it was killed.
     return {128 + signal.SIGKILL: -signal.SIGKILL, 124: AT_THE_LAST_MOMENT}.get(status, status)
 
 
 def finish(workplace, arguments):
-    """The status; None after too long."""
+    """The status; None after a time-out."""
     status = kill_after(TIME_LIMIT, workplace, arguments)
     return None if status == -signal.SIGKILL else status
 
 
 def kill_at_landmark(workplace, attempt, seconds):
-    """So many seconds after something is seen that is there for a short time."""
+    """Kills some seconds after a short-lived state is seen."""
     process = workplace.start(attempt.arguments)
     while not attempt.landmark.exists() and process.poll() is None:
         time.sleep(0.0001)
@@ -178,22 +180,22 @@ def kill_at_landmark(workplace, attempt, seconds):
 
 
 def lock_of(workplace):
-    """Who says in the lock file that the cache is his, or was."""
+    """The process that the lock file names."""
     try:
         return (workplace.cache / "lock").read_bytes()
     except OSError:
         return None
 
 
-# Commands of the mixture: how often, arguments, and the statuses that they may end with. 75 is the lock of another one
-# that is not waited for, or not for long enough.
+# Commands of the mixture: weight, arguments and permitted statuses. 75 means that another command
+# holds the lock and the command does not wait, or not long enough.
 WAYS_TO_WAIT = ([], ["--lock", "wait=200ms"], ["--lock", "wait"])
 
 
 def mixture(template, server, chance):
-    """Arguments of a command by chance, and its statuses."""
+    """Arguments of a random command, and its permitted statuses."""
     waiting = chance.choice(WAYS_TO_WAIT)
-    # Who waits without end gets it.
+    # A command that waits without limit gets the lock.
     held = set() if waiting == ["--lock", "wait"] else {75}
     far = chance.choice(template.far)
     near = chance.choice(template.near)
@@ -218,7 +220,7 @@ def mixture(template, server, chance):
 
 
 def mixed(options):
-    """Eight commands at a time over one cache, a third of them killed; then the next run, and the judge."""
+    """Runs eight commands at a time over one cache, and kills a third; then the next run, and the judge."""
     findings = Findings()
     findings.done = collections.defaultdict(collections.Counter)
     killed = collections.Counter()
@@ -253,10 +255,10 @@ def mixed(options):
                         for wrong in said_wrongly(workplace, arguments):
                             findings.problem(f"{name}: {wrong}")
 
-            everybody(work, 8)
+            run_all(work, 8)
             run = scenarios(server)["run"]
             wrong, outcomes = run.next_run(shared, template)
-            # Nobody removes these.
+            # No command removes these.
             lost = [url for url in template.near if outcomes.get(url, {}).get("outcome") != "fresh"]
             wrong += [f"lost: {lost[:5]}"] * bool(lost)
             finding = judge(shared, len(template.urls))
@@ -269,15 +271,15 @@ def mixed(options):
             if findings.problems and options.keep:
                 shutil.copytree(shared.folder, Path(options.keep) / "mixed", dirs_exist_ok=True)
     print_statuses(findings)
-    print(f"torture: {killed['all']} of them were killed at work")
+    print(f"torture: {killed['all']} of them were killed while working")
     return findings
 
 
 def said_wrongly(workplace, arguments):
-    """What a command has printed that cannot be."""
+    """Impossible output of a command."""
     output = (workplace.folder / "victim.out").read_text(errors="replace")
     if arguments[0] == "verify":
-        # What somebody was killed at may be without rows, until the next run.
+        # Files of a killed command may be orphaned until the next run.
         found = [json.loads(line) for line in output.splitlines()]
         return [str(finding) for finding in found
                 if finding["type"] == "finding" and finding["kind"] != "orphan"]

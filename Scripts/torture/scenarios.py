@@ -1,4 +1,4 @@
-"""Commands that Scripts/torture/run disturbs, the caches that they begin with, and what must hold afterwards."""
+"""Commands that Scripts/torture/run disturbs, their initial caches, and the conditions that must hold afterwards."""
 
 import json
 import os
@@ -15,29 +15,29 @@ QUIET = ["-q", "--retry", "1", "--retry-delay", "10ms", "--host-timeout", "1s"]
 
 
 class Attempt:
-    """A command that is about to be disturbed."""
+    """A command about to be disturbed."""
 
     def __init__(self, arguments):
         self.arguments = arguments
-        # The statuses that it may end with when nothing disturbs it.
+        # The permitted statuses of an undisturbed command.
         self.statuses = {0}
-        # URLs that have to be fresh in the next run; `main` alone of those whose variant may go.
+        # URLs that must be fresh in the next run; only `main` of those whose variant may be removed.
         self.kept = set()
         self.spares_main_only = False
-        # How many have to be.
+        # The required number.
         self.least = 0
-        # The report in which it says what it has stored, and whether it may remove that again.
+        # Its report of stored images, and whether it may remove them again.
         self.report = None
         self.may_remove_reported = False
-        # URLs that may be there beside those of the list.
+        # Permitted URLs besides those of the list.
         self.more = 0
-        # What is seen shortly before the moments that matter most; nil for all of its time.
+        # The state seen shortly before the critical moments; None for the whole duration.
         self.landmark = None
         self.extra = {}
 
 
 def problems_of(workplace, arguments, what, statuses=(0,)):
-    """A command in peace: what is wrong with its end."""
+    """The problems of an undisturbed command."""
     status, error = workplace.run(arguments)
     return [] if status in statuses else [f"{what}: status {status}: {error.strip()[-400:]}"]
 
@@ -47,7 +47,7 @@ def write_list(path, urls):
 
 
 def entries(report):
-    """The lines of a report, as far as they are whole."""
+    """The complete lines of a report."""
     found = []
     if report.exists():
         for line in report.read_bytes().split(b"\n")[:-1]:
@@ -58,7 +58,7 @@ def entries(report):
 
 
 class Template:
-    """A cache of so many images, half of them at each of two hosts, some of which have the same bytes."""
+    """A cache with a number of images, half at each of two hosts, some with the same bytes."""
 
     def __init__(self, folder, server, size, has_variant):
         self.size = size
@@ -71,7 +71,7 @@ class Template:
         self.spare = server.urls[-1]
         self.rows_each = 2 if has_variant else 1
         self.options = QUIET + (VARIANT if has_variant else [])
-        # One without rows, one with a part of them, one with all.
+        # One without rows, one with some, one with all.
         self.empty, self.part, self.whole = folder / "empty", folder / "part", folder / "whole"
         chance = random.Random(size)
         for place, urls in ((self.part, chance.sample(self.urls, size // 2)), (self.whole, self.urls)):
@@ -96,15 +96,15 @@ class Template:
 
 
 class Scenario:
-    """A command, what it begins with, and how one sees that nothing was lost."""
+    """A command, its initial cache, and the check that nothing was lost."""
 
     name = ""
     weight = 1
-    # How many ways there are to call it, about.
+    # The approximate number of ways to call it.
     ways = 1
-    # Sizes of caches and how often; the first is for the tests.
+    # Sizes of caches and their weights; the first is for the tests.
     sizes = (20, 20, 20, 60, 300)
-    # Whether files without a row stay, since the rows of before may not all be known.
+    # Whether orphaned files stay, because earlier rows may be unknown.
     keeps_orphans = False
 
     def prepare(self, template, place, chance):
@@ -112,7 +112,7 @@ class Scenario:
         raise NotImplementedError
 
     def next_run(self, workplace, template, name="all.txt"):
-        """A run in peace: what is wrong with it, and the outcomes by URL."""
+        """An undisturbed run: its problems, and the outcomes by URL."""
         report = workplace.folder / "after.jsonl"
         report.unlink(missing_ok=True)
         wrong = problems_of(
@@ -120,7 +120,7 @@ class Scenario:
         return wrong, {entry["url"]: entry for entry in entries(report)}
 
     def lost(self, workplace, attempt, outcomes):
-        """What was said to be stored, or had to stay, and was not there for the next run."""
+        """Images that were reported as stored, or protected, and are missing in the next run."""
         kept = set(attempt.kept)
         if attempt.report and not attempt.may_remove_reported:
             kept |= {entry["url"] for entry in entries(attempt.report)
@@ -128,7 +128,7 @@ class Scenario:
         def is_fresh(entry):
             if attempt.spares_main_only and entry.get("variants"):
                 return entry["variants"][0]["outcome"] == "fresh"
-            # Of two images with the same bytes the second is made from the first's.
+            # The second of two images with the same bytes uses the first one's file.
             return entry["outcome"] == "fresh"
         fresh = {url for url, entry in outcomes.items() if is_fresh(entry)}
         wrong = [f"{url}: lost: {outcomes.get(url, {}).get('outcome')}" for url in sorted(kept - fresh)[:3]]
@@ -142,8 +142,8 @@ class Scenario:
         return wrong + [f"the judge, before anything is stored: {finding}"] * bool(finding)
 
     def verify_next(self, workplace, template, attempt):
-        """The next run and the judge: what is wrong."""
-        # One that stores nothing comes first: what is stored again has a row again.
+        """The problems of the next run and the judge."""
+        # A run that stores nothing is first, because storing an image again restores its row.
         wrong = [] if self.keeps_orphans else self.orphans(workplace)
         failed, outcomes = self.next_run(workplace, template)
         wrong += failed
@@ -154,7 +154,7 @@ class Scenario:
 
 
 class FirstRun(Scenario):
-    """A run over an empty cache, with most of what a run may do."""
+    """A run over an empty cache that uses most features of a run."""
 
     name = "first run"
     weight = 0
@@ -192,7 +192,7 @@ class Run(Scenario):
 
 
 class RunMaxSize(Scenario):
-    """Its list names one host's images; the other's make room for twice as many as there were."""
+    """A run that lists one host's images, and evicts the other's for twice as many as before."""
 
     name = "run --max-size"
     weight = 2
@@ -201,7 +201,7 @@ class RunMaxSize(Scenario):
         workplace = template.copy(template.part, place)
         named = template.near + template.far[:template.size // 8]
         write_list(place / "named.txt", named)
-        # So much that it fits in, and that something has to go: shared files make it fewer than images.
+        # Fits with evictions; shared files make it fewer than images.
         blocks = len(named) * template.rows_each + chance.randrange(3)
         report = place / "report.jsonl"
         attempt = Attempt(["named.txt", *template.options, "--report", report.name,
@@ -212,7 +212,7 @@ class RunMaxSize(Scenario):
 
 
 class RunPrune(Scenario):
-    """What the run stores is pruned at its end."""
+    """A run that prunes its own images at its end."""
 
     name = "run --prune"
 
@@ -224,7 +224,7 @@ class RunPrune(Scenario):
                            "--prune", f"max-files={most},history=1d"])
         attempt.report = report
         attempt.may_remove_reported = True
-        # It may be killed before it has stored more than there was.
+        # It may be killed before the cache exceeds its old size.
         attempt.least = min(template.size // 2, most * 9 // 10 // template.rows_each)
         return workplace, attempt
 
@@ -282,7 +282,7 @@ class Remove(Scenario):
 
 
 class Put(Scenario):
-    """Another picture in the place of one that is there, or one that was not there."""
+    """Replaces a stored picture, or adds a new one."""
 
     name = "put"
     weight = 2
@@ -321,7 +321,7 @@ class Put(Scenario):
 
 
 class Repair(Scenario):
-    """Files that are damaged, gone, or of nobody."""
+    """Files that are damaged, missing or orphaned."""
 
     name = "verify --repair"
     weight = 2
@@ -360,7 +360,7 @@ class Repair(Scenario):
         return workplace, attempt
 
     def verify_next(self, workplace, template, attempt):
-        # The next run does not name what was damaged: what the command has begun to remove of it has to be gone.
+        # The next run does not list damaged images; those that the command began to remove must be gone.
         wrong, outcomes = self.next_run(workplace, template, "sound.txt")
         wrong += self.lost(workplace, attempt, outcomes)
         orphans, damaged = attempt.extra["orphans"], attempt.extra["damaged"]
@@ -402,7 +402,7 @@ class Chmod(Scenario):
 
 
 class Snapshot(Scenario):
-    """A run that stores something, and the last snapshot is two days old."""
+    """A run that stores something, two days after the last snapshot."""
 
     name = "snapshot"
     sizes = (20, 300)
@@ -412,7 +412,7 @@ class Snapshot(Scenario):
         cache = workplace.cache
         old = time.time() - 2 * 86400
         os.utime(cache / "snapshot.sqlite", (old, old))
-        # So that it takes a while.
+        # Makes it slow.
         connection = sqlite3.connect(cache / "prefetch.sqlite")
         connection.execute("INSERT INTO attribute SELECT id, 'bulk', zeroblob(60000) FROM resource LIMIT 60")
         connection.commit()
@@ -440,7 +440,7 @@ class Snapshot(Scenario):
 
 
 class Salvage(Scenario):
-    """A database with a damaged page, some with rows that are only in its log, some with a snapshot."""
+    """A database with a damaged page, with rows only in its log, or with a snapshot."""
 
     name = "salvage"
     weight = 2
@@ -453,7 +453,7 @@ class Salvage(Scenario):
 
     def prepare(self, template, place, chance):
         pool = self.pools.setdefault(template, [])
-        # What an undisturbed run salvages is compared with; a few damages have to do for all.
+        # The reference is an undisturbed run; a few damaged caches serve all attempts.
         if len(pool) < 12:
             pool.append(self.damaged(template, place, chance, len(pool)))
         source, kept = chance.choice(pool)
@@ -463,13 +463,13 @@ class Salvage(Scenario):
         return workplace, attempt
 
     def damaged(self, template, place, chance, number):
-        """A folder with a damaged cache, and what an undisturbed run salvages of it."""
+        """A folder with a damaged cache, and the rows that an undisturbed run salvages."""
         workplace = template.copy(template.whole, place)
         database = workplace.cache / "prefetch.sqlite"
         if number % 3:
             (workplace.cache / "snapshot.sqlite").unlink()
         if number % 2:
-            # Rows that are in the log alone.
+            # Rows that are only in the log.
             connection = sqlite3.connect(database)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
@@ -506,7 +506,7 @@ class Salvage(Scenario):
 
 
 def keys_of(workplace):
-    """What is stored, with what its origin said of it."""
+    """The stored keys, with the data from their origin."""
     connection = sqlite3.connect(f"file:{workplace.cache}/prefetch.sqlite?mode=ro", uri=True)
     keys = set(connection.execute(
         "SELECT key, etag, recipe, sha256 FROM resource JOIN variant ON id = resource_id"))
@@ -515,14 +515,14 @@ def keys_of(workplace):
 
 
 def scenarios(server, count=20):
-    """By name; the first run has `count` images."""
+    """The scenarios by name; the first run has `count` images."""
     found = [FirstRun(server, count), Run(), RunMaxSize(), RunPrune(), Prune(), Remove(), Put(server), Repair(), Chmod(),
              Snapshot(), Salvage()]
     return {scenario.name: scenario for scenario in found}
 
 
 class Templates:
-    """The caches that commands begin with, made when they are asked for, for one worker."""
+    """The initial caches of commands, made on first use, for one worker."""
 
     def __init__(self, folder, server):
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What Scripts/torture/run and its modules share: a server, a place to run in, and what was found."""
+"""Shared by Scripts/torture/run and its modules: a server, workplaces and findings."""
 
 import collections
 import concurrent.futures
@@ -26,7 +26,7 @@ def fail(message):
 
 
 class Server:
-    """A folder of small pictures over HTTP on loopback, as long as the block runs."""
+    """Serves a folder of small pictures over HTTP on loopback while the block runs."""
 
     def __init__(self, folder, count, suffixes=("png", "jpg")):
         folder.mkdir()
@@ -52,10 +52,10 @@ class Server:
 
 
 class Workplace:
-    """A folder of its own with a manifest and a cache, for one run at a time."""
+    """A separate folder with a manifest and a cache, for one run at a time."""
 
     def __init__(self, folder, lines=None):
-        """Takes the folder as it is when no lines are given."""
+        """Keeps the folder as it is if no lines are given."""
         self.folder = folder
         self.cache = folder / "cache"
         if lines is not None:
@@ -80,14 +80,14 @@ class Workplace:
         try:
             output, error = process.communicate(timeout=TIME_LIMIT)
         except subprocess.TimeoutExpired:
-            # What holds the pipes may be the command below strace: all of the session goes.
+            # The command under strace may hold the pipes, so the whole session is killed.
             os.killpg(process.pid, signal.SIGKILL)
             output, error = process.communicate()
             return None, error.decode(errors="replace")
         return process.returncode, error.decode(errors="replace")
 
     def start(self, arguments, name="victim", before=()):
-        """A process whose streams go to the files `name`.out and `name`.err."""
+        """Starts a process whose streams are written to `name`.out and `name`.err."""
         with (open(self.folder / f"{name}.out", "wb") as output,
               open(self.folder / f"{name}.err", "wb") as error):
             return subprocess.Popen(
@@ -96,7 +96,7 @@ class Workplace:
 
 
 class Findings:
-    """Counts statuses and prints what must not be."""
+    """Counts statuses and prints problems."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -113,7 +113,7 @@ class Findings:
             print(f"torture: {text}", flush=True)
 
 
-def everybody(work, workers=WORKERS):
+def run_all(work, workers=WORKERS):
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for future in [pool.submit(work, number) for number in range(workers)]:
             future.result()
@@ -127,14 +127,14 @@ def print_statuses(findings):
 
 
 class Judge:
-    """The tests' judge of caches, in this process: another one for each look would take longer than the look."""
+    """The tests' judge of caches, in this process, because starting another takes longer than judging."""
 
     lock = threading.Lock()
     module = None
 
     @classmethod
     def lines(cls, cache):
-        """What it prints: problems, and `rows=N files=N`."""
+        """Its output: problems, and `rows=N files=N`."""
         with cls.lock:
             if cls.module is None:
                 path = ROOT / "Tests/TestSupport/Judging/judge.py"
@@ -150,7 +150,7 @@ class Judge:
 
     @classmethod
     def decoded(cls, data, name):
-        # What does not decode has to be said each time.
+        # Undecodable data is reported each time.
         return cls.remembered(data) or cls.decode(data, name)
 
     @classmethod
@@ -163,7 +163,10 @@ class Judge:
 
 
 def judge(workplace, expected, is_allowed=lambda problem: False):
-    """What is wrong with the cache, or that it has not so many rows (one of several numbers); empty when nothing is."""
+    """The problems of the cache; empty if there are none.
+
+    `expected` is the number of rows, or a set or range of permitted numbers.
+    """
     *problems, last = Judge.lines(workplace.cache)
     problems = [problem for problem in problems if not is_allowed(problem)]
     numbers = expected if isinstance(expected, (set, range)) else {expected}
