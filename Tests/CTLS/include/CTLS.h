@@ -22,9 +22,10 @@ enum {
 };
 
 /* `chain` and `key` are paths of PEM files. `minimum` and `maximum` are wire versions (0x0301 is
-   TLS 1.0, 0x0304 TLS 1.3), 0 for no maximum. `protocols` lists ALPN protocols (RFC 7301 §3.1), each
-   after a byte with its length, preferred one first; they are copied. All ciphers of the versions
-   are allowed. Returns null, with OpenSSL's message in `error`, if a file cannot be used. */
+   TLS 1.0, 0x0304 TLS 1.3), 0 for no maximum. `protocols` lists ALPN protocols (RFC 7301 §3.1),
+   each after a byte with its length, preferred one first; they are copied. All ciphers of the
+   versions are allowed. Returns null, with OpenSSL's message in `error`, if a file cannot be
+   used. */
 ctls_context *_Nullable ctls_context_create(
     const char *_Nonnull chain, const char *_Nonnull key, int minimum, int maximum,
     const unsigned char *_Nonnull protocols, unsigned protocols_count, char *_Nonnull error,
