@@ -316,7 +316,7 @@ class Put(Scenario):
             attempt.kept.add(url)
         wrong = super().verify_next(workplace, template, attempt)
         if said.endswith("\n"):
-            wrong += problems_of(workplace, ["get", url], "what was put is not there")
+            wrong += problems_of(workplace, ["get", url], "the stored picture is missing")
         return wrong
 
 
