@@ -1,13 +1,13 @@
 internal import CPNG
 internal import CPixels
 
-/// What the code points of a container (CICP, ITU-T H.273) say of colours.
+/// The colour space that a container's code points (CICP, ITU-T H.273) describe.
 enum CodePointColours {
-    /// Those of sRGB, or as good as these.
+    /// sRGB, or indistinguishable from it.
     case sRGB
-    /// Of a standard range, so that pixels of sRGB can be made of them.
+    /// A space of standard dynamic range, convertible to sRGB.
     case converted(Space)
-    /// The text says why not, behind the name of the format.
+    /// Not convertible; the text gives the reason and follows the name of the format.
     case unconverted(String)
 
     struct Space {
@@ -15,11 +15,13 @@ enum CodePointColours {
         var curve: cpixels_curve
     }
 
-    /// Nothing that is said is taken for sRGB's.
+    /// The code for unspecified, read as sRGB's value.
     private static let unspecified = 2
 
-    /// The curves of video (1, 6, 11, 12, 14, 15) are shown as sRGB's, as browsers do: they are made for screens that show them
-    /// darker than the light that they encode.
+    /// Classifies a pair of code points.
+    ///
+    /// Video transfer curves (1, 6, 11, 12, 14, 15) are treated as sRGB's, as browsers do. They are
+    /// meant for screens that show them darker than the light that they encode.
     init(primaries: Int, transfer: Int) {
         let name = "CICP \(primaries)/\(transfer)"
         let curve: cpixels_curve
@@ -48,7 +50,7 @@ enum CodePointColours {
             ? .sRGB : .converted(Space(primaries: chromaticities, curve: curve))
     }
 
-    /// ITU-T H.273, table 2.
+    /// Returns the chromaticities of ITU-T H.273, table 2; nil for an unknown code.
     private static func chromaticities(_ code: Int) -> cpixels_primaries? {
         let daylight = (0.3127, 0.3290)
         let illuminantC = (0.310, 0.316)
@@ -63,15 +65,15 @@ enum CodePointColours {
             primaries((0.640, 0.330), (0.300, 0.600), (0.150, 0.060), white: daylight)
         // BT.470 System M.
         case 4: primaries((0.67, 0.33), (0.21, 0.71), (0.14, 0.08), white: illuminantC)
-        // BT.601 of 625 lines.
+        // BT.601, 625 lines.
         case 5: primaries((0.64, 0.33), (0.29, 0.60), (0.15, 0.06), white: daylight)
-        // BT.601 of 525 lines, SMPTE ST 240.
+        // BT.601, 525 lines; SMPTE ST 240.
         case 6, 7: primaries((0.630, 0.340), (0.310, 0.595), (0.155, 0.070), white: daylight)
         // Film with illuminant C.
         case 8: primaries((0.681, 0.319), (0.243, 0.692), (0.145, 0.049), white: illuminantC)
         // BT.2020.
         case 9: primaries((0.708, 0.292), (0.170, 0.797), (0.131, 0.046), white: daylight)
-        // P3 of cinemas, and of displays.
+        // P3: DCI, then Display P3.
         case 11: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: (0.314, 0.351))
         case 12: primaries((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), white: daylight)
         // EBU Tech. 3213-E.
@@ -82,10 +84,10 @@ enum CodePointColours {
 }
 
 extension Raster {
-    /// Makes samples of sRGB out of such of another space, where they are.
+    /// Converts the samples in place from another colour space to sRGB.
     ///
-    /// - Precondition: red, green and blue of 8 or 16 bits, with alpha or without.
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Precondition: red, green and blue of 8 or 16 bits, with or without alpha.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     mutating func convertToSRGB(
         from space: CodePointColours.Space, _ interruption: Interruption
     ) throws(CodecError) {

@@ -1,29 +1,29 @@
 package import PrefetchModel
 
-/// Why an image is not stored. The text says what was found, on one line, without the subject.
+/// The reason why an image is not stored. The text is one line without the subject.
 package enum CodecError: Error, Hashable, Sendable {
-    /// No known signature: a web page, text, nothing at all.
+    /// No known signature: a web page, text, or an empty body.
     case notAnImage(String)
-    /// An image of a kind that is not decoded.
+    /// An image format or variant that is not decoded.
     case unsupported(String)
-    /// A good image, for all that is known, that a rule of the user leaves out; the reason is of an exclusion.
+    /// An image that a filter of the user excludes; the reason is an exclusion.
     case leftOut(FailureReason, String)
-    /// Over ``CodecLimits/maximumPixels``.
+    /// Exceeds ``CodecLimits/maximumPixels``.
     case tooManyPixels(String)
-    /// Over another of ``CodecLimits``.
+    /// Exceeds another of the ``CodecLimits``.
     case limitExceeded(String)
-    /// Damaged. With `isTruncated` the data is good as far as it goes and then ends.
+    /// Damaged. With `isTruncated`, the data is valid up to its early end.
     case corrupt(String, isTruncated: Bool)
     case outOfMemory(String)
-    /// Good pixels could not be written: a fault of ours.
+    /// Valid pixels could not be encoded: a bug in this program.
     case encodingFailed(String)
-    /// By ``Cancellation``; it says nothing of the image.
+    /// Stopped by ``Cancellation``; says nothing about the image.
     case cancelled
 }
 
 extension CodecError {
-    /// The error of an image whose decoding and encoding take more memory than there will ever be, and the `--memory`
-    /// that has room for it. Not `isExact` where more may turn out to be needed.
+    /// Returns the error for an image that needs more memory than `--memory` allows, with the value
+    /// that would suffice. Not `isExact` if the actual need may turn out higher.
     package static func tooMuchMemory(
         _ need: Int, of budget: ByteCount, isExact: Bool = true
     ) -> CodecError {
@@ -35,7 +35,8 @@ extension CodecError {
 }
 
 extension CodecError {
-    /// The same of one part of a file, counted from 0. Where its data ends is not where that of the file does.
+    /// Returns the same error for one part of a file, with `index` from 0. Never truncated: the end
+    /// of a part is not the end of the file.
     func inPart(_ name: String, _ index: Int, of count: Int) -> CodecError {
         guard case .corrupt(let text, _) = self else { return self }
         return .corrupt("\(name) \(index + 1) of \(count): \(text)", isTruncated: false)

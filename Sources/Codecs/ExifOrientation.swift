@@ -1,15 +1,16 @@
-/// The tag `Orientation` of EXIF (JEITA CP-3451, 4.6.4 A): how stored pixels are turned for display.
+/// The EXIF tag `Orientation` (JEITA CP-3451, 4.6.4 A): how to rotate or flip stored pixels for
+/// display.
 enum ExifOrientation {
     static let upright = 1
 
-    /// The orientation in a TIFF structure, 1…8; 1 where there is none that makes sense.
+    /// Returns the orientation in a TIFF structure, 1…8; 1 if it is missing or invalid.
     static func value(inTIFF bytes: UnsafeRawBufferPointer) -> Int {
         guard let (place, isLittleEndian) = place(inTIFF: bytes) else { return upright }
         let value = number16(place, of: bytes, isLittleEndian)
         return (1...8).contains(value) ? value : upright
     }
 
-    /// The same structure of a picture that has been turned upright.
+    /// Returns the same structure with orientation 1, for pixels that have it applied.
     static func uprightTIFF(_ tiff: [UInt8]) -> [UInt8] {
         guard let (place, isLittleEndian) = tiff.withUnsafeBytes({ place(inTIFF: $0) }) else {
             return tiff
@@ -27,7 +28,8 @@ enum ExifOrientation {
         return isLittleEndian ? (value & 0xFF) << 8 | value >> 8 : value
     }
 
-    /// Where the value of the tag is, two bytes; nil without one of the right type.
+    /// Returns the offset of the tag's two-byte value; nil if the tag is missing or of another
+    /// type.
     private static func place(
         inTIFF bytes: UnsafeRawBufferPointer
     ) -> (offset: Int, isLittleEndian: Bool)? {
@@ -59,7 +61,8 @@ enum ExifOrientation {
         return nil
     }
 
-    /// The smallest TIFF structure that says it: one directory with one entry, big-endian.
+    /// Returns the smallest TIFF structure with this orientation: one directory with one entry,
+    /// big-endian.
     static func minimalTIFF(_ orientation: Int) -> [UInt8] {
         [0x4D, 0x4D, 0, 0x2A, 0, 0, 0, 8, 0, 1]
             + [0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, UInt8(truncatingIfNeeded: orientation), 0, 0]

@@ -1,7 +1,7 @@
 internal import PrefetchModel
 
 extension HeaderRules {
-    /// Looks whether a whole image is among those that are wanted.
+    /// Checks a whole image against the user's filters on size.
     ///
     /// - Throws: `leftOut`.
     package func filter(_ header: ImageHeader) throws(CodecError) {
@@ -12,9 +12,12 @@ extension HeaderRules {
         if let objection = wanted.objection(bytes: header.sourceBytes) { throw .leftOut(objection) }
     }
 
-    /// The same of the beginning of one, of `totalBytes` where that is known: an orientation may still come.
+    /// Checks the beginning of an image. Width and height may still be exchanged, since an
+    /// orientation tag can follow.
     ///
-    /// - Throws: `leftOut`, where the whole would be, too.
+    /// `totalBytes` is the length of the whole file; nil if unknown.
+    ///
+    /// - Throws: `leftOut` only if the whole image would also be left out.
     func filter(beginning header: ImageHeader, totalBytes: Int?) throws(CodecError) {
         let (width, height) = header.uprightSize
         if let objection = wanted.objection(width: width, height: height),
@@ -27,7 +30,7 @@ extension HeaderRules {
 }
 
 extension ImageHeader {
-    /// After ``orientation`` is applied.
+    /// The size with ``orientation`` applied.
     fileprivate var uprightSize: (width: Int, height: Int) {
         orientation >= 5 ? (heightInPixels, widthInPixels) : (widthInPixels, heightInPixels)
     }

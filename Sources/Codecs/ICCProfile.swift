@@ -1,11 +1,11 @@
 internal import Glibc
 
-/// What of an ICC profile (ICC.1:2022, section 7.2) is looked at: its size, its colour space, and
-/// whether it says nothing but sRGB.
+/// Checks of an ICC profile (ICC.1:2022, section 7.2): its size, its colour space, and whether it
+/// is equivalent to sRGB.
 enum ICCProfile {
     static let headerBytes = 128
 
-    /// Whether the profile is as long as it says and carries the signature `acsp`.
+    /// Whether the profile has its stated length and the signature `acsp`.
     static func isWhole(_ profile: [UInt8]) -> Bool {
         guard profile.count >= headerBytes else { return false }
         return profile.withUnsafeBytes {
@@ -13,7 +13,7 @@ enum ICCProfile {
         }
     }
 
-    /// Whether the profile describes pixels with this many channels: 1 grey, 3 RGB.
+    /// Whether the profile is complete and describes pixels with this many channels: 1 grey, 3 RGB.
     static func fits(_ profile: [UInt8], channels: Int) -> Bool {
         isWhole(profile)
             && profile.withUnsafeBytes { $0.holds(channels == 1 ? "GRAY" : "RGB ", at: 16) }
@@ -23,26 +23,28 @@ enum ICCProfile {
 // MARK: - sRGB
 
 extension ICCProfile {
-    /// The columns of the matrix from linear sRGB to XYZ, adapted to D50 by Bradford's method, as the
-    /// profiles in use have them (IEC 61966-2-1; ICC.1:2022, annex E).
+    /// The columns of the matrix from linear sRGB to XYZ, adapted to D50 by Bradford's method, as
+    /// common profiles have them (IEC 61966-2-1; ICC.1:2022, annex E).
     private static let colorants: [(tag: StaticString, value: [Double])] = [
         ("rXYZ", [0.4360, 0.2225, 0.0139]), ("gXYZ", [0.3851, 0.7169, 0.0971]),
         ("bXYZ", [0.1431, 0.0606, 0.7141]),
     ]
-    /// Published matrices of sRGB differ by up to 0.0005, by their rounding and white point; those of
-    /// Adobe RGB and Display P3 are 0.05 and more away.
+    /// Published matrices of sRGB differ by up to 0.0005 in rounding and white point. Those of
+    /// Adobe RGB and Display P3 differ by 0.05 and more.
     private static let colorantTolerance = 0.002
-    /// Of encoded light from 0 to 1: less than a step of 8 bits. A pure power of 2.2 is seven
-    /// steps away in the shadows.
+    /// The tolerance in encoded light from 0 to 1: less than one 8-bit step. A pure power of 2.2 is
+    /// seven steps away in the shadows.
     private static let curveTolerance = 1 / 255.0
 
-    /// Whether pixels with this profile look as they do without any, which is as sRGB.
+    /// Whether pixels look the same with this profile as without any, which means sRGB.
     ///
-    /// Decided by what the profile does and not by its name, since the same space comes under dozens
-    /// of names and digests, and some profiles named sRGB are not: for RGB the three colorants
-    /// within ``colorantTolerance`` and the three curves within ``curveTolerance`` of sRGB's, for grey
-    /// the one curve. A profile with look-up tables (`A2B0` and the like), which go before matrix
-    /// and curves, is taken for another space.
+    /// The test compares values, not names: sRGB is published under dozens of names and digests,
+    /// and some profiles named sRGB differ from it. For RGB, the three colorants must be within
+    /// ``colorantTolerance`` and the three curves within ``curveTolerance``; for grey, the one
+    /// curve.
+    ///
+    /// A profile with look-up tables (`A2B0` and similar), which take precedence over matrix and
+    /// curves, counts as another space.
     static func isSRGB(_ profile: [UInt8]) -> Bool {
         guard isWhole(profile) else { return false }
         return profile.withUnsafeBytes { bytes in
@@ -74,7 +76,7 @@ extension ICCProfile {
         (0..<4).reduce(0) { $0 << 8 | Int(text.utf8Start[$1]) }
     }
 
-    /// The tag table (section 7.3); nil where it or a tag passes the end.
+    /// Returns the tag table (section 7.3); nil if it or a tag extends beyond the end.
     private static func tags(of bytes: UnsafeRawBufferPointer) -> [Int: Range<Int>]? {
         guard bytes.count >= headerBytes + 4 else { return nil }
         let count = bytes.bigEndian32(at: headerBytes)
@@ -90,7 +92,7 @@ extension ICCProfile {
         return tags
     }
 
-    /// A number with 16 bits behind the point, of which there are 32 (section 4.6).
+    /// Reads an s15Fixed16Number (section 4.6).
     private static func fixed(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> Double {
         Double(Int32(truncatingIfNeeded: bytes.bigEndian32(at: offset))) / 65536
     }
@@ -112,20 +114,20 @@ extension ICCProfile {
             return false
         }
         guard let curve else { return false }
-        // Compared as encoded again, as the eye and 8 bits see it.
+        // Compared in encoded values, since 8-bit steps and perception follow those.
         return (0...255).allSatisfy { step in
             let encoded = Double(step) / 255
             return abs(encodedSRGB(curve(encoded)) - encoded) <= curveTolerance
         }
     }
 
-    /// IEC 61966-2-1, from linear light.
+    /// The sRGB encoding of linear light (IEC 61966-2-1).
     private static func encodedSRGB(_ linear: Double) -> Double {
         let linear = min(max(linear, 0), 1)
         return linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1 / 2.4) - 0.055
     }
 
-    /// Section 10.6: nothing, one exponent, or values at equal distances.
+    /// A curve of section 10.6: identity, one exponent, or equidistant values.
     private static func sampledCurve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
         let count = bytes.bigEndian32(at: 8)
         guard count <= (bytes.count - 12) / 2 else { return nil }
@@ -145,7 +147,7 @@ extension ICCProfile {
         }
     }
 
-    /// Section 10.18, function types 3 and 4; sRGB's curve has none of the simpler forms.
+    /// A curve of section 10.18, function types 3 and 4; sRGB's needs one of these.
     private static func parametricCurve(_ bytes: UnsafeRawBufferPointer) -> ((Double) -> Double)? {
         let type = bytes.bigEndian16(at: 8)
         guard type == 3 || type == 4, bytes.count >= 12 + 4 * (type == 3 ? 5 : 7) else {

@@ -2,19 +2,19 @@ internal import Glibc
 
 /// The bytes of an encoded image, allocated by C and freed with the last reference.
 ///
-/// `@unchecked Sendable` holds because nothing writes to the bytes once their creator has handed them
-/// over, and only `deinit` frees them.
+/// `@unchecked Sendable` holds because the bytes are not written after their creator has handed
+/// them over, and only `deinit` frees them.
 package final class ImageBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer
     package let count: Int
 
-    /// Takes over memory that `free` releases.
+    /// Takes ownership of memory that `free` releases.
     init(owning start: UnsafeMutableRawPointer, count: Int) {
         self.start = start
         self.count = count
     }
 
-    /// Copies the pieces one after the other; nil when there is no memory.
+    /// Concatenates copies of the pieces; nil if memory runs out.
     init?(joining pieces: [ImagePiece], of source: UnsafeRawBufferPointer) {
         let total = pieces.reduce(0) { $0 + $1.count }
         guard let start = malloc(max(total, 1)) else { return nil }
@@ -31,7 +31,7 @@ package final class ImageBytes: @unchecked Sendable {
         count = total
     }
 
-    /// Memory for ``fill(_:)``; nil when there is none.
+    /// Allocates memory for ``fill(_:)``; nil if memory runs out.
     init?(uninitialised count: Int) {
         guard let start = malloc(max(count, 1)) else { return nil }
         self.start = start
@@ -40,7 +40,7 @@ package final class ImageBytes: @unchecked Sendable {
 
     deinit { free(start) }
 
-    /// - Precondition: called once, by the creator, before anyone else has the object.
+    /// - Precondition: called once, by the creator, before the object is shared.
     func fill(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
         body(UnsafeMutableRawBufferPointer(start: start, count: count))
     }
@@ -53,7 +53,7 @@ package final class ImageBytes: @unchecked Sendable {
     }
 }
 
-/// A part of a file that is put together from its source.
+/// A piece of a file that is assembled from its source.
 enum ImagePiece {
     case source(Range<Int>)
     case made([UInt8])
@@ -67,7 +67,7 @@ enum ImagePiece {
 }
 
 extension [ImagePiece] {
-    /// The same bytes in as few pieces as possible.
+    /// Appends a range, merged with the last piece where the two are adjacent.
     mutating func append(source range: Range<Int>) {
         if case .source(let last)? = self.last, last.upperBound == range.lowerBound {
             self[count - 1] = .source(last.lowerBound..<range.upperBound)
@@ -101,7 +101,7 @@ extension UnsafeRawBufferPointer {
         bigEndian16(at: offset) << 16 | bigEndian16(at: offset + 2)
     }
 
-    /// Whether the bytes at `offset` are those of the text; false where they would pass the end.
+    /// Whether the bytes at `offset` equal the text; false if they would extend beyond the end.
     func holds(_ text: StaticString, at offset: Int) -> Bool {
         guard offset >= 0, count - offset >= text.utf8CodeUnitCount else { return false }
         for index in 0..<text.utf8CodeUnitCount

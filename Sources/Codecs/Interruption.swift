@@ -1,9 +1,9 @@
 internal import CInterruption
 
-/// Tells codecs on other threads to give up the images that they work on.
+/// Stops codecs on other threads in the middle of an image.
 ///
-/// `@unchecked Sendable` holds because C sets and reads the flag atomically, and only `deinit` frees
-/// it.
+/// `@unchecked Sendable` holds because C sets and reads the flag atomically, and only `deinit`
+/// frees it.
 package final class Cancellation: @unchecked Sendable {
     fileprivate let flag = UnsafeMutablePointer<cinterruption_flag>.allocate(capacity: 1)
 
@@ -13,22 +13,22 @@ package final class Cancellation: @unchecked Sendable {
 
     deinit { flag.deallocate() }
 
-    /// For good: what begins later ends at once. Any thread may call it.
+    /// Cancels current and future work, permanently. Any thread may call it.
     package func cancel() {
         cinterruption_set(flag)
     }
 }
 
-/// What ends the work on one image early, for the one thread that does it: a cancellation, or
-/// ``CodecLimits/maximumTime``.
+/// Ends the work on one image early: on cancellation, or after ``CodecLimits/maximumTime``. Used by
+/// one thread only.
 final class Interruption {
-    /// What the C targets look at.
+    /// The state that the C targets check.
     let pointer = UnsafeMutablePointer<cinterruption>.allocate(capacity: 1)
-    /// Keeps its flag.
+    /// Keeps the flag alive.
     private let cancellation: Cancellation?
     private let limits: CodecLimits
 
-    /// The time begins here.
+    /// Starts the time limit.
     init(_ limits: CodecLimits, _ cancellation: Cancellation?) {
         self.cancellation = cancellation
         self.limits = limits
@@ -41,37 +41,39 @@ final class Interruption {
 
     deinit { pointer.deallocate() }
 
-    /// By the same cancellation, with the time of so many results from now on.
+    /// Returns an interruption with the same cancellation, and with the time limit of this many
+    /// results starting now.
     func another(for results: Int = 1) -> Interruption {
         var limits = limits
         limits.maximumTime *= results
         return Interruption(limits, cancellation)
     }
 
-    /// What an interrupted call of C ends with.
+    /// The error for a C call that was interrupted.
     var error: CodecError {
         pointer.pointee.cause == CINTERRUPTION_CANCELLED
             ? .cancelled : .limitExceeded("more processor time than --max-decode-time allows")
     }
 
-    /// Ends the work if it was interrupted: to be called before going by what C has found or made
-    /// without a status. Looks again only when so much has been done since the last look.
+    /// Throws if the work was interrupted. Call it before using a result that C returned without a
+    /// status. Does not look at the clock or the flag until 64 KiB have been processed since the
+    /// last look.
     ///
     /// - Throws: `cancelled`, or `limitExceeded` for the time.
     func check() throws(CodecError) {
         if cinterruption_after(pointer, 0) { throw error }
     }
 
-    /// Ends the work if it was interrupted, now that so many more bytes have been worked on.
+    /// Counts processed bytes, and throws if the work was interrupted.
     ///
-    /// - Throws: as ``check()`` does.
+    /// - Throws: the errors of ``check()``.
     func check(after bytes: Int) throws(CodecError) {
         if cinterruption_after(pointer, UInt64(bytes)) { throw error }
     }
 
-    /// Looks whether it was interrupted, for steps of Swift that may take long or come often.
+    /// Looks at flag and clock at once, for Swift steps that are long or frequent.
     ///
-    /// - Throws: as ``check()`` does.
+    /// - Throws: the errors of ``check()``.
     func look() throws(CodecError) {
         if cinterruption_look(pointer) { throw error }
     }

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// An image as it is to be stored.
+/// An image ready to be stored.
 package struct ProcessedImage: Sendable {
     package enum Output: Sendable {
         /// The source's own bytes, unchanged.
@@ -10,13 +10,14 @@ package struct ProcessedImage: Sendable {
 
     package let output: Output
     package let format: ImageFormat
-    /// False for the bytes of a format that is not decoded.
+    /// False for a format that is not decoded; its bytes are stored unchecked by a decoder.
     package let isDecoded: Bool
-    /// Of what is stored, so after the orientation where that was applied; 0 where that is not known, which takes a
+    /// The stored size, after any applied orientation; 0 if unknown, which only happens for a
     /// format that is not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
-    /// Processor time, as the encoding's; zero where it was decoded for another result already.
+    /// Processor time, like the encoding's; zero if the source was already decoded for another
+    /// result.
     package internal(set) var decodeDuration: Duration
     package internal(set) var encodeDuration: Duration
 
@@ -33,7 +34,7 @@ package struct ProcessedImage: Sendable {
         self.encodeDuration = encodeDuration
     }
 
-    /// The length of what is stored, of a source with this header.
+    /// Returns the length of the stored image, made from a source with this header.
     func byteCount(of source: ImageHeader) -> Int {
         switch output {
         case .source: source.sourceBytes

@@ -1,4 +1,4 @@
-/// Rasters of one source, at most one of each scale.
+/// The rasters of one source, at most one for each scale.
 struct ScaledRasters: ~Copyable {
     private var full: Raster?
     private var half: Raster?

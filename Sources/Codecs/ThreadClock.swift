@@ -1,7 +1,7 @@
 import Glibc
 
-/// The processor time of the calling thread, by which the codecs' work is measured: what other
-/// threads do on the same cores meanwhile is not theirs.
+/// The processor time of the calling thread. It measures the codecs' work without the work of other
+/// threads on the same cores.
 enum ThreadClock {
     static var now: Duration {
         var time = timespec()
@@ -11,7 +11,7 @@ enum ThreadClock {
 }
 
 extension Duration {
-    /// As the C boundary takes it: never 0, which stands for no limit there.
+    /// The duration as the C boundary takes it: at least 1, since 0 means no limit there.
     var wholeNanoseconds: UInt64 {
         let (seconds, attoseconds) = max(self, .zero).components
         let whole = UInt64(clamping: seconds).multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,11 +1,14 @@
-/// The boxes of a file or of another box (ISO/IEC 14496-12, 4.2; the same in ISO/IEC 15444-1, I.4, and
-/// ISO/IEC 18181-2): a length of 32 bits, a type, and for the length 1 one of 64 bits; 0 is to the end of the file.
+/// A box of a file or of another box (ISO/IEC 14496-12, 4.2; also ISO/IEC 15444-1, I.4, and ISO/IEC
+/// 18181-2).
+///
+/// It begins with a 32-bit length and a type. Length 1 announces a 64-bit length after the type;
+/// length 0 extends the box to the end of the file.
 struct Box {
     let type: UInt32
-    /// Without the head.
+    /// The box without its length and type.
     let payload: Range<Int>
 
-    /// `"ftyp"` and the like.
+    /// Whether the box has this four-character type, such as `"ftyp"`.
     func isA(_ type: StaticString) -> Bool { self.type == Box.code(type) }
 
     static func code(_ type: StaticString) -> UInt32 {
@@ -13,14 +16,14 @@ struct Box {
     }
 }
 
-/// Goes through boxes that lie one behind the other and fill a range.
+/// Iterates over consecutive boxes that fill a range.
 struct BoxWalk {
     private let source: UnsafeRawBufferPointer
     private let isWholeFile: Bool
     private var next: Int
     private let end: Int
 
-    /// Of the file, or of a box with this payload, which lies within it.
+    /// Iterates over the boxes of a whole file, or of the box with this payload.
     init(_ source: UnsafeRawBufferPointer, in payload: Range<Int>? = nil) {
         self.source = source
         isWholeFile = payload == nil
@@ -28,9 +31,9 @@ struct BoxWalk {
         end = payload?.upperBound ?? source.count
     }
 
-    /// The next box; nil at the end.
+    /// Returns the next box; nil at the end.
     ///
-    /// - Throws: `corrupt`, truncated where a box of the file passes its end.
+    /// - Throws: `corrupt`; truncated if a top-level box extends beyond the end of the file.
     mutating func box() throws(CodecError) -> Box? {
         guard next < end else { return nil }
         guard end - next >= 8, let length = source.number(at: next, bytes: 4) else {

@@ -1,20 +1,22 @@
 package import PrefetchModel
 
-/// What the container of a file alone says of it, also of a format that this build decodes and another one does not.
+/// The size and integrity of a file as its container states them, without decoding. Works the same
+/// in builds that can decode the format.
 package struct ContainerFindings: Sendable {
-    /// Nil where the bytes do not say it at a known place.
+    /// The size in pixels; nil if it is not at a known place.
     package let size: (width: Int, height: Int)?
-    /// What the check was allowed to allocate.
+    /// The memory that the check was allowed to allocate.
     package let memoryBytes: Int
 
-    /// Follows the structure to its end; nil for a format that has no container of its own.
+    /// Follows the structure to its end. Returns nil for a format without a container parser.
     ///
     /// - Parameters:
-    ///   - source: the whole file, which begins as files of that format do.
-    ///   - format: of which the container is followed.
-    ///   - limits: of which the time holds.
-    ///   - memoryBytes: as much as the check may allocate, at most what it asks for.
-    /// - Throws: what is wrong with the file, or `limitExceeded`.
+    ///   - source: the whole file, with the signature of `format`.
+    ///   - format: the format whose container is checked.
+    ///   - limits: only the time limit applies.
+    ///   - memoryBytes: the most that the check may allocate; capped at the amount that the
+    ///     container asks for.
+    /// - Throws: `corrupt` for a damaged file, `limitExceeded`, `cancelled`.
     package init?(
         of source: UnsafeRawBufferPointer, as format: ImageFormat,
         limits: CodecLimits = CodecLimits(),

@@ -1,10 +1,11 @@
 internal import PrefetchModel
 
-/// GIF89a: header, screen and colour tables, and blocks that lead to the trailer, one picture or more among them.
+/// GIF89a: header, logical screen, colour tables, then blocks up to the trailer. At least one block
+/// is an image.
 enum GIFContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isGIF(bytes) }
 
-    /// The logical screen (section 18).
+    /// The size of the logical screen (section 18).
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         guard let width = beginning.number(at: 6, bytes: 2, isLittleEndian: true),
             let height = beginning.number(at: 8, bytes: 2, isLittleEndian: true)
@@ -32,7 +33,7 @@ enum GIFContainer: ImageContainer {
                 hasPicture = true
                 try walk.skip(8)
                 try walk.skipTable(try walk.byte())
-                // The least size of codes.
+                // The minimum code size.
                 try walk.skip(1)
             default:
                 throw .broken("a block of no known kind")
@@ -61,12 +62,14 @@ enum GIFContainer: ImageContainer {
             return source[offset - 1]
         }
 
-        /// A table of 2 to 256 colours, if these flags have one (sections 18 and 20).
+        /// Skips the colour table of 2 to 256 entries if the flags announce one (sections 18 and
+        /// 20).
         mutating func skipTable(_ flags: UInt8) throws(CodecError) {
             if flags & 0x80 != 0 { try skip(3 << (Int(flags & 7) + 1)) }
         }
 
-        /// Data in blocks of 1 to 255 bytes, behind their lengths, up to an empty one (section 15).
+        /// Skips sub-blocks of 1 to 255 bytes, each after its length, up to the empty one (section
+        /// 15).
         mutating func skipBlocks(_ interruption: Interruption) throws(CodecError) {
             while case let length = Int(try byte()), length > 0 {
                 try skip(length)

@@ -1,8 +1,10 @@
 internal import PrefetchModel
 
-/// HEIF (ISO/IEC 23008-12) over ISO base media files (ISO/IEC 14496-12): HEIC, and AVIF where it is not decoded.
-/// The boxes fill the file exactly, `ftyp` comes first, and there are a description (`meta`, of a sequence `moov`) and
-/// data (`mdat`, or `idat` inside `meta`).
+/// HEIF (ISO/IEC 23008-12) in ISO base media files (ISO/IEC 14496-12): HEIC, and AVIF in builds
+/// that do not decode it.
+///
+/// The boxes fill the file exactly, and `ftyp` is the first. The file has a description (`meta`, or
+/// `moov` in sequences) and data (`mdat`, or `idat` inside `meta`).
 enum HEIFContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         isoBaseMediaFormat(bytes) == .heif
@@ -12,14 +14,14 @@ enum HEIFContainer: ImageContainer {
         var walk = BoxWalk(beginning)
         do throws(CodecError) {
             while let box = try walk.box() {
-                // Sequences say it of tracks, in other ways.
+                // Sequences store the size per track, in another form.
                 if box.isA("moov") { return .unknown }
                 guard box.isA("meta") else { continue }
                 guard let size = largestExtent(in: box, of: beginning) else { return .unknown }
                 return .known(width: size.width, height: size.height)
             }
         } catch {
-            // By a box that is not there as a whole, mostly that of the data.
+            // A box is incomplete, usually the one with the data.
             return .later
         }
         return .later
@@ -46,7 +48,7 @@ enum HEIFContainer: ImageContainer {
         guard hasData else { throw .cut("no box mdat") }
     }
 
-    /// Its children stand behind version and flags.
+    /// Returns the boxes inside `meta`, which follow its version and flags.
     private static func children(of box: Box, _ source: UnsafeRawBufferPointer) -> BoxWalk {
         BoxWalk(
             source,
@@ -62,8 +64,8 @@ enum HEIFContainer: ImageContainer {
         return holdsData
     }
 
-    /// The property `ispe` (ISO/IEC 23008-12, 6.5.3) of the largest item: a picture of tiles is larger than each of
-    /// them, and thumbnails are smaller. Before any rotation.
+    /// Returns the largest `ispe` property (ISO/IEC 23008-12, 6.5.3), before any rotation. Tiles
+    /// and thumbnails are smaller than the picture itself.
     private static func largestExtent(
         in meta: Box, of source: UnsafeRawBufferPointer
     ) -> (width: Int, height: Int)? {
@@ -81,7 +83,7 @@ enum HEIFContainer: ImageContainer {
                             let width = source.number(at: box.payload.lowerBound + 4, bytes: 4),
                             let height = source.number(at: box.payload.lowerBound + 8, bytes: 4)
                         else { continue }
-                        // Each has 32 bits.
+                        // Both sides have 32 bits, so the product may exceed `Int`.
                         if largest.map({
                             width.multipliedFullWidth(by: height)
                                 > $0.width.multipliedFullWidth(by: $0.height)
@@ -98,7 +100,7 @@ enum HEIFContainer: ImageContainer {
     }
 }
 
-/// As HEIF, by its own brands.
+/// AVIF: the structure of HEIF with other brands.
 enum AVIFContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         isoBaseMediaFormat(bytes) == .avif

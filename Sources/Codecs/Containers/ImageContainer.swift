@@ -1,26 +1,27 @@
 internal import PrefetchModel
 
-/// A format that is known by its bytes and not decoded: what its container says without that.
+/// A format that is recognised but not decoded: its size and a check of its structure.
 ///
-/// All of it is arithmetic over the bytes: nothing is allocated by what a file says (but for ``SVGContainer``, whose
-/// parser has a budget), and every loop that a file can make long looks at the interruption.
+/// No allocation depends on a length in the file, except in ``SVGContainer``, whose parser has a
+/// memory budget. Every loop whose length the file controls checks the interruption.
 protocol ImageContainer {
-    /// Whether a file begins in this way. No more than ``signatureBytes`` of it are there for sure.
+    /// Whether the file begins with a signature of the format. Only ``signatureBytes`` bytes are
+    /// guaranteed to be present.
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool
 
-    /// The size of the picture, where that is said at a known place.
+    /// The size of the picture if it is stored at a known place.
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize
 
     /// Follows the structure of a whole file to its end.
     ///
-    /// `memoryBytes` is what was reserved, from ``memoryBytes(ofSource:)``.
+    /// `memoryBytes` is the reserved amount, see ``memoryBytes(ofSource:)``.
     ///
-    /// - Throws: `corrupt`, truncated where the file ends early; `limitExceeded`, `cancelled`.
+    /// - Throws: `corrupt`, truncated if the file ends early; `limitExceeded`, `cancelled`.
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError)
 
-    /// What ``check(_:memoryBytes:_:)`` may allocate for a file of so many bytes.
+    /// Returns the bytes that ``check(_:memoryBytes:_:)`` may allocate for a source of this length.
     static func memoryBytes(ofSource bytes: Int) -> Int
 }
 
@@ -28,17 +29,17 @@ extension ImageContainer {
     static func memoryBytes(ofSource bytes: Int) -> Int { 0 }
 }
 
-/// What the beginning of a file says of the picture's size.
+/// The picture's size as far as the beginning of a file states it.
 enum DeclaredSize: Hashable {
     case known(width: Int, height: Int)
-    /// It is said in what follows, if anywhere.
+    /// If the file states its size, it does so after the available bytes.
     case later
-    /// It is not said at a known place.
+    /// The size is not at a known place.
     case unknown
 }
 
 extension ImageFormat {
-    /// Of what has no codec in this build, and of formats that may have none in another.
+    /// The container parser of a format that this build, or another one, cannot decode.
     var container: (any ImageContainer.Type)? {
         switch self {
         case .jpeg, .png, .bmp, .icon: nil
@@ -56,14 +57,14 @@ extension ImageFormat {
 }
 
 extension CodecError {
-    /// The structure of a file does not hold.
+    /// Returns the error for an invalid structure.
     static func broken(_ text: String) -> CodecError { .corrupt(text, isTruncated: false) }
-    /// A file ends before its structure does.
+    /// Returns the error for a file that ends before its structure does.
     static func cut(_ text: String) -> CodecError { .corrupt(text, isTruncated: true) }
 }
 
 extension UnsafeRawBufferPointer {
-    /// A number of 1…8 bytes; nil where it would pass the end, or does not fit an `Int`.
+    /// Returns a number of 1…8 bytes; nil if it extends beyond the end or does not fit an `Int`.
     func number(at offset: Int, bytes: Int, isLittleEndian: Bool = false) -> Int? {
         guard offset >= 0, bytes <= count, offset <= count - bytes else { return nil }
         var value: UInt64 = 0
@@ -74,7 +75,7 @@ extension UnsafeRawBufferPointer {
         return Int(exactly: value)
     }
 
-    /// Whether so many bytes from `offset` on are there.
+    /// Whether `length` bytes are present from `offset` on.
     func holds(_ length: Int, at offset: Int) -> Bool {
         offset >= 0 && length >= 0 && length <= count && offset <= count - length
     }

@@ -1,7 +1,7 @@
 internal import PrefetchModel
 
-/// JPEG 2000 (ISO/IEC 15444-1): boxes that fill the file, with a header and a codestream (annex I), or a bare
-/// codestream from SOC to EOC (annex A).
+/// JPEG 2000 (ISO/IEC 15444-1): boxes that fill the file, with a header and a codestream (annex I),
+/// or a bare codestream from SOC to EOC (annex A).
 enum JPEG2000Container: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: boxed("jP  ")) || isBare(bytes)
@@ -57,7 +57,7 @@ enum JPEG2000Container: ImageContainer {
         bytes.starts(with: [0xFF, 0x4F, 0xFF, 0x51])
     }
 
-    /// Of the segment SIZ (A.5.1): the reference grid without the part before the picture.
+    /// The size in the SIZ segment (A.5.1): the reference grid without the offset of the picture.
     private static func sizeOfCodestream(_ bytes: UnsafeRawBufferPointer) -> DeclaredSize {
         guard let right = bytes.number(at: 8, bytes: 4),
             let bottom = bytes.number(at: 12, bytes: 4),

@@ -1,7 +1,9 @@
 internal import PrefetchModel
 
-/// JPEG XL: a bare codestream (ISO/IEC 18181-1), which does not say where it ends and so is taken by its signature and
-/// its header, or boxes (ISO/IEC 18181-2) that fill the file and hold a codestream, in one piece or to its last part.
+/// JPEG XL: a bare codestream (ISO/IEC 18181-1), or boxes that fill the file (ISO/IEC 18181-2).
+///
+/// A bare codestream does not state its length, so only signature and header are checked. Boxes
+/// hold a codestream in one piece, or in parts up to the last one.
 enum JPEGXLContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: [0xFF, 0x0A]) || bytes.starts(with: boxed("JXL "))
@@ -10,7 +12,7 @@ enum JPEGXLContainer: ImageContainer {
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
         if isBare(beginning) { return size(ofCodestream: beginning) }
         var offset = 0
-        // The codestream's box need not be there as a whole.
+        // The box of the codestream may be incomplete.
         while let length = beginning.number(at: offset, bytes: 4), beginning.holds(8, at: offset) {
             let isWide = length == 1
             let head = offset + (isWide ? 16 : 8)
@@ -43,7 +45,7 @@ enum JPEGXLContainer: ImageContainer {
             try interruption.check(after: 1024)
             hasType = hasType || box.isA("ftyp")
             isComplete = isComplete || box.isA("jxlc")
-            // The highest bit of a part's number says that it is the last.
+            // The highest bit of a part's number marks the last part.
             if box.isA("jxlp"), !box.payload.isEmpty, source[box.payload.lowerBound] & 0x80 != 0 {
                 isComplete = true
             }
@@ -54,7 +56,7 @@ enum JPEGXLContainer: ImageContainer {
 
     private static func isBare(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.first == 0xFF }
 
-    /// The SizeHeader behind the signature (ISO/IEC 18181-1, D.2), bits from the lowest on.
+    /// The SizeHeader after the signature (ISO/IEC 18181-1, D.2), read from the lowest bit on.
     private static func size(ofCodestream bytes: UnsafeRawBufferPointer) -> DeclaredSize {
         guard bytes.count >= 2 else { return .later }
         guard bytes[0] == 0xFF, bytes[1] == 0x0A else { return .unknown }
@@ -74,7 +76,7 @@ enum JPEGXLContainer: ImageContainer {
         guard let small = bits(1), let height = extent(small == 1), let ratio = bits(3) else {
             return .later
         }
-        // Width to height.
+        // Width : height.
         let ratios = [(1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
         guard ratio == 0 else {
             let (over, under) = ratios[ratio - 1]

@@ -1,8 +1,10 @@
 internal import PrefetchModel
 
-/// PDF (ISO 32000-1, 7.5): no format of images, but one that is sent where they are asked for, and named rather than
-/// called nothing. Its header stands at the very beginning, and the last 1 024 bytes have `startxref` with a place within
-/// the file, and `%%EOF`. Objects are not read: a page's size is unknown.
+/// PDF (ISO 32000-1, 7.5): not an image format, but servers send it in place of images, and naming
+/// it helps.
+///
+/// The header is at offset 0. The last 1,024 bytes contain `startxref` with an offset inside the
+/// file, and `%%EOF`. Objects are not read, so the size of a page is unknown.
 enum PDFContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.holds("%PDF-", at: 0)
@@ -13,7 +15,7 @@ enum PDFContainer: ImageContainer {
     static func check(
         _ source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) {
-        // As far as Acrobat looks (ISO 32000-1, annex H.3, note 18).
+        // Acrobat searches the last 1,024 bytes (ISO 32000-1, annex H.3, note 18).
         let first = max(0, source.count - 1024)
         guard let end = last("%%EOF", in: source, from: first, to: source.count),
             let start = last("startxref", in: source, from: first, to: end)

@@ -1,21 +1,23 @@
 internal import CXML
 internal import PrefetchModel
 
-/// SVG: well-formed XML (by expat, see `cxml.h`) with the element `svg` around it. It is never rendered, nothing that it
-/// names is opened, and its size, which may be none or in centimetres, is not read.
+/// SVG: well-formed XML (checked by expat, see `cxml.h`) with the root element `svg`.
+///
+/// It is never rendered, and no reference in it is opened. Its size is not read, since it may be
+/// missing or in centimetres.
 enum SVGContainer: ImageContainer {
-    /// What may stand before the end of the first tag: comments, and declarations of drawing programs. What has more is
-    /// no image.
+    /// The maximum length before the end of the first tag: comments, and declarations of drawing
+    /// programs. A file that exceeds it is not an image.
     static let prologBytes = 64 << 10
 
-    /// What the beginning of a body is, as far as it goes.
+    /// The type of a body as far as its beginning shows.
     enum Beginning: Hashable {
         case svg
         case undecided
         case other
     }
 
-    /// Looks at ``prologBytes`` at most.
+    /// Examines at most ``prologBytes`` bytes.
     static func beginning(of bytes: UnsafeRawBufferPointer) -> Beginning {
         guard mayBeXML(bytes) else { return .other }
         let prolog = UnsafeRawBufferPointer(rebasing: bytes.prefix(prologBytes))
@@ -51,16 +53,18 @@ enum SVGContainer: ImageContainer {
         }
     }
 
-    /// Values of attributes are put together in memory that doubles as they grow; elements and names are noted.
-    /// What takes more is refused.
+    /// The parser's memory budget; a file that exceeds it is refused.
+    ///
+    /// Attribute values are assembled in buffers that double as they grow; element and other names
+    /// are stored.
     static func memoryBytes(ofSource bytes: Int) -> Int {
         let (fourfold, isTooMuch) = bytes.multipliedReportingOverflow(by: 4)
         return isTooMuch
             ? .max : fourfold.addingReportingOverflow(1 << 20).overflow ? .max : fourfold + 1 << 20
     }
 
-    /// Whether the first byte that is no space, in any of the encodings that XML may begin in, is `<`. Nearly all that is
-    /// no XML ends here.
+    /// Whether the first byte that is not white space is `<`, in any encoding that XML may begin
+    /// in. This rejects nearly everything that is not XML.
     private static func mayBeXML(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let blank: Set<UInt8> = [0x09, 0x0A, 0x0D, 0x20, 0]
         var start = 0

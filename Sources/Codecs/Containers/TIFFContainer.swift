@@ -1,14 +1,15 @@
 internal import PrefetchModel
 
-/// TIFF 6.0 (section 2) and BigTIFF: header, chain of directories, and the strips or tiles of each lie within the file.
+/// TIFF 6.0 (section 2) and BigTIFF. Header, the chain of directories, and the strips or tiles of
+/// each lie within the file.
 enum TIFFContainer: ImageContainer {
-    /// More directories than any file of pages has; a chain that leads back to itself ends here, too.
+    /// More directories than any multi-page file has; also ends a cyclic chain.
     private static let maximumDirectories = 10_000
 
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { Layout(bytes) != nil }
 
     static func size(in beginning: UnsafeRawBufferPointer) -> DeclaredSize {
-        // The first directory may stand behind the data.
+        // The first directory may follow the picture data.
         guard let layout = Layout(beginning), let start = layout.first(in: beginning),
             let directory = Directory(at: start, layout, beginning)
         else { return .later }
@@ -43,12 +44,12 @@ enum TIFFContainer: ImageContainer {
         }
     }
 
-    /// - Returns: whether the directory has picture data at all.
+    /// - Returns: whether the directory has any picture data.
     private static func check(
         _ directory: Directory, _ source: UnsafeRawBufferPointer, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
         var hasData = false
-        // Technical note 2 calls the last pair old; cameras write it.
+        // Technical note 2 calls the last pair obsolete, but cameras write it.
         for (offsets, lengths) in [
             (Tag.stripOffsets, Tag.stripByteCounts), (.tileOffsets, .tileByteCounts),
             (.jpegOffset, .jpegByteCount),
@@ -82,7 +83,7 @@ enum TIFFContainer: ImageContainer {
         case jpegByteCount = 514
     }
 
-    /// Order and width of a file's numbers.
+    /// The byte order and offset width of a file.
     private struct Layout {
         let isLittleEndian: Bool
         let isBig: Bool
@@ -98,12 +99,12 @@ enum TIFFContainer: ImageContainer {
             case [0x4D, 0x4D, 0, 0x2B]: (isLittleEndian, isBig) = (false, true)
             default: return nil
             }
-            // BigTIFF says how wide its offsets are, which is always 8 bytes, and then 0.
+            // BigTIFF states its offset width, which is always 8, and then 0.
             guard !isBig || number(in: bytes, at: 4, 2) == 8 && number(in: bytes, at: 6, 2) == 0
             else { return nil }
         }
 
-        /// Where the first directory stands.
+        /// The offset of the first directory.
         func first(in bytes: UnsafeRawBufferPointer) -> Int? {
             number(in: bytes, at: isBig ? 8 : 4, offsetBytes)
         }
@@ -113,7 +114,7 @@ enum TIFFContainer: ImageContainer {
         }
     }
 
-    /// The values of an entry, wherever they stand.
+    /// The values of a directory entry, inside the entry or elsewhere in the file.
     private struct Field {
         let layout: Layout
         let start: Int
@@ -128,7 +129,7 @@ enum TIFFContainer: ImageContainer {
         }
     }
 
-    /// A directory whose entries are there.
+    /// A directory whose entries all lie within the file.
     private struct Directory {
         let entries: Int
         let next: Int
@@ -152,7 +153,7 @@ enum TIFFContainer: ImageContainer {
             start = offset + countBytes
         }
 
-        /// Nil without the field, or with one of a type that is no whole number.
+        /// Returns nil if the field is missing or its type is not an integer.
         func field(_ tag: Tag) -> Field? {
             for index in 0..<entries {
                 let entry = start + index * layout.entryBytes
@@ -163,7 +164,7 @@ enum TIFFContainer: ImageContainer {
                     let count = layout.number(in: source, at: entry + 4, layout.offsetBytes)
                 else { return nil }
                 let place = entry + 4 + layout.offsetBytes
-                // Few values stand in the entry itself.
+                // Values that fit are stored in the entry itself.
                 let (bytes, isTooLong) = count.multipliedReportingOverflow(by: width)
                 guard !isTooLong else { return nil }
                 if bytes <= layout.offsetBytes {
@@ -176,7 +177,7 @@ enum TIFFContainer: ImageContainer {
             return nil
         }
 
-        /// Of a field with one value.
+        /// The value of a field that has exactly one.
         func value(of tag: Tag) -> Int? {
             field(tag).flatMap { $0.count == 1 ? $0[0, source] : nil }
         }

@@ -1,6 +1,7 @@
 internal import PrefetchModel
 
-/// WebP (RFC 9649) in a RIFF file: the file's length fits, the chunks fill it, and there is a picture or a frame.
+/// WebP (RFC 9649) in a RIFF file: the length fits, the chunks fill it, and it has a picture or a
+/// frame.
 enum WebPContainer: ImageContainer {
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isWebP(bytes) }
 
@@ -9,11 +10,11 @@ enum WebPContainer: ImageContainer {
             beginning.number(at: offset, bytes: bytes, isLittleEndian: true)
         }
         guard beginning.count >= 30 else { return .later }
-        // RFC 9649, 2.7: the canvas, less one.
+        // RFC 9649, 2.7: canvas sides minus one.
         if beginning.holds("VP8X", at: 12), let width = number(24, 3), let height = number(27, 3) {
             return .known(width: width + 1, height: height + 1)
         }
-        // RFC 9649, 3.4: 14 bits each, less one.
+        // RFC 9649, 3.4: 14 bits each, minus one.
         if beginning.holds("VP8L", at: 12), beginning[20] == 0x2F, let bits = number(21, 4) {
             return .known(width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1)
         }
@@ -32,7 +33,7 @@ enum WebPContainer: ImageContainer {
         guard let length = source.number(at: 4, bytes: 4, isLittleEndian: true) else {
             throw .cut("the file ends in its header")
         }
-        // What follows is no part of it.
+        // Bytes after the RIFF length are not part of the image.
         let end = 8 + length
         guard end <= source.count else { throw .cut("shorter than its header says") }
         var offset = 12
@@ -46,7 +47,7 @@ enum WebPContainer: ImageContainer {
             hasPicture =
                 hasPicture || source.holds("VP8 ", at: offset) || source.holds("VP8L", at: offset)
                 || source.holds("ANMF", at: offset)
-            // Filled up to an even length, where the last one may lack that.
+            // Chunks are padded to an even length; the last one may lack the padding.
             offset += 8 + size + size % 2
         }
         guard hasPicture else { throw .broken("no picture") }

@@ -1,20 +1,22 @@
 internal import PrefetchModel
 
-/// Finds the quality at which an image fits into a number of bytes.
+/// Finds the quality at which an image fits a size limit.
 enum QualitySearch {
-    /// Below it blocks show and little is saved; what does not fit at this quality is stored too large.
+    /// The lowest quality tried. Below it, block artefacts show and little is saved; an image that
+    /// does not fit at this quality is stored above the limit.
     static let floor = 30
 
-    /// Bisects the qualities from ``floor`` to below `quality`, so `make` is called seven times at most.
+    /// Bisects the qualities from ``floor`` up to, but not including, `quality`. Calls `make` at
+    /// most seven times.
     ///
-    /// A lower quality is taken to make no larger image. Where that does not hold, the result still fits,
-    /// and the same source has always the same.
+    /// Assumes that a lower quality makes no larger image. If that is not so, the result still fits
+    /// and is deterministic.
     ///
     /// - Parameters:
-    ///   - quality: 1…100; at ``floor`` and below nothing is tried.
-    ///   - make: the image at a quality; nil when it does not fit.
-    /// - Returns: the image of the best quality for which `make` has one, nil when it has none.
-    /// - Throws: what `make` throws.
+    ///   - quality: 1…100; at ``floor`` and below, no quality is tried.
+    ///   - make: encodes the image at a quality; nil if it does not fit.
+    /// - Returns: the best image that fits; nil if none does.
+    /// - Throws: the errors of `make`.
     static func best<Image>(
         below quality: Int, _ make: (Int) throws(CodecError) -> Image?
     ) throws(CodecError) -> Image? {
@@ -32,12 +34,12 @@ enum QualitySearch {
         return best
     }
 
-    /// An image of the recipe's quality, or of the one that its largest size asks for.
+    /// Encodes at the recipe's quality, or at the best lower one that fits its size limit.
     ///
-    /// `make` gives the image at a quality; nil when it has more bytes than it may have.
+    /// `make` encodes the image at a quality; it returns nil if the result exceeds `most` bytes.
     ///
-    /// - Returns: what is larger than the recipe's largest size where no quality is low enough.
-    /// - Throws: what `make` throws, and `encodingFailed`.
+    /// - Returns: an image above the limit if no quality is low enough.
+    /// - Throws: the errors of `make`, and `encodingFailed`.
     static func fitting(
         _ recipe: Recipe, _ make: (_ quality: Int, _ most: Int) throws(CodecError) -> ImageBytes?
     ) throws(CodecError) -> ImageBytes {

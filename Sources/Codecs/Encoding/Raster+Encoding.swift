@@ -2,17 +2,17 @@ internal import CPNG
 internal import CPixels
 
 extension Raster {
-    /// 8-bit red, green and blue, with alpha only where a pixel is not opaque.
+    /// Returns 8-bit red, green and blue, with alpha only if some pixel is not opaque.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     consuming func encodable(_ interruption: Interruption) throws(CodecError) -> Raster {
         let raster = try plainWithoutOpaqueAlpha(interruption)
         return raster.channels < 3 ? try raster.plain(hasColour: true, interruption) : raster
     }
 
-    /// 8-bit samples that mean themselves, with alpha only where a pixel is not opaque.
+    /// Returns plain 8-bit samples, with alpha only if some pixel is not opaque.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     consuming func plainWithoutOpaqueAlpha(
         _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -21,7 +21,8 @@ extension Raster {
         return try raster.plain(dropsAlpha: true, interruption)
     }
 
-    /// Whether so many neighbours are equal that it may be smaller without any loss than with some.
+    /// Whether enough neighbouring pixels are equal for lossless encoding to be possibly smaller
+    /// than lossy encoding.
     ///
     /// - Precondition: 8 bits a sample.
     var isFlat: Bool {
@@ -29,16 +30,16 @@ extension Raster {
         return cpng_flatness(&rows) >= PNGEncoding.leastFlatness
     }
 
-    /// - Precondition: 8 bits a sample that mean themselves.
+    /// - Precondition: the raster is plain.
     private var isOpaque: Bool {
         guard var picture else { return true }
         return cpixels_is_opaque(&picture)
     }
 
-    /// How alike two pictures are, see `cpixels_similarity`; 1 for equal ones.
+    /// Returns the similarity of two pictures, see `cpixels_similarity`; 1 if they are equal.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
-    /// - Precondition: of the same size, with 8 bits a sample that mean themselves.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
+    /// - Precondition: both are plain and of the same size.
     func similarity(
         to other: borrowing Raster, _ interruption: Interruption
     ) throws(CodecError) -> Double {
@@ -54,7 +55,7 @@ extension Raster {
         }
     }
 
-    /// As the functions of C take it; nil without rows.
+    /// The samples as the C functions take them; nil without rows.
     var picture: cpixels_picture? {
         rows.rows.map {
             cpixels_picture(

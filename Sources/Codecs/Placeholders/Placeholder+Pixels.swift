@@ -4,9 +4,10 @@ internal import CPlaceholder
 internal import PrefetchModel
 
 extension Placeholder {
-    /// Of the pixels of a raster, upright; the raster stays as it is.
+    /// Computes the placeholder of a raster, with the orientation applied; the raster is not
+    /// modified.
     ///
-    /// - Returns: nil of a raster without pixels.
+    /// - Returns: nil for a raster without pixels.
     init?(of raster: borrowing Raster) {
         guard let pixels = raster.rows.rows else { return nil }
         var rows = cplaceholder_rows(
@@ -32,9 +33,10 @@ extension Placeholder {
         }
     }
 
-    /// Of what was noted on the way through a JPEG, upright.
+    /// Computes the placeholder of a preview noted while a JPEG was decoded, with the orientation
+    /// applied.
     ///
-    /// - Returns: nil where nothing was.
+    /// - Returns: nil if the preview is incomplete.
     init?(of preview: cjpeg_preview, orientation: Int) {
         guard preview.is_complete, let pixels = preview.pixels else { return nil }
         var planes = cplaceholder_planes(

@@ -2,9 +2,10 @@ internal import CPNG
 internal import CResample
 internal import Glibc
 
-/// How a raster is resized.
+/// The parameters of a resize.
 struct Resampling {
-    /// The part that is taken, in pixels of the raster; it may begin and end between them, and lies inside.
+    /// The part to use, in pixels of the raster; its edges may lie between pixels, and it lies
+    /// inside.
     struct Area {
         var x: Double
         var y: Double
@@ -13,21 +14,23 @@ struct Resampling {
     }
 
     var area: Area
-    /// Of the result, 1 or more, as the height.
+    /// The size of the result; both sides are at least 1.
     var widthInPixels: Int
     var heightInPixels: Int
-    /// Whether light is added, and not its encoding, for which sRGB's is taken.
+    /// Whether samples are averaged in linear light, assuming sRGB, instead of in their encoding.
     var isLinear = false
 }
 
 extension Raster {
-    /// A part of the raster in another size, with its channels, bit depth and colours.
+    /// Returns a part of the raster at another size, with the same channels, bit depth and colours.
     ///
-    /// Averages and Lanczos 3, with colours weighted by their alpha; what is opaque stays so. For what
-    /// `cresample_resize` promises, and the memory that it takes beside both rasters, see there.
+    /// Averages and Lanczos 3, with colours weighted by alpha; opaque pixels stay opaque.
+    /// `cresample_resize` documents its guarantees, and the memory that it needs beyond both
+    /// rasters.
     ///
-    /// - Precondition: 8 or 16 bits a sample, no palette and no transparent colour: means of those have no meaning.
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Precondition: 8 or 16 bits a sample, no palette and no transparent colour, since neither
+    ///   can be averaged.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     func resampled(
         _ resampling: Resampling, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

@@ -1,8 +1,8 @@
 internal import PrefetchModel
 
 extension ExifOrientation {
-    /// Where the pixels of an upright picture come from: rows from columns, columns counted from the right, rows from
-    /// the bottom, as `cpng_turn` has it.
+    /// The lookup from pixels as displayed to pixels as stored: rows from columns, columns counted
+    /// from the right, rows from the bottom, as in `cpng_turn`.
     struct Mapping: Hashable {
         var isTransposed: Bool
         var flipsX: Bool
@@ -14,12 +14,12 @@ extension ExifOrientation {
             flipsY = [3, 4, 6, 7].contains(orientation)
         }
 
-        /// 1…8.
+        /// The EXIF value of this mapping, 1…8.
         var orientation: Int {
             (1...8).first { Mapping($0) == self } ?? ExifOrientation.upright
         }
 
-        /// As if the picture that this one makes upright were turned once more.
+        /// Returns the mapping that applies this one and then `next`.
         func followed(by next: Mapping) -> Mapping {
             var result = self
             result.isTransposed = isTransposed != next.isTransposed
@@ -29,7 +29,7 @@ extension ExifOrientation {
         }
     }
 
-    /// What turns clockwise.
+    /// Returns the orientation that turns clockwise by this angle.
     static func code(of turn: Transformation.Turn) -> Int {
         switch turn {
         case .quarter: 6

@@ -1,9 +1,10 @@
 internal import PrefetchModel
 
-/// A recipe, with what its steps come to for one picture.
+/// A recipe and its transformation plan for one picture.
 struct PlannedRecipe {
     let recipe: Recipe
-    /// Without steps for ``Recipe/Encoding/original``; the error says why they cannot be carried out.
+    /// Has no steps for ``Recipe/Encoding/original``; the error explains why the steps are
+    /// impossible.
     let plan: Result<TransformationPlan, CodecError>
 
     init(_ recipe: Recipe, of header: ImageHeader) {
@@ -12,11 +13,12 @@ struct PlannedRecipe {
         plan = Result { () throws(CodecError) in try TransformationPlan(planned, of: header) }
     }
 
-    /// Nil where they cannot be carried out, which is said when they were to be.
+    /// The plan; nil if it is impossible. The error is reported when the steps would be carried
+    /// out.
     var steps: TransformationPlan? {
         if case .success(let plan) = plan { plan } else { nil }
     }
 
-    /// At which the source is decoded.
+    /// The scale at which to decode the source.
     var scale: DecodingScale { steps?.scale ?? .full }
 }

@@ -5,10 +5,10 @@ internal import Glibc
 internal import PrefetchModel
 
 extension Raster {
-    /// A raster of its own with the steps of a plan carried out, of 8 bits a sample. How it is yet to be turned is for
-    /// its reader.
+    /// Returns a new 8-bit raster with the plan's steps applied. Its orientation still has to be
+    /// applied by the reader.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     func transformed(
         by plan: TransformationPlan, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -55,13 +55,13 @@ extension Raster {
         return picture
     }
 
-    /// 8 bits a sample that mean themselves.
+    /// Whether samples have 8 bits and stand for themselves: no palette, no transparent colour.
     var isPlain: Bool { bitDepth == 8 && !isIndexed && alpha != .byColour }
 
-    /// A copy with 8 bits a sample: palettes and fewer bits expanded, 16 bits rounded, a transparent colour made alpha, and
-    /// at least the channels that are asked for.
+    /// Returns an 8-bit copy with at least the requested channels. Palettes and low bit depths are
+    /// expanded, 16 bits rounded, and a transparent colour becomes alpha.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     func plain(
         hasColour: Bool = false, hasAlpha: Bool = false, dropsAlpha: Bool = false,
         _ interruption: Interruption
@@ -72,8 +72,8 @@ extension Raster {
         }
     }
 
-    /// The resampling of stored rows that makes of the upright picture's part the size that it is to have. A source that
-    /// was decoded at a scale has the same part in fewer pixels.
+    /// Translates a resize of the picture as displayed to the stored rows. A source decoded at a
+    /// smaller scale has the same area in fewer pixels.
     private func resampling(
         _ area: Resampling.Area, of source: TransformationPlan.Size,
         to target: TransformationPlan.Size, isLinear: Bool
@@ -97,7 +97,7 @@ extension Raster {
             area: part, widthInPixels: size.width, heightInPixels: size.height, isLinear: isLinear)
     }
 
-    /// A part of the upright picture, in a raster of its own.
+    /// Returns a part of the picture as displayed, in a new raster.
     ///
     /// - Precondition: 8 bits a sample; the part lies inside.
     func cropped(
@@ -129,9 +129,9 @@ extension Raster {
             owning: made, colour: colour, orientation: orientation, decodeDuration: decodeDuration)
     }
 
-    /// Changes the samples where they are.
+    /// Modifies the samples in place.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, `cancelled`, or `limitExceeded`.
     mutating func change(
         _ interruption: Interruption,
         _ body: (

@@ -1,21 +1,21 @@
 internal import PrefetchModel
 
-/// What the steps of a recipe come to for a picture of a certain size.
+/// The steps of a recipe, computed for a picture of a certain size.
 ///
-/// Steps that change nothing are left out, so that a picture that is small enough is stored as if no size had been asked
-/// for.
+/// Steps without effect are omitted, so a picture that is already small enough is stored as if no
+/// resizing was requested.
 struct TransformationPlan {
-    /// In pixels of the upright picture.
+    /// A size in pixels, with the EXIF orientation applied.
     struct Size: Hashable {
         var width: Int
         var height: Int
     }
 
     enum Step {
-        /// `area` is a part of a picture of size `source`.
+        /// Scales `area`, a part of a picture of size `source`, to `target`.
         case resample(area: Resampling.Area, source: Size, target: Size)
         case crop(x: Int, y: Int, Size)
-        /// As EXIF's orientations turn, 2…8.
+        /// Rotates or flips as EXIF orientation 2…8 does.
         case turn(Int)
         /// The standard deviation, in pixels.
         case blur(Double)
@@ -25,18 +25,18 @@ struct TransformationPlan {
     }
 
     private(set) var steps: [Step] = []
-    /// At which the source is decoded, where its format does that.
+    /// The scale at which to decode the source, if its format supports that.
     private(set) var scale = DecodingScale.full
-    /// Of the result.
+    /// The size of the result.
     private(set) var size: Size
-    /// Of the largest picture on the way, the source apart.
+    /// The pixel count of the largest intermediate picture, not counting the source.
     private(set) var mostPixels = 0
     private(set) var longestSide = 0
     let isLinear: Bool
 
     var isEmpty: Bool { steps.isEmpty }
 
-    /// - Throws: `unsupported` for a part that lies outside of the picture.
+    /// - Throws: `unsupported` for a crop outside the picture.
     init(_ recipe: Recipe, of header: ImageHeader) throws(CodecError) {
         isLinear = recipe.isLinear
         let isTransposed = ExifOrientation.Mapping(header.orientation).isTransposed
@@ -49,7 +49,7 @@ struct TransformationPlan {
             case .resample(let area, _, let target)? = steps.first
         else { return }
         let ratio = min(area.width / Double(target.width), area.height / Double(target.height))
-        // The decoder's averages are poorer than Lanczos, to which a factor of two is left, as vips does.
+        // The decoder's averaging is poorer than Lanczos, which keeps a factor of two, as in vips.
         scale =
             DecodingScale.allCases.last { $0 != .full && ratio >= Double(2 * $0.rawValue) } ?? .full
     }
@@ -103,7 +103,7 @@ struct TransformationPlan {
 }
 
 extension ResizeGeometry {
-    /// The part of a picture that is taken, and the size that it gets.
+    /// Returns the part of the picture to use, and its target size.
     fileprivate func mapping(
         of size: TransformationPlan.Size
     ) -> (area: Resampling.Area, target: TransformationPlan.Size) {
@@ -131,7 +131,7 @@ extension ResizeGeometry {
             let covering = scaled(ratio)
             let target = TransformationPlan.Size(
                 width: min(leastWidth, covering.width), height: min(leastHeight, covering.height))
-            // As if the whole were scaled and cut afterwards.
+            // Equivalent to scaling the whole picture and then cropping it.
             let part = (
                 width: width * Double(target.width) / Double(covering.width),
                 height: height * Double(target.height) / Double(covering.height)
@@ -146,7 +146,7 @@ extension ResizeGeometry {
 }
 
 extension CropGeometry.Gravity {
-    /// Of what is left over, in halves, how much lies on the left and above.
+    /// The left and upper shares of the surplus pixels, in halves.
     fileprivate var shares: (horizontal: Int, vertical: Int) {
         let horizontal =
             switch self {
