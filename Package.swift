@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "Codecs",
             dependencies: [
-                "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample", "CXML",
-                "PrefetchModel",
+                "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
+                "CResample", "CXML", "PrefetchModel",
                 .target(name: "CAVIF", condition: .when(traits: ["AVIF"])),
                 .target(name: "CGIF", condition: .when(traits: ["GIF"])),
                 .target(name: "CWebP", condition: .when(traits: ["WebP"])),
@@ -148,9 +148,9 @@ let package = Package(
         .testTarget(
             name: "CodecsTests",
             dependencies: [
-                "CCrypto", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample",
-                "CXML", "CodecFuzzing", "Codecs",
-                "PrefetchModel", "SeededRandom", "Threading",
+                "CCrypto", "CDeflate", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
+                "CResample", "CXML", "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom",
+                "Threading",
             ],
             exclude: ["ThumbHashVectors.tsv", "thumbhash-vectors.py"], swiftSettings: strict),
         .testTarget(
@@ -244,7 +244,8 @@ let package = Package(
         .target(
             name: "CodecFuzzing",
             dependencies: [
-                "CJPEG", "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel", "SeededRandom",
+                "CDeflate", "CJPEG", "CPNG", "CReferenceDecoders", "Codecs", "PrefetchModel",
+                "SeededRandom",
             ],
             path: "Tests/CodecFuzzing", swiftSettings: strict),
         .target(
@@ -256,13 +257,21 @@ let package = Package(
         .target(name: "CCrash", cSettings: boundary),
         .target(name: "CInterruption", cSettings: boundary),
         .target(
-            name: "CJPEG", dependencies: ["CInterruption"], cSettings: boundary,
+            name: "CDeflate", dependencies: ["CInterruption"], cSettings: boundary,
+            linkerSettings: [.linkedLibrary("deflate"), .linkedLibrary("z")]),
+        .target(
+            name: "CJPEG", dependencies: ["CInterruption"],
+            cSettings: boundary + [
+                .headerSearchPath("Boundary"), .headerSearchPath("Entropy"),
+                .headerSearchPath("Preview"), .headerSearchPath("Scales"),
+                .headerSearchPath("Transcoder"),
+            ],
             linkerSettings: [.linkedLibrary("jpeg")]),
         .target(
             name: "CPixels", dependencies: ["CInterruption"], cSettings: boundary,
             linkerSettings: [.linkedLibrary("m")]),
         .target(
-            name: "CPNG", dependencies: ["CInterruption"], cSettings: boundary,
+            name: "CPNG", dependencies: ["CDeflate", "CInterruption"], cSettings: boundary,
             linkerSettings: [
                 .linkedLibrary("png"), .linkedLibrary("deflate"), .linkedLibrary("z"),
             ]),
@@ -299,8 +308,8 @@ let package = Package(
 // is for C only.
 if Context.environment["PREFETCH_FUZZ"] != nil {
     let fuzzed: Set = [
-        "CAVIF", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder", "CResample",
-        "CWebP", "CXML", "Codecs",
+        "CAVIF", "CDeflate", "CGIF", "CInterruption", "CJPEG", "CPNG", "CPixels", "CPlaceholder",
+        "CResample", "CWebP", "CXML", "Codecs",
     ]
     let helpers: Set = ["CReferenceDecoders", "CodecFuzzing", "PrefetchModel", "SeededRandom"]
     package.dependencies = []

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libdeflate.h>
 #include <png.h>
 #include <zlib.h>
 
@@ -159,5 +158,3 @@ cpng_status cpng_check_rows(
 }
 
 const char *cpng_library_version(void) { return png_get_libpng_ver(NULL); }
-
-const char *cpng_deflate_version(void) { return LIBDEFLATE_VERSION_STRING; }

@@ -368,8 +368,3 @@ cpng_status cpng_decode_opaque(
     const uint8_t background[3], cpng_image *image, char *message) {
     return read_image(source, length, limits, OUTPUT_OPAQUE, background, image, NULL, message);
 }
-
-void cpng_image_free(cpng_image *image) {
-    free(image->rows);
-    image->rows = NULL;
-}

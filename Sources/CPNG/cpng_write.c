@@ -1,7 +1,5 @@
+#include "cdeflate.h"
 #include "cpng.h"
-#include "cpng_compressor.h"
-#include "cpng_deflate.h"
-#include "cpng_pieces.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,23 +145,28 @@ static cpng_status compressed(
     *size = 0;
     // Beyond 32 bits the faster of the others.
     int level = strategy.level;
+    cdeflate_status status = CDEFLATE_LIMIT;
     if (strategy.compressor == CPNG_PHOTOGRAPH) {
-        cpng_status status = cpng_compress_photograph(
+        status = cdeflate_compress_photograph(
             bytes, length, level, interruption, output, capacity, size);
-        if (status != CPNG_LIMIT) return status;
         level = 1;
     }
-    return cpng_compress_in_pieces(bytes, length, level, interruption, output, capacity, size);
-}
-
-/// Enough for either compressor: blocks of stored bytes and what frames them.
-static size_t compressed_bound(size_t length) {
-    return libdeflate_zlib_compress_bound(NULL, length) + length / 1024 + 64;
+    if (status == CDEFLATE_LIMIT) {
+        status = cdeflate_compress_in_pieces(
+            bytes, length, level, interruption, output, capacity, size);
+    }
+    switch (status) {
+    case CDEFLATE_OK: return CPNG_OK;
+    case CDEFLATE_LIMIT: return CPNG_LIMIT;
+    case CDEFLATE_OUT_OF_MEMORY: return CPNG_OUT_OF_MEMORY;
+    case CDEFLATE_INTERRUPTED: return CPNG_INTERRUPTED;
+    }
+    __builtin_unreachable();
 }
 
 size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
     size_t stride = image->row_bytes + 1;
-    size_t length = stride * image->height, bound = compressed_bound(length), result = 0;
+    size_t length = stride * image->height, bound = cdeflate_most_bytes(length), result = 0;
     filtering state;
     bool has_memory = filtering_make(&state, image, strategy.filter);
     uint8_t *rows = malloc(length), *output = malloc(bound);
@@ -178,20 +181,6 @@ size_t cpng_trial(const cpng_image *image, cpng_strategy strategy) {
     free(rows);
     free(output);
     return result;
-}
-
-cpng_image cpng_image_of(
-    uint8_t *rows, uint32_t width, uint32_t height, int channels, cinterruption *interruption) {
-    return (cpng_image){
-        .rows = rows,
-        .width = width,
-        .height = height,
-        .bit_depth = 8,
-        .color_type = channels == 1 ? 0 : channels == 3 ? 2 : 6,
-        .row_bytes = (size_t)width * (size_t)channels,
-        .filter_distance = channels,
-        .interruption = interruption,
-    };
 }
 
 double cpng_flatness(const cpng_image *image) {
@@ -232,34 +221,6 @@ double cpng_chroma_detail(const cpng_image *image) {
     return compared > 0 ? (double)sum / (double)compared : 0;
 }
 
-uint8_t *cpng_deflate(const uint8_t *bytes, size_t length, int level, size_t *output_length) {
-    struct libdeflate_compressor *compressor = cpng_take_compressor(level);
-    if (compressor == NULL) return NULL;
-    size_t bound = libdeflate_zlib_compress_bound(compressor, length);
-    uint8_t *output = malloc(bound);
-    if (output != NULL) {
-        *output_length = libdeflate_zlib_compress(compressor, bytes, length, output, bound);
-    }
-    cpng_give_back_compressor(compressor, level);
-    return output;
-}
-
-uint8_t *cpng_inflate(
-    const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length) {
-    struct libdeflate_decompressor *decompressor = libdeflate_alloc_decompressor();
-    if (decompressor == NULL) return NULL;
-    uint8_t *output = malloc(maximum);
-    if (output != NULL
-        && libdeflate_zlib_decompress(
-               decompressor, bytes, length, output, maximum, output_length)
-            != LIBDEFLATE_SUCCESS) {
-        free(output);
-        output = NULL;
-    }
-    libdeflate_free_decompressor(decompressor);
-    return output;
-}
-
 static void store_32(uint8_t *bytes, uint32_t value) {
     for (int index = 0; index < 4; index++) bytes[index] = (uint8_t)(value >> (24 - 8 * index));
 }
@@ -291,7 +252,7 @@ cpng_status cpng_encode(
     size_t stride = image->row_bytes + 1, length = stride * image->height;
     size_t fixed = header + chunks_length + frame + trailer;
     // Below `maximum_output`; a chunk's length has 31 bits.
-    size_t bound = fixed + compressed_bound(length);
+    size_t bound = fixed + cdeflate_most_bytes(length);
     size_t capacity = bound < maximum_output ? bound : maximum_output;
     if (capacity > fixed + INT32_MAX) capacity = fixed + INT32_MAX;
     if (capacity <= fixed) return CPNG_OK;

@@ -1,3 +1,4 @@
+internal import CDeflate
 internal import CJPEG
 internal import CPNG
 internal import CXML
@@ -42,5 +43,5 @@ package enum CodecLibraries {
     }
 
     /// As the program was built with it: the loaded one does not say.
-    package static var libdeflate: String { String(cString: cpng_deflate_version()) }
+    package static var libdeflate: String { String(cString: cdeflate_library_version()) }
 }

@@ -1,3 +1,4 @@
+internal import CDeflate
 internal import CPNG
 internal import Glibc
 package import SeededRandom
@@ -215,14 +216,16 @@ package struct PNGMutation {
 
     private static func inflated(_ bytes: [UInt8]) -> [UInt8]? {
         var length = 0
-        guard let start = cpng_inflate(bytes, bytes.count, 1 << 20, &length) else { return nil }
+        guard let start = cdeflate_decompress(bytes, bytes.count, 1 << 20, &length) else {
+            return nil
+        }
         defer { free(start) }
         return [UInt8](UnsafeBufferPointer(start: start, count: length))
     }
 
     private static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var length = 0
-        guard let start = cpng_deflate(bytes, bytes.count, 1, &length) else { return [] }
+        guard let start = cdeflate_compress(bytes, bytes.count, 1, &length) else { return [] }
         defer { free(start) }
         return [UInt8](UnsafeBufferPointer(start: start, count: length))
     }

@@ -90,7 +90,7 @@ package struct ScaleInvariants {
                 status = cjpeg_decode_scaled(
                     start, source.count, &limits, 0, scales[0], &results[0], &message)
             case (let start?, let count):
-                status = cjpeg_decode_several(
+                status = cjpeg_decode_scales(
                     start, source.count, &limits, 0, scales, count, &results, &message)
             }
             let bytes = message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }

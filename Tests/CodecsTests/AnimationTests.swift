@@ -1,4 +1,4 @@
-import CPNG
+import CDeflate
 import Foundation
 import PrefetchModel
 import Testing
@@ -89,7 +89,7 @@ import Testing
 
     static func deflated(_ bytes: [UInt8]) -> [UInt8] {
         var length = 0
-        guard let packed = cpng_deflate(bytes, bytes.count, 6, &length) else { return [] }
+        guard let packed = cdeflate_compress(bytes, bytes.count, 6, &length) else { return [] }
         defer { free(packed) }
         return Array(UnsafeBufferPointer(start: packed, count: length))
     }

@@ -44,7 +44,7 @@ import Testing
         var limits = limits
         var results = [cjpeg_result](repeating: cjpeg_result(), count: scales.count)
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
-        let status = cjpeg_decode_several(
+        let status = cjpeg_decode_scales(
             source, source.count, &limits, 0, scales, scales.count, &results, &message)
         guard status == CJPEG_OK else {
             #expect(results.allSatisfy { $0.bytes == nil })

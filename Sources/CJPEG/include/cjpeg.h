@@ -148,7 +148,7 @@ cjpeg_status cjpeg_decode_scaled(
 /// The same at several scales, at most four, each with the bytes that it has by itself, for the cost of decoding the
 /// entropy-coded data once. All results are made or none: unless it returns `CJPEG_OK`, one of them could not be, or not
 /// in this way, and whoever calls makes them one by one. The first has the time.
-cjpeg_status cjpeg_decode_several(
+cjpeg_status cjpeg_decode_scales(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     const unsigned *denominators, size_t count, cjpeg_result *results, char *message);
 

@@ -274,20 +274,8 @@ double cpng_flatness(const cpng_image *image);
 /// that can be seen. 0 for others.
 double cpng_chroma_detail(const cpng_image *image);
 
-/// Compresses to a zlib stream that the caller releases with `free`; NULL without memory.
-uint8_t *_Nullable cpng_deflate(
-    const uint8_t *bytes, size_t length, int level, size_t *output_length);
-
-/// Unpacks a zlib stream of at most `maximum` bytes, for the caller to release with `free`; NULL
-/// when it is damaged, longer, or there is no memory.
-uint8_t *_Nullable cpng_inflate(
-    const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length);
-
 /// The version of the libpng that is loaded.
 const char *cpng_library_version(void);
-
-/// The version of the libdeflate that this was compiled with.
-const char *cpng_deflate_version(void);
 
 /// CRC-32 of PNG section 5.4.
 uint32_t cpng_crc(const uint8_t *_Nullable bytes, size_t length);

@@ -131,7 +131,7 @@ struct JPEGSource: ImageSource {
         let denominators = requests.map { UInt32($0.scale.rawValue) }
         var results = [cjpeg_result](repeating: cjpeg_result(), count: requests.count)
         _ = try called(interruption, at: largest) { limits, _, message in
-            cjpeg_decode_several(
+            cjpeg_decode_scales(
                 bytes, source.count, limits, 1, denominators, denominators.count, &results, message)
         }
         var rasters = ScaledRasters()

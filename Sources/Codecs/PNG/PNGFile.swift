@@ -1,3 +1,4 @@
+internal import CDeflate
 internal import CPNG
 internal import PrefetchModel
 
@@ -366,7 +367,8 @@ extension PNGFile {
         }
         var length = 0
         guard
-            let unpacked = cpng_inflate(start, stream.count, limits.maximumMetadataBytes, &length)
+            let unpacked = cdeflate_decompress(
+                start, stream.count, limits.maximumMetadataBytes, &length)
         else { return nil }
         let owner = ImageBytes(owning: unpacked, count: length)
         let profile = owner.withUnsafeBytes { [UInt8]($0) }
@@ -375,7 +377,7 @@ extension PNGFile {
 
     static func profileChunk(_ profile: [UInt8]) -> [UInt8] {
         var length = 0
-        guard let packed = cpng_deflate(profile, profile.count, 6, &length) else { return [] }
+        guard let packed = cdeflate_compress(profile, profile.count, 6, &length) else { return [] }
         let owner = ImageBytes(owning: packed, count: length)
         return chunk(.iCCP, Array("ICC\0\0".utf8) + owner.withUnsafeBytes { [UInt8]($0) })
     }

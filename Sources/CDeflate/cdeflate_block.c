@@ -1,0 +1,234 @@
+#include "cdeflate_block.h"
+
+#include <string.h>
+
+enum {
+    END_OF_BLOCK = 256,
+    /// A stored block's length has 16 bits.
+    MOST_STORED = 65535,
+};
+
+// With BMI2, shifts by a number of bits that is known late take a third as long. The clones are chosen before a sanitizer is
+// set up, which the thread sanitizer does not survive.
+#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+#define INLINED static inline __attribute__((always_inline))
+
+static unsigned distance_base(unsigned code) {
+    return code < 2 ? code + 1 : ((2 + (code & 1)) << (code / 2 - 1)) + 1;
+}
+
+// MARK: - Bits
+
+/// At most 32 bits at a time; the caller has made sure of the room.
+static inline void put(cdeflate_bit_writer *writer, uint64_t bits, unsigned count) {
+    writer->bits |= bits << writer->count;
+    writer->count += count;
+    if (writer->count >= 32) {
+        memcpy(writer->next, &writer->bits, 4);
+        writer->next += 4;
+        writer->bits >>= 32;
+        writer->count -= 32;
+    }
+}
+
+void cdeflate_put_to_byte(cdeflate_bit_writer *writer) {
+    while (writer->count > 0) {
+        *writer->next++ = (uint8_t)writer->bits;
+        writer->bits >>= 8;
+        writer->count = writer->count > 8 ? writer->count - 8 : 0;
+    }
+    writer->bits = 0;
+}
+
+// MARK: - Blocks
+
+float cdeflate_about_log2(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    float exponent = (float)(int)(bits >> 23) - 127;
+    bits = (bits & 0x7FFFFF) | 0x3F800000;
+    memcpy(&value, &bits, sizeof value);
+    return exponent + (-0.33582878f * value + 2.0f) * value - 1.65871022f;
+}
+
+static float bits_of(const uint32_t *counts, int symbols) {
+    float total = 0, sum = 0;
+    for (int symbol = 0; symbol < symbols; symbol++) {
+        float count = (float)counts[symbol];
+        total += count;
+        if (counts[symbol] > 0) sum += count * cdeflate_about_log2(count);
+    }
+    return total > 0 ? total * cdeflate_about_log2(total) - sum : 0;
+}
+
+float cdeflate_estimated_bits(const cdeflate_histogram *counts) {
+    return bits_of(counts->literals, CDEFLATE_LITERALS) + bits_of(counts->distances, CDEFLATE_DISTANCES);
+}
+
+/// The code lengths as run lengths (RFC 1951 section 3.2.7); answers how many symbols they take.
+static int run_lengths(const uint8_t *lengths, int count, uint8_t *symbols, uint8_t *extra) {
+    int made = 0;
+    for (int index = 0; index < count;) {
+        int run = 1;
+        while (index + run < count && lengths[index + run] == lengths[index]) run++;
+        uint8_t length = lengths[index];
+        index += run;
+        if (length > 0) {
+            symbols[made++] = length;
+            run--;
+        }
+        while (run >= 3) {
+            int most = length > 0 ? 6 : 138, part = run < most ? run : most;
+            symbols[made] = length > 0 ? 16 : part <= 10 ? 17 : 18;
+            extra[made] = (uint8_t)(part - (symbols[made] == 18 ? 11 : 3));
+            made++;
+            run -= part;
+        }
+        for (; run > 0; run--) symbols[made++] = length;
+    }
+    return made;
+}
+
+static const uint8_t run_bits[19] = {[16] = 2, [17] = 3, [18] = 7};
+
+static bool put_stored(cdeflate_bit_writer *writer, const uint8_t *start, size_t length, bool is_last) {
+    do {
+        size_t part = length < MOST_STORED ? length : MOST_STORED;
+        if ((size_t)(writer->end - writer->next) < part + 16) return false;
+        put(writer, is_last && part == length, 3);
+        cdeflate_put_to_byte(writer);
+        uint8_t head[4] = {
+            (uint8_t)part, (uint8_t)(part >> 8), (uint8_t)~part, (uint8_t)(~part >> 8)};
+        memcpy(writer->next, head, 4);
+        memcpy(writer->next + 4, start, part);
+        writer->next += part + 4;
+        start += part;
+        length -= part;
+    } while (length > 0);
+    return true;
+}
+
+// MARK: - Sequences
+
+/// As many bits as fit beside those that have no byte yet, at most 7 after `put_bytes`. Of the writer's count and of `count` only
+/// the lower six bits mean something.
+INLINED void add_bits(cdeflate_bit_writer *writer, uint64_t bits, uint32_t count) {
+    writer->bits |= bits << (writer->count & 63);
+    writer->count += count;
+}
+
+/// Writes whole bytes, and of the eight that are stored leaves the rest to be written over: no branch, one in
+/// three of which would be mispredicted. That, and BMI2, made writing blocks 1.8 times as fast.
+INLINED void put_bytes(cdeflate_bit_writer *writer) {
+    memcpy(writer->next, &writer->bits, sizeof writer->bits);
+    writer->next += (writer->count & 63) >> 3;
+    writer->bits >>= writer->count & 56;
+    writer->count &= 7;
+}
+
+INLINED uint64_t match_bits(cdeflate_huffman_code code, uint32_t extra) { return code.code | (uint64_t)extra << code.length; }
+
+FOR_EACH_PROCESSOR static void put_sequences(
+    cdeflate_bit_writer *to, const uint8_t *start, const cdeflate_sequence *next, size_t count, const uint8_t *length_codes,
+    const cdeflate_huffman_code *literals, const cdeflate_huffman_code *distances) {
+    // Of a literal its code, above how many bits that has.
+    uint32_t words[256];
+    for (int literal = 0; literal < 256; literal++) words[literal] = (uint32_t)literals[literal].code << 6 | literals[literal].length;
+    // In registers.
+    cdeflate_bit_writer writer = *to;
+    put_bytes(&writer);
+    for (; count > 0; next++, count--) {
+        const uint8_t *stop = start + next->literals;
+        // 45 bits at most, then 30, then 20 and 28.
+        for (; stop - start >= 3; start += 3) {
+            uint32_t first = words[start[0]], second = words[start[1]], third = words[start[2]];
+            add_bits(&writer, first >> 6, first);
+            add_bits(&writer, second >> 6, second);
+            add_bits(&writer, third >> 6, third);
+            put_bytes(&writer);
+        }
+        for (; start < stop; start++) add_bits(&writer, words[*start] >> 6, words[*start]);
+        put_bytes(&writer);
+        if (next->length == 0) continue;
+        unsigned index = length_codes[next->length];
+        cdeflate_huffman_code code = literals[END_OF_BLOCK + 1 + index];
+        add_bits(
+            &writer, match_bits(code, next->length - cdeflate_length_bases[index]), code.length + cdeflate_length_bits[index]);
+        index = cdeflate_distance_code(next->distance);
+        code = distances[index];
+        add_bits(&writer, match_bits(code, next->distance - distance_base(index)), code.length + cdeflate_distance_bits(index));
+        put_bytes(&writer);
+        start += next->length;
+    }
+    *to = writer;
+}
+
+bool cdeflate_put_block(
+    cdeflate_bit_writer *to, const uint8_t *start, size_t length, const cdeflate_sequence *sequences, size_t count,
+    const uint8_t *length_codes, cdeflate_histogram *counts, bool is_last) {
+    cdeflate_huffman_code literals[CDEFLATE_LITERALS], distances[CDEFLATE_DISTANCES], runs[19];
+    counts->literals[END_OF_BLOCK] = 1;
+    // A complete code has two: decoders differ in what else they accept.
+    for (int code = 0; code < 2; code++) {
+        if (counts->distances[code] == 0) counts->distances[code] = 1;
+    }
+    cdeflate_make_codes(counts->literals, CDEFLATE_LITERALS, CDEFLATE_LONGEST_CODE, literals);
+    cdeflate_make_codes(counts->distances, CDEFLATE_DISTANCES, CDEFLATE_LONGEST_CODE, distances);
+    int literal_codes = CDEFLATE_LITERALS, distance_codes = CDEFLATE_DISTANCES;
+    while (literal_codes > 257 && literals[literal_codes - 1].length == 0) literal_codes--;
+    while (distances[distance_codes - 1].length == 0) distance_codes--;
+    uint8_t lengths[CDEFLATE_LITERALS + CDEFLATE_DISTANCES], symbols[CDEFLATE_LITERALS + CDEFLATE_DISTANCES];
+    uint8_t extra[CDEFLATE_LITERALS + CDEFLATE_DISTANCES] = {0};
+    for (int code = 0; code < literal_codes; code++) lengths[code] = literals[code].length;
+    for (int code = 0; code < distance_codes; code++) {
+        lengths[literal_codes + code] = distances[code].length;
+    }
+    int made = run_lengths(lengths, literal_codes + distance_codes, symbols, extra);
+    uint32_t run_counts[19] = {0};
+    for (int index = 0; index < made; index++) run_counts[symbols[index]]++;
+    if (run_counts[0] == 0) run_counts[0] = 1;
+    if (run_counts[1] == 0) run_counts[1] = 1;
+    cdeflate_make_codes(run_counts, 19, 7, runs);
+    static const uint8_t order[19] = {
+        16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+    int order_count = 19;
+    while (runs[order[order_count - 1]].length == 0) order_count--;
+
+    uint64_t bits = 3 + 14 + 3 * (unsigned)order_count;
+    for (int code = 0; code < 19; code++) {
+        bits += (uint64_t)run_counts[code] * (runs[code].length + run_bits[code]);
+    }
+    for (int code = 0; code < CDEFLATE_LITERALS; code++) {
+        unsigned more = code > END_OF_BLOCK ? cdeflate_length_bits[code - 257] : 0;
+        bits += (uint64_t)counts->literals[code] * (literals[code].length + more);
+    }
+    for (unsigned code = 0; code < CDEFLATE_DISTANCES; code++) {
+        bits += (uint64_t)counts->distances[code] * (distances[code].length + cdeflate_distance_bits(code));
+    }
+    size_t parts = length / MOST_STORED + 1;
+    if (bits / 8 >= length + 5 * parts) return put_stored(to, start, length, is_last);
+    cdeflate_bit_writer writer = *to;
+    if ((size_t)(writer.end - writer.next) < bits / 8 + 16) return false;
+
+    put(&writer, is_last, 1);
+    put(&writer, 2, 2);
+    put(&writer, (unsigned)literal_codes - 257, 5);
+    put(&writer, (unsigned)distance_codes - 1, 5);
+    put(&writer, (unsigned)order_count - 4, 4);
+    for (int index = 0; index < order_count; index++) put(&writer, runs[order[index]].length, 3);
+    for (int index = 0; index < made; index++) {
+        cdeflate_huffman_code code = runs[symbols[index]];
+        put(&writer, code.code, code.length);
+        put(&writer, extra[index], run_bits[symbols[index]]);
+    }
+    put_sequences(&writer, start, sequences, count, length_codes, literals, distances);
+    put(&writer, literals[END_OF_BLOCK].code, literals[END_OF_BLOCK].length);
+    *to = writer;
+    return true;
+}
+

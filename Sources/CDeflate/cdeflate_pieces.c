@@ -1,0 +1,109 @@
+#include "cdeflate.h"
+#include "cdeflate_compressors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <libdeflate.h>
+#include <zlib.h>
+
+/// As long as one call of libdeflate takes a few tenths of a second on noise, where it is slowest:
+/// level 4 compresses 50 MB/s of that, level 9 12 and level 12 5 to 9.
+///
+/// No match reaches into the piece before, which costs 0.2 to 0.5 % at level 12, 0.1 % at level 9
+/// and nothing that could be measured below.
+static size_t piece_bytes(int level) {
+    return level > 9 ? 1 << 20 : level > 6 ? 2 << 20 : 8 << 20;
+}
+
+/// Finds where the last block of a whole deflate stream begins and where it ends, counted in bits.
+static bool find_last_block(
+    const uint8_t *stream, size_t length, size_t *begin, size_t *end) {
+    enum { SCRATCH = 1 << 17 };
+    z_stream reader;
+    memset(&reader, 0, sizeof reader);
+    uint8_t *scratch = malloc(SCRATCH);
+    if (scratch == NULL || inflateInit2(&reader, -MAX_WBITS) != Z_OK) {
+        free(scratch);
+        return false;
+    }
+    // Only read, whatever its type says.
+    reader.next_in = (Bytef *)(uintptr_t)stream;
+    reader.avail_in = (uInt)length;
+    bool is_found = false;
+    *begin = 0;
+    while (!is_found) {
+        reader.next_out = scratch;
+        reader.avail_out = SCRATCH;
+        if (inflate(&reader, Z_BLOCK) != Z_OK) break;
+        // At the end of a block; the bits of the last byte that it left are the low three.
+        if ((reader.data_type & 128) == 0) continue;
+        size_t place = 8 * (length - reader.avail_in) - (size_t)(reader.data_type & 7);
+        if ((reader.data_type & 64) != 0) {
+            *end = place;
+            is_found = true;
+        } else {
+            *begin = place;
+        }
+    }
+    inflateEnd(&reader);
+    free(scratch);
+    return is_found;
+}
+
+/// Makes the last block of the stream one that others follow, and lets them begin at a byte: by an
+/// empty stored block (RFC 1951 section 3.2.4), up to five bytes. Answers the new length, 0 without
+/// memory.
+static size_t open_end(uint8_t *stream, size_t length) {
+    size_t begin, end;
+    if (!find_last_block(stream, length, &begin, &end)) return 0;
+    stream[begin / 8] &= (uint8_t)~(1u << begin % 8);
+    if (end % 8 != 0) stream[end / 8] &= (uint8_t)((1u << end % 8) - 1);
+    // Three bits of zero and what is left of their byte.
+    size_t next = (end + 3 + 7) / 8;
+    for (size_t index = (end + 7) / 8; index < next; index++) stream[index] = 0;
+    static const uint8_t no_bytes[4] = {0, 0, 0xFF, 0xFF};
+    memcpy(stream + next, no_bytes, sizeof no_bytes);
+    return next + sizeof no_bytes;
+}
+
+cdeflate_status cdeflate_compress_in_pieces(
+    const uint8_t *bytes, size_t length, int level, cinterruption *interruption, uint8_t *output,
+    size_t capacity, size_t *output_length) {
+    enum { HEADER = 2, TRAILER = 4, JOINT = 5 };
+    *output_length = 0;
+    if (cinterruption_after(interruption, length)) return CDEFLATE_INTERRUPTED;
+    struct libdeflate_compressor *compressor = cdeflate_take_compressor(level);
+    if (compressor == NULL) return CDEFLATE_OUT_OF_MEMORY;
+    size_t most = piece_bytes(level), used = HEADER;
+    cdeflate_status status = CDEFLATE_OK;
+    if (length <= most) {
+        *output_length = libdeflate_zlib_compress(compressor, bytes, length, output, capacity);
+        used = 0;
+    }
+    for (size_t offset = 0; used > 0 && offset < length; offset += most) {
+        if (cinterruption_after(interruption, most)) status = CDEFLATE_INTERRUPTED;
+        if (status != CDEFLATE_OK || used + JOINT + TRAILER >= capacity) break;
+        bool is_last = length - offset <= most;
+        size_t made = libdeflate_deflate_compress(
+            compressor, bytes + offset, is_last ? length - offset : most, output + used,
+            capacity - used - JOINT - TRAILER);
+        if (made == 0) break;
+        if (!is_last) {
+            made = open_end(output + used, made);
+            if (made == 0) status = CDEFLATE_OUT_OF_MEMORY;
+        }
+        used += made;
+        if (!is_last) continue;
+        // RFC 1950: a window of 32 KiB; what it says of the level is of use to nobody.
+        output[0] = 0x78;
+        output[1] = 0x9C;
+        uint32_t checksum = libdeflate_adler32(1, bytes, length);
+        for (int index = 0; index < TRAILER; index++) {
+            output[used++] = (uint8_t)(checksum >> (24 - 8 * index));
+        }
+        *output_length = used;
+    }
+    cdeflate_return_compressor(compressor, level);
+    return status;
+}

@@ -1,0 +1,326 @@
+#include "cjpeg_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jerror.h>
+
+uint64_t cjpeg_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text) {
+    s->status = status;
+    snprintf(s->message, CJPEG_MESSAGE_BYTES, "%s", text);
+    longjmp(s->jump, 1);
+}
+
+static _Noreturn void fail_with_library_message(j_common_ptr cinfo, cjpeg_status status) {
+    cjpeg_session *s = cinfo->client_data;
+    char text[JMSG_LENGTH_MAX];
+    cinfo->err->format_message(cinfo, text);
+    cjpeg_fail(s, status, text);
+}
+
+static _Noreturn void error_exit(j_common_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    cjpeg_status status;
+    switch (cinfo->err->msg_code) {
+    case JERR_OUT_OF_MEMORY:
+    case JERR_NO_BACKING_STORE:
+        status = CJPEG_OUT_OF_MEMORY;
+        break;
+    case JERR_INPUT_EMPTY:
+    case JERR_INPUT_EOF:
+        status = CJPEG_TRUNCATED;
+        break;
+    case JERR_IMAGE_TOO_BIG:
+    case JERR_WIDTH_OVERFLOW:
+        status = CJPEG_LIMIT;
+        break;
+    case JERR_SOF_UNSUPPORTED:
+    case JERR_BAD_PRECISION:
+    case JERR_ARITH_NOTIMPL:
+    case JERR_NOT_COMPILED:
+    case JERR_NOTIMPL:
+    case JERR_CONVERSION_NOTIMPL:
+    case JERR_FRACT_SAMPLE_NOTIMPL:
+    case JERR_CCIR601_NOTIMPL:
+        status = CJPEG_UNSUPPORTED;
+        break;
+    default:
+        status = CJPEG_CORRUPT;
+    }
+    if (s->is_encoding && status != CJPEG_OUT_OF_MEMORY) status = CJPEG_ENCODE_FAILED;
+    fail_with_library_message(cinfo, status);
+}
+
+/// Whether the bytes that the library skipped before a marker are all zero: padding, which some
+/// cameras write, and not the remains of data that was decoded wrongly.
+static bool skipped_only_zeros(const cjpeg_session *s, int count) {
+    size_t position = s->input_length - s->source.bytes_in_buffer;
+    if (count < 0 || (size_t)count > position) return false;
+    for (size_t index = position - (size_t)count; index < position; index++) {
+        if (s->input[index] != 0) return false;
+    }
+    return true;
+}
+
+/// What a warning of the library means for the picture.
+typedef enum {
+    /// Nothing.
+    HARMLESS,
+    /// Nothing between the header's segments. After entropy-coded data, left-over bytes are how a
+    /// flipped bit shows that still gave valid codes, so there only zeros are harmless.
+    HARMLESS_IN_THE_HEADER,
+    /// Coefficients are missing or wrong.
+    LOST,
+} warning_meaning;
+
+/// Every warning of libjpeg-turbo 2.1.5 that a decoder gives (jerror.h). One that is not named
+/// here, of a later version, counts as `LOST`.
+static const struct {
+    int code;
+    warning_meaning meaning;
+} warnings[] = {
+    // An unknown colour transform code of Adobe's; the library's guess is the usual one.
+    {JWRN_ADOBE_XFORM, HARMLESS},
+    // The revision number of JFIF is all that is odd.
+    {JWRN_JFIF_MAJOR, HARMLESS},
+    // Spectral selection in a sequential scan, where it has no meaning.
+    {JWRN_NOT_SEQUENTIAL, HARMLESS},
+    {JWRN_EXTRANEOUS_DATA, HARMLESS_IN_THE_HEADER},
+    // Bits that are no code, or a code for more coefficients than a block has.
+    {JWRN_HUFF_BAD_CODE, LOST},
+    {JWRN_ARITH_BAD_CODE, LOST},
+    // A scan refines what no scan before it brought.
+    {JWRN_BOGUS_PROGRESSION, LOST},
+    // A marker before the last block.
+    {JWRN_HIT_MARKER, LOST},
+    // A restart marker that is not the next one.
+    {JWRN_MUST_RESYNC, LOST},
+    // Cannot come, since the source manager ends the decode first.
+    {JWRN_JPEG_EOF, LOST},
+};
+
+static bool is_harmless(const cjpeg_session *s) {
+    for (size_t index = 0; index < sizeof warnings / sizeof *warnings; index++) {
+        if (warnings[index].code != s->errors.msg_code) continue;
+        switch (warnings[index].meaning) {
+        case HARMLESS: return true;
+        case HARMLESS_IN_THE_HEADER:
+            return !s->has_seen_scan || skipped_only_zeros(s, s->errors.msg_parm.i[0]);
+        case LOST: return false;
+        }
+    }
+    return false;
+}
+
+static void emit_message(j_common_ptr cinfo, int level) {
+    if (level >= 0) return;
+    cjpeg_session *s = cinfo->client_data;
+    if (!is_harmless(s)) {
+        fail_with_library_message(cinfo, s->is_encoding ? CJPEG_ENCODE_FAILED : CJPEG_CORRUPT);
+    }
+    cinfo->err->num_warnings++;
+    if (s->limits != NULL && cinfo->err->num_warnings > s->limits->maximum_warnings) {
+        cjpeg_fail(s, CJPEG_LIMIT, "too many warnings");
+    }
+}
+
+static void output_message(j_common_ptr cinfo) { (void)cinfo; }
+
+static void source_nothing(j_decompress_ptr cinfo) { (void)cinfo; }
+
+static boolean source_fill(j_decompress_ptr cinfo) {
+    cjpeg_fail(cinfo->client_data, CJPEG_TRUNCATED, "the data ends before the image does");
+}
+
+static void source_skip(j_decompress_ptr cinfo, long count) {
+    struct jpeg_source_mgr *source = cinfo->src;
+    if (count <= 0) return;
+    if ((size_t)count > source->bytes_in_buffer) source_fill(cinfo);
+    source->next_input_byte += count;
+    source->bytes_in_buffer -= (size_t)count;
+}
+
+void cjpeg_note_scan(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->comps_in_scan; index++) {
+        s->components_seen |= 1u << cinfo->cur_comp_info[index]->component_index;
+    }
+    if (cinfo->input_scan_number > s->limits->maximum_scans) {
+        cjpeg_fail(s, CJPEG_LIMIT, "more scans than allowed");
+    }
+}
+
+/// Called for every row of pixels or of whole blocks, so at least once in every scan of a
+/// multi-scan file.
+static void progress_monitor(j_common_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    if (cinfo->is_decompressor) cjpeg_note_scan(s);
+    cjpeg_check_interruption(s, s->pixels_a_step);
+}
+
+static void destination_start(j_compress_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    s->destination.next_output_byte = s->output;
+    s->destination.free_in_buffer = s->output_capacity;
+}
+
+static boolean destination_full(j_compress_ptr cinfo) {
+    cjpeg_session *s = cinfo->client_data;
+    size_t used = s->output_capacity;
+    if (used >= s->maximum_output) {
+        cjpeg_fail(s, CJPEG_OK, "");
+    }
+    size_t capacity = used > s->maximum_output / 2 ? s->maximum_output : used * 2;
+    uint8_t *output = realloc(s->output, capacity);
+    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    s->output = output;
+    s->output_capacity = capacity;
+    s->destination.next_output_byte = output + used;
+    s->destination.free_in_buffer = capacity - used;
+    return TRUE;
+}
+
+static void destination_end(j_compress_ptr cinfo) { (void)cinfo; }
+
+void cjpeg_begin(
+    cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,
+    cjpeg_result *result, char *message) {
+    memset(s, 0, sizeof *s);
+    memset(result, 0, sizeof *result);
+    s->input = input;
+    s->input_length = length;
+    s->limits = limits;
+    if (limits != NULL) s->interruption = limits->interruption;
+    s->progress.progress_monitor = progress_monitor;
+    s->message = message;
+    message[0] = 0;
+    jpeg_std_error(&s->errors);
+    s->errors.error_exit = error_exit;
+    s->errors.emit_message = emit_message;
+    s->errors.output_message = output_message;
+}
+
+void cjpeg_end(cjpeg_session *s) {
+    // Both are no-ops on a zeroed struct.
+    jpeg_destroy_decompress(&s->decompress);
+    jpeg_destroy_compress(&s->compress);
+    free(s->output);
+    free(s->row);
+    free(s->scan);
+    if (s->tables != NULL) s->return_tables(s);
+    free(s->symbols);
+    if (s->scales != NULL) s->free_scales(s);
+}
+
+// The functions below run under a jump target.
+
+void cjpeg_open_header(cjpeg_session *s, j_decompress_ptr cinfo, struct jpeg_source_mgr *source) {
+    cinfo->err = &s->errors;
+    cinfo->client_data = s;
+    jpeg_create_decompress(cinfo);
+    if (s->limits->maximum_memory_bytes > 0) {
+        cinfo->mem->max_memory_to_use = s->limits->maximum_memory_bytes > INT64_MAX
+            ? INT64_MAX : (long)s->limits->maximum_memory_bytes;
+    }
+    source->next_input_byte = s->input;
+    source->bytes_in_buffer = s->input_length;
+    source->init_source = source_nothing;
+    source->fill_input_buffer = source_fill;
+    source->skip_input_data = source_skip;
+    source->resync_to_restart = jpeg_resync_to_restart;
+    source->term_source = source_nothing;
+    cinfo->src = source;
+    s->has_seen_scan = false;
+    jpeg_read_header(cinfo, TRUE);
+    s->has_seen_scan = true;
+}
+
+void cjpeg_open_source(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cjpeg_open_header(s, cinfo, &s->source);
+    cinfo->progress = &s->progress;
+    s->pixels_a_step = (uint64_t)cinfo->image_width * DCTSIZE;
+    uint64_t pixels = (uint64_t)cinfo->image_width * cinfo->image_height;
+    if (pixels > s->limits->maximum_pixels) cjpeg_fail(s, CJPEG_LIMIT, "more pixels than allowed");
+    if (cinfo->jpeg_color_space == JCS_UNKNOWN) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "unknown colour space");
+    }
+    for (int index = 0; index < cinfo->num_components; index++) {
+        // What the library's decoder to pixels cannot do is not stored either.
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        if (cinfo->max_h_samp_factor % component->h_samp_factor != 0
+            || cinfo->max_v_samp_factor % component->v_samp_factor != 0) {
+            cjpeg_fail(s, CJPEG_UNSUPPORTED, "fractional sampling factors");
+        }
+    }
+    cjpeg_note_scan(s);
+}
+
+void cjpeg_require_all_components(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        bool is_missing = (s->components_seen & 1u << index) == 0
+            || (cinfo->progressive_mode && cinfo->coef_bits != NULL
+                && cinfo->coef_bits[index][0] < 0);
+        if (is_missing) cjpeg_fail(s, CJPEG_CORRUPT, "a colour component has no data");
+    }
+}
+
+void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result) {
+    result->source_end = s->input_length - s->source.bytes_in_buffer;
+    result->width = s->decompress.image_width;
+    result->height = s->decompress.image_height;
+}
+
+void cjpeg_open_destination(cjpeg_session *s) {
+    j_compress_ptr cinfo = &s->compress;
+    s->output_capacity = 65536 < s->maximum_output ? 65536 : s->maximum_output;
+    s->output = malloc(s->output_capacity > 0 ? s->output_capacity : 1);
+    if (s->output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    cinfo->err = &s->errors;
+    cinfo->client_data = s;
+    jpeg_create_compress(cinfo);
+    cinfo->progress = &s->progress;
+    s->destination.init_destination = destination_start;
+    s->destination.empty_output_buffer = destination_full;
+    s->destination.term_destination = destination_end;
+    cinfo->dest = &s->destination;
+}
+
+void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length) {
+    size_t offset = 0;
+    while (length - offset >= 4) {
+        unsigned size = (unsigned)segments[offset + 2] << 8 | segments[offset + 3];
+        if (size < 2 || size > length - offset - 2) break;
+        jpeg_write_marker(
+            &s->compress, segments[offset + 1], segments + offset + 4, size - 2);
+        offset += 2 + size;
+    }
+}
+
+void cjpeg_reserve_output(cjpeg_session *s, size_t bytes) {
+    size_t used = s->output_capacity - s->destination.free_in_buffer;
+    if (bytes <= s->destination.free_in_buffer) return;
+    uint8_t *output = realloc(s->output, used + bytes);
+    if (output == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for the output");
+    s->output = output;
+    s->output_capacity = used + bytes;
+    s->destination.next_output_byte = output + used;
+    s->destination.free_in_buffer = bytes;
+}
+
+void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result) {
+    size_t length = s->output_capacity - s->destination.free_in_buffer;
+    if (length >= s->maximum_output) return;
+    uint8_t *bytes = realloc(s->output, length);
+    result->bytes = bytes != NULL ? bytes : s->output;
+    result->length = length;
+    s->output = NULL;
+}

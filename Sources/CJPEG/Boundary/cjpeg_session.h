@@ -1,0 +1,110 @@
+#ifndef CJPEG_SESSION_H
+#define CJPEG_SESSION_H
+
+// What every entry of this target shares: one call's state, its errors, its source and its output.
+// A function that takes a session may jump; its caller has called `setjmp` on it.
+
+#include "cjpeg.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+typedef struct cjpeg_session cjpeg_session;
+
+/// See `cjpeg_scales.c`.
+typedef struct cjpeg_scales cjpeg_scales;
+
+/// See `cjpeg_table_cache.h`.
+typedef struct cjpeg_table_cache cjpeg_table_cache;
+
+/// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
+/// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
+struct cjpeg_session {
+    struct jpeg_error_mgr errors;
+    struct jpeg_source_mgr source;
+    struct jpeg_destination_mgr destination;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_decompress_struct decompress;
+    struct jpeg_compress_struct compress;
+    jmp_buf jump;
+    cjpeg_status status;
+    char *message;
+    const cjpeg_limits *limits;
+    const uint8_t *input;
+    size_t input_length;
+    uint8_t *output;
+    size_t output_capacity;
+    size_t maximum_output;
+    bool is_encoding;
+    uint64_t encode_begin;
+    cinterruption *interruption;
+    /// About as many pixels as the library works on from one call of its progress monitor to the
+    /// next.
+    uint64_t pixels_a_step;
+    bool has_seen_scan;
+    /// Bit n: component n was in a scan.
+    unsigned components_seen;
+    uint8_t *row;
+    /// The scales of a source that is decoded at several, or by our decoder, and the function that frees them.
+    cjpeg_scales *scales;
+    void (*free_scales)(cjpeg_session *s);
+    /// The tables of our decoder, and the function that returns them to the thread's cache.
+    cjpeg_table_cache *tables;
+    void (*return_tables)(cjpeg_session *s);
+    /// The state of our decoder while it reads.
+    void *scan;
+    /// The memory of a transcoded file's symbols.
+    void *symbols;
+};
+
+/// Processor time of the calling thread, in nanoseconds.
+uint64_t cjpeg_now(void);
+
+/// Ends the call with a status and a text.
+_Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
+
+/// Ends the call if it is interrupted, now that so many more pixels have been worked on.
+static inline void cjpeg_check_interruption(cjpeg_session *s, uint64_t pixels) {
+    if (cinterruption_after(s->interruption, pixels)) cjpeg_fail(s, CJPEG_INTERRUPTED, "");
+}
+
+/// Makes a session and an empty result; to be ended by `cjpeg_end` however the call goes. Neither
+/// jumps. Without a source to read, `input` and `limits` are NULL.
+void cjpeg_begin(
+    cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,
+    cjpeg_result *result, char *message);
+
+void cjpeg_end(cjpeg_session *s);
+
+/// Readies a decompressor, zeroed before, and reads the header of `input`.
+void cjpeg_open_header(cjpeg_session *s, j_decompress_ptr cinfo, struct jpeg_source_mgr *source);
+
+/// Reads the header of `input` and checks it against the limits.
+void cjpeg_open_source(cjpeg_session *s);
+
+/// Notes which components the scan has, and that it is not one too many.
+void cjpeg_note_scan(cjpeg_session *s);
+
+/// Every component must have been in some scan, and its DC coefficients too.
+void cjpeg_require_all_components(cjpeg_session *s);
+
+/// Where the image's data ends, and its size.
+void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result);
+
+/// Readies the compressor to write into memory, up to `maximum_output`.
+void cjpeg_open_destination(cjpeg_session *s);
+
+/// Writes whole marker segments after the library's own.
+void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length);
+
+/// Makes room for so many more bytes, whatever the largest output; `cjpeg_take_output` looks at that.
+void cjpeg_reserve_output(cjpeg_session *s, size_t bytes);
+
+/// Hands the written bytes to the result.
+void cjpeg_take_output(cjpeg_session *s, cjpeg_result *result);
+
+#endif

@@ -1,0 +1,98 @@
+#include "cjpeg_bits.h"
+
+#include <string.h>
+
+// MARK: - Bits
+
+/// Appends to the window, up to its size or the next marker. Returns false where the source ends first.
+static bool take_bytes(cjpeg_window *window) {
+    uint8_t *to = (uint8_t *)(uintptr_t)window->end, *full = window->bytes + CJPEG_WINDOW_BYTES;
+    const uint8_t *from = window->source;
+    bool is_ended = false;
+    while (to < full) {
+        size_t room = (size_t)(full - to), left = (size_t)(window->source_end - from);
+        size_t most = room < left ? room : left;
+        const uint8_t *found = memchr(from, 0xFF, most);
+        size_t plain = found != NULL ? (size_t)(found - from) : most;
+        memcpy(to, from, plain);
+        to += plain;
+        from += plain;
+        if (found == NULL && plain == room) break;
+        // Without a marker; the last byte may be half of one.
+        if (window->source_end - from < 2) {
+            is_ended = true;
+            break;
+        }
+        if (from[1] != 0) {
+            window->is_last = true;
+            break;
+        }
+        *to++ = 0xFF;
+        from += 2;
+    }
+    window->source = from;
+    window->end = to;
+    if (is_ended) return false;
+    if (window->is_last) {
+        memset(to, 0, CJPEG_BLOCK_BYTES + sizeof(uint64_t));
+        // What is beyond its end has been read ahead.
+        window->limit = to + sizeof(uint64_t);
+    } else {
+        window->limit = to - CJPEG_BLOCK_BYTES;
+    }
+    return true;
+}
+
+bool cjpeg_begin_segment(cjpeg_window *window, cjpeg_bits *bits) {
+    window->end = window->bytes;
+    window->is_last = false;
+    *bits = (cjpeg_bits){.next = window->bytes};
+    return take_bytes(window);
+}
+
+bool cjpeg_move_window(cjpeg_window *window, cjpeg_bits *bits) {
+    if (window->is_last || bits->next > window->end) return false;
+    size_t left = (size_t)(window->end - bits->next);
+    memmove(window->bytes, bits->next, left);
+    bits->next = window->bytes;
+    window->end = window->bytes + left;
+    return take_bytes(window);
+}
+
+bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits) {
+    if (!window->is_last) return false;
+    // Of the bits that are there, whole bytes are as good as not read.
+    return (window->end - bits->next) + (ptrdiff_t)((bits->count & 63) >> 3) == 0;
+}
+
+// MARK: - Codes
+
+bool cjpeg_make_codes(const JHUFF_TBL *table, bool is_dc, cjpeg_codes *codes) {
+    memset(codes, 0, sizeof *codes);
+    uint32_t code = 0, place = 0;
+    for (unsigned length = 1; length <= 16; length++) {
+        codes->offset[length] = (int32_t)place - (int32_t)code;
+        for (unsigned each = 0; each < table->bits[length]; each++, place++, code++) {
+            unsigned symbol = table->huffval[place & 255];
+            // Too many; all ones; a difference of more than 15 bits.
+            if (place > 255 || code + 1 >= 1u << length || (is_dc && symbol > 15)) return false;
+            codes->symbols[place] = (uint8_t)symbol;
+            if (length > CJPEG_LOOK) continue;
+            unsigned run = is_dc ? 0 : symbol >> 4, category = is_dc ? symbol : symbol & 15;
+            unsigned others = CJPEG_LOOK - length, most = is_dc ? others : CJPEG_SMALL_BITS;
+            bool is_known = symbol == 0 || (category > 0 && category <= others && category <= most);
+            for (uint32_t rest = 0; rest < 1u << others; rest++) {
+                uint32_t bits = code << others | rest;
+                codes->symbol[bits] = (uint16_t)(symbol | length << 8);
+                if (!is_known) continue;
+                uint32_t magnitude = cjpeg_magnitude((uint64_t)bits << (64 - CJPEG_LOOK + length - 1) << 1, category);
+                int value = cjpeg_extend(magnitude, category);
+                uint32_t meaning = is_dc ? (uint16_t)value : (run + 1) * CJPEG_SMALL_MAGNITUDES + magnitude;
+                codes->known[bits] = (symbol == 0 ? 0 : meaning << 16) | (length + category);
+            }
+        }
+        codes->limit[length] = code << (16 - length);
+        code <<= 1;
+    }
+    return true;
+}

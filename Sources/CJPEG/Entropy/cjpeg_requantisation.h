@@ -1,0 +1,50 @@
+#ifndef CJPEG_REQUANTISATION_H
+#define CJPEG_REQUANTISATION_H
+
+// From one quantisation table to another, coefficient by coefficient.
+
+#include "cjpeg_bits.h"
+#include "cjpeg_processors.h"
+
+// As `requantise_row` does it, nothing is fused.
+#pragma STDC FP_CONTRACT OFF
+
+/// The place in natural order of each coefficient in coding order (T.81, figure A.6).
+static const uint8_t cjpeg_natural_place[DCTSIZE2] = {
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+};
+
+/// Where a run may lead from the last coefficient but one. What is beyond the block becomes zero, and is found behind it.
+enum { CJPEG_MOST_PLACES = DCTSIZE2 + 16 };
+
+/// From a quantisation table to another, in coding order.
+typedef struct {
+    float ratio[CJPEG_MOST_PLACES];
+    /// By place and by `cjpeg_magnitude`, the symbol without its run and table; 0 for a value that becomes zero.
+    uint32_t small[CJPEG_MOST_PLACES * CJPEG_SMALL_MAGNITUDES];
+} cjpeg_requantisation;
+
+/// From a table to one that is as fine or coarser in every place; both in natural order.
+void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
+
+/// To nearest, with halves to even: a float has no fraction left beside 1.5·2²³.
+INLINED int cjpeg_requantised(int value, float ratio) {
+    const float magic = 12582912.0f;
+    float scaled = (float)value * ratio;
+    return (int)((scaled + magic) - magic);
+}
+
+INLINED unsigned cjpeg_category(int value) {
+    unsigned magnitude = (unsigned)(value < 0 ? -value : value);
+    return magnitude == 0 ? 0 : 32 - (unsigned)__builtin_clz(magnitude);
+}
+
+/// Category and magnitude as a symbol has them. A negative value's bits are those of the value less 1.
+INLINED uint32_t cjpeg_symbol_of(int value) {
+    unsigned size = cjpeg_category(value);
+    return ((uint32_t)(value + (value >> 31)) & ((1u << size) - 1)) | size << 16;
+}
+
+#endif

@@ -1,0 +1,9 @@
+#ifndef CJPEG_VERIFY_H
+#define CJPEG_VERIFY_H
+
+#include "cjpeg_session.h"
+
+/// Decodes a single-scan file at an eighth of its size: all codes are read, nothing large is kept.
+void cjpeg_drain_single_scan(cjpeg_session *s);
+
+#endif

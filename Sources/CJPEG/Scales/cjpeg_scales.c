@@ -1,0 +1,341 @@
+#include "cjpeg_scales.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cjpeg_coefficients.h"
+#include "cjpeg_pixels.h"
+
+// Several scales of one source, of which the entropy-coded data, most of the work, is decoded once; or one scale of a
+// source that our decoder reads. One decompressor, or our decoder (`cjpeg_coefficients.c`), reads coefficients; for each
+// scale another one, which has read nothing but the same header, makes pixels of them.
+//
+// Both do what libjpeg does by itself where an application wants a picture while it arrives (buffered-image mode): the
+// coefficients go into virtual arrays, and pixels are made of as many rows of them as have come. Only the arrays are
+// ours, so that all have the same ones. They are what the memory manager of each is asked for, through its public
+// methods. A row of pixels is asked for only when its coefficients are there, so those that make pixels never read. The
+// inverse transforms, upsampling and colour conversion are the library's own, so the bytes are those of a decoder by
+// itself.
+
+#define MOST_SCALES 4
+
+/// The coefficients of one component.
+typedef struct {
+    JBLOCK *blocks;
+    JBLOCKROW *rows;
+    JDIMENSION blocks_in_row;
+    /// Of the component; those that are kept are used again and again.
+    JDIMENSION height, kept;
+} coefficients;
+
+/// One scale.
+typedef struct {
+    struct jpeg_decompress_struct decompress;
+    struct jpeg_source_mgr source;
+    /// Arrays that it has asked for, of those that were made for another decompressor.
+    int asked;
+    cjpeg_pixels pixels;
+} scaled_output;
+
+struct cjpeg_scales {
+    /// The first decompressor that asks for arrays, for which they are made: the one that reads, or our decoder's first
+    /// scale.
+    const struct jpeg_decompress_struct *maker;
+    coefficients arrays[MAX_COMPONENTS];
+    int array_count;
+    uint64_t bytes;
+    /// Of a file of one scan a row of units of the sampling is kept, else everything.
+    bool keeps_all;
+    scaled_output outputs[MOST_SCALES];
+    size_t count;
+};
+
+// MARK: - Arrays
+
+static scaled_output *output_of(cjpeg_scales *scales, j_common_ptr cinfo) {
+    for (size_t index = 0; index < scales->count; index++) {
+        if (cinfo == (j_common_ptr)&scales->outputs[index].decompress) return &scales->outputs[index];
+    }
+    return NULL;
+}
+
+static jvirt_barray_ptr request_array(
+    j_common_ptr cinfo, int pool, boolean is_zeroed, JDIMENSION blocks_in_row, JDIMENSION height, JDIMENSION access) {
+    (void)pool;
+    (void)is_zeroed;
+    cjpeg_session *s = cinfo->client_data;
+    cjpeg_scales *scales = s->scales;
+    if ((const struct jpeg_decompress_struct *)cinfo != scales->maker) {
+        scaled_output *output = output_of(scales, cinfo);
+        int index = output->asked++;
+        if (index >= scales->array_count || scales->arrays[index].blocks_in_row != blocks_in_row
+            || scales->arrays[index].height != height) {
+            cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+        }
+        return (jvirt_barray_ptr)&scales->arrays[index];
+    }
+    if (scales->array_count == MAX_COMPONENTS) cjpeg_fail(s, CJPEG_UNSUPPORTED, "more components than there may be");
+    coefficients *array = &scales->arrays[scales->array_count++];
+    array->blocks_in_row = blocks_in_row;
+    array->height = height;
+    array->kept = scales->keeps_all ? height : access;
+    size_t blocks;
+    if (__builtin_mul_overflow((size_t)blocks_in_row, (size_t)array->kept, &blocks)) {
+        cjpeg_fail(s, CJPEG_LIMIT, "more coefficients than can be addressed");
+    }
+    uint64_t bytes, most = s->limits->maximum_memory_bytes > 0 ? s->limits->maximum_memory_bytes : UINT64_MAX;
+    if (__builtin_mul_overflow(blocks, sizeof(JBLOCK), &bytes)
+        || __builtin_add_overflow(scales->bytes, bytes, &scales->bytes) || scales->bytes > most) {
+        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "more coefficients than fit in the memory");
+    }
+    array->blocks = calloc(blocks, sizeof(JBLOCK));
+    array->rows = malloc(array->kept * sizeof *array->rows);
+    if (array->blocks == NULL || array->rows == NULL) {
+        cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for coefficients");
+    }
+    for (JDIMENSION row = 0; row < array->kept; row++) array->rows[row] = array->blocks + (size_t)row * blocks_in_row;
+    return (jvirt_barray_ptr)array;
+}
+
+static JBLOCKARRAY access_array(
+    j_common_ptr cinfo, jvirt_barray_ptr opaque, JDIMENSION first, JDIMENSION count, boolean is_written) {
+    cjpeg_session *s = cinfo->client_data;
+    const coefficients *array = (const coefficients *)opaque;
+    JDIMENSION place = first % array->kept;
+    if (first >= array->height || count > array->kept - place) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are asked for in another order");
+    }
+    // The entropy decoder writes what is not zero.
+    if (is_written && !s->scales->keeps_all) {
+        memset(array->rows[place], 0, (size_t)count * array->blocks_in_row * sizeof(JBLOCK));
+    }
+    return array->rows + place;
+}
+
+static void use_own_arrays(j_decompress_ptr cinfo) {
+    cinfo->mem->request_virt_barray = request_array;
+    cinfo->mem->access_virt_barray = access_array;
+}
+
+// MARK: - Scales
+
+static void open_output(cjpeg_session *s, scaled_output *output, unsigned denominator, size_t spare_bytes) {
+    j_decompress_ptr cinfo = &output->decompress;
+    // Those of the header have been counted.
+    long warnings = s->errors.num_warnings;
+    s->errors.num_warnings = 0;
+    cjpeg_open_header(s, cinfo, &output->source);
+    s->errors.num_warnings = warnings;
+    use_own_arrays(cinfo);
+    cinfo->buffered_image = TRUE;
+    // Where it would smooth, all is decoded one by one.
+    cinfo->do_block_smoothing = FALSE;
+    cjpeg_choose_colours(cinfo, denominator, &output->pixels);
+    jpeg_start_decompress(cinfo);
+    if (cinfo != s->scales->maker && output->asked != s->scales->array_count) {
+        cjpeg_fail(s, CJPEG_UNSUPPORTED, "scales want different coefficients");
+    }
+    cjpeg_begin_pixels(s, cinfo, spare_bytes, &output->pixels);
+}
+
+static void open_outputs(cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count) {
+    cjpeg_scales *scales = s->scales;
+    for (size_t index = 0; index < count; index++) {
+        // Before it asks for arrays.
+        scales->count = index + 1;
+        open_output(s, &scales->outputs[index], denominators[index], spare_bytes);
+    }
+    j_decompress_ptr cinfo = &s->decompress;
+    s->pixels_a_step = (uint64_t)cinfo->image_width * (uint64_t)cinfo->max_v_samp_factor * DCTSIZE;
+}
+
+/// Tables may be defined between scans; each component has those of its first one.
+static void begin_output(cjpeg_session *s, scaled_output *output) {
+    j_decompress_ptr cinfo = &output->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        cinfo->comp_info[index].quant_table = s->decompress.comp_info[index].quant_table;
+    }
+    jpeg_start_output(cinfo, 1);
+}
+
+/// Makes the rows of pixels that so many rows of units are enough for.
+static void read_rows(scaled_output *output, JDIMENSION rows) {
+    j_decompress_ptr cinfo = &output->decompress;
+    bool is_last = rows == cinfo->total_iMCU_rows;
+    // What the decompressor goes by: it reads on only when it gets ahead of it.
+    cinfo->input_iMCU_row = is_last ? rows + 1 : rows;
+    while (cinfo->output_scanline < cinfo->output_height && (is_last || cinfo->output_iMCU_row < rows)) {
+        cjpeg_read_row(cinfo, &output->pixels);
+    }
+}
+
+static void take_outputs(cjpeg_session *s, cjpeg_result *results) {
+    for (size_t index = 0; index < s->scales->count; index++) {
+        scaled_output *output = &s->scales->outputs[index];
+        cjpeg_note_source(s, &results[index]);
+        cjpeg_take_pixels(&output->decompress, &output->pixels, &results[index]);
+    }
+}
+
+static void free_scales(cjpeg_session *s) {
+    cjpeg_scales *scales = s->scales;
+    for (size_t index = 0; index < scales->count; index++) {
+        jpeg_destroy_decompress(&scales->outputs[index].decompress);
+        cjpeg_free_pixels(&scales->outputs[index].pixels);
+    }
+    for (int index = 0; index < scales->array_count; index++) {
+        free(scales->arrays[index].blocks);
+        free(scales->arrays[index].rows);
+    }
+    free(scales);
+    s->scales = NULL;
+}
+
+static bool make_scales(cjpeg_session *s) {
+    s->scales = calloc(1, sizeof *s->scales);
+    s->free_scales = free_scales;
+    return s->scales != NULL;
+}
+
+// MARK: - Our decoder
+
+/// Whether no scale needs more of a component than the means of its blocks.
+static bool is_of_means(const cjpeg_scales *scales, int component) {
+    for (size_t index = 0; index < scales->count; index++) {
+        const jpeg_component_info *of_scale = &scales->outputs[index].decompress.comp_info[component];
+#if JPEG_LIB_VERSION >= 70
+        if (of_scale->DCT_h_scaled_size != 1 || of_scale->DCT_v_scaled_size != 1) return false;
+#else
+        if (of_scale->DCT_scaled_size != 1) return false;
+#endif
+    }
+    return true;
+}
+
+/// Of a row of units: of 4:2:0 up to 43 000 pixels. libjpeg by itself keeps no coefficients, and what is estimated for a
+/// picture has room for no more than this.
+enum { MOST_ARRAY_BYTES = 1 << 21 };
+
+static bool has_memory(const cjpeg_session *s) {
+    const j_decompress_ptr cinfo = (j_decompress_ptr)(uintptr_t)&s->decompress;
+    uint64_t most = s->limits->maximum_memory_bytes, blocks = 0;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        const jpeg_component_info *component = &cinfo->comp_info[index];
+        uint64_t across = (uint64_t)component->width_in_blocks + (uint64_t)component->h_samp_factor;
+        blocks += across * (uint64_t)component->v_samp_factor;
+    }
+    uint64_t bytes = blocks * sizeof(JBLOCK);
+    return bytes <= MOST_ARRAY_BYTES && (most == 0 || bytes <= most);
+}
+
+/// Reads a row of units after the other, and makes pixels of each while it is in the cache. Returns false on doubt.
+static bool decode_baseline(cjpeg_session *s) {
+    cjpeg_scales *scales = s->scales;
+    bool wants_means[MAX_COMPONENTS];
+    JBLOCKARRAY rows[MAX_COMPONENTS];
+    for (int index = 0; index < scales->array_count; index++) {
+        wants_means[index] = is_of_means(scales, index);
+        rows[index] = scales->arrays[index].rows;
+    }
+    if (!cjpeg_begin_coefficients(s, wants_means)) return false;
+    // A single scan has the tables that each decompressor has seen.
+    for (size_t index = 0; index < scales->count; index++) jpeg_start_output(&scales->outputs[index].decompress, 1);
+    JDIMENSION count = scales->outputs[0].decompress.total_iMCU_rows;
+    for (JDIMENSION row = 1; row <= count; row++) {
+        cjpeg_check_interruption(s, s->pixels_a_step);
+        if (!cjpeg_read_coefficients(s, rows)) return false;
+        for (size_t index = 0; index < scales->count; index++) read_rows(&scales->outputs[index], row);
+    }
+    return cjpeg_end_coefficients(s);
+}
+
+bool cjpeg_decode_baseline(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    uint64_t pixels = (uint64_t)s->decompress.image_width * s->decompress.image_height;
+    if (pixels < s->limits->least_own_pixels || !cjpeg_is_baseline(&s->decompress) || !has_memory(s)) return false;
+    if (!make_scales(s)) return false;
+    s->scales->maker = &s->scales->outputs[0].decompress;
+    open_outputs(s, spare_bytes, denominators, count);
+    bool is_read = decode_baseline(s);
+    if (is_read) take_outputs(s, results);
+    for (size_t index = 0; index < count; index++) results[index].was_read_here = is_read;
+    free_scales(s);
+    free(s->scan);
+    s->scan = NULL;
+    return is_read;
+}
+
+// MARK: - libjpeg's
+
+static bool is_complete(j_decompress_ptr cinfo) {
+    if (!cinfo->progressive_mode || cinfo->coef_bits == NULL) return true;
+    for (int component = 0; component < cinfo->num_components; component++) {
+        for (int place = 0; place < DCTSIZE2; place++) {
+            if (cinfo->coef_bits[component][place] != 0) return false;
+        }
+    }
+    return true;
+}
+
+/// Reads all coefficients, and makes pixels of them as they come or, of several scans, at the end.
+static void decode(cjpeg_session *s) {
+    j_decompress_ptr cinfo = &s->decompress;
+    cjpeg_scales *scales = s->scales;
+    if (!scales->keeps_all) {
+        for (size_t index = 0; index < scales->count; index++) begin_output(s, &scales->outputs[index]);
+    }
+    int event;
+    while ((event = jpeg_consume_input(cinfo)) != JPEG_REACHED_EOI) {
+        cjpeg_note_scan(s);
+        cjpeg_check_interruption(s, s->pixels_a_step);
+        if (scales->keeps_all || (event != JPEG_ROW_COMPLETED && event != JPEG_SCAN_COMPLETED)) continue;
+        JDIMENSION rows = event == JPEG_SCAN_COMPLETED ? cinfo->total_iMCU_rows : cinfo->input_iMCU_row;
+        for (size_t index = 0; index < scales->count; index++) read_rows(&scales->outputs[index], rows);
+    }
+    if (!scales->keeps_all) return;
+    cjpeg_require_all_components(s);
+    if (!is_complete(cinfo)) cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients that are to be smoothed");
+    for (size_t index = 0; index < scales->count; index++) {
+        begin_output(s, &scales->outputs[index]);
+        read_rows(&scales->outputs[index], cinfo->total_iMCU_rows);
+    }
+}
+
+static void decode_by_library(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    if (!make_scales(s)) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for several scales");
+    j_decompress_ptr cinfo = &s->decompress;
+    s->scales->keeps_all = jpeg_has_multiple_scans(cinfo);
+    s->scales->maker = cinfo;
+    use_own_arrays(cinfo);
+    cinfo->buffered_image = TRUE;
+    jpeg_start_decompress(cinfo);
+    open_outputs(s, spare_bytes, denominators, count);
+    decode(s);
+    take_outputs(s, results);
+}
+
+static cjpeg_status run(
+    cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count, cjpeg_result *results) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    if (!cjpeg_decode_baseline(s, spare_bytes, denominators, count, results)) {
+        decode_by_library(s, spare_bytes, denominators, count, results);
+    }
+    results[0].decode_nanoseconds = cjpeg_now() - begin;
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_decode_scales(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
+    const unsigned *denominators, size_t count, cjpeg_result *results, char *message) {
+    cjpeg_session s;
+    cjpeg_result first;
+    cjpeg_begin(&s, source, length, limits, &first, message);
+    memset(results, 0, count * sizeof *results);
+    if (count == 0 || count > MOST_SCALES) return CJPEG_UNSUPPORTED;
+    cjpeg_status status = run(&s, spare_bytes, denominators, count, results);
+    cjpeg_end(&s);
+    return status;
+}

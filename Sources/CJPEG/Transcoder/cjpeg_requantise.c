@@ -1,0 +1,303 @@
+#include "cjpeg_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cjpeg_huffman.h"
+#include "cjpeg_preview.h"
+#include "cjpeg_transcode.h"
+#include "cjpeg_transform.h"
+#include "cjpeg_verify.h"
+
+/// The quantisation tables to write, by slot, and whether a slot becomes coarser.
+typedef struct {
+    JQUANT_TBL tables[NUM_QUANT_TBLS];
+    bool is_coarser[NUM_QUANT_TBLS];
+    bool is_any_coarser;
+} target_tables;
+
+/// Libjpeg's two tables at a quality, in natural order as `jpeg_add_quant_table` scales them.
+static void standard_tables(cjpeg_session *s, int quality, UINT16 luma[64], UINT16 chroma[64]) {
+    struct jpeg_compress_struct *cinfo = &s->compress;
+    jpeg_set_quality(cinfo, quality, TRUE);
+    memcpy(luma, cinfo->quant_tbl_ptrs[0]->quantval, 64 * sizeof(UINT16));
+    memcpy(chroma, cinfo->quant_tbl_ptrs[1]->quantval, 64 * sizeof(UINT16));
+}
+
+static bool is_chroma(const j_decompress_ptr cinfo, int index) {
+    return (cinfo->jpeg_color_space == JCS_YCbCr || cinfo->jpeg_color_space == JCS_YCCK)
+        && (index == 1 || index == 2);
+}
+
+/// Chooses in the source's layout. Where the result is transposed, so are the tables of the quality: the written
+/// file then has the quality's own tables, and another run does not coarsen it.
+///
+/// Returns false while a table is not known.
+static bool choose_tables(
+    cjpeg_session *s, int quality, bool is_transposed, target_tables *targets) {
+    j_decompress_ptr cinfo = &s->decompress;
+    UINT16 luma[64], chroma[64];
+    memset(targets, 0, sizeof *targets);
+    standard_tables(s, quality, luma, chroma);
+    bool is_used[NUM_QUANT_TBLS] = {false};
+    for (int index = 0; index < cinfo->num_components; index++) {
+        int slot = cinfo->comp_info[index].quant_tbl_no;
+        if (slot < 0 || slot >= NUM_QUANT_TBLS || cinfo->quant_tbl_ptrs[slot] == NULL) {
+            return false;  // Defined later, if at all: the library finds out.
+        }
+        const UINT16 *wanted = is_chroma(cinfo, index) ? chroma : luma;
+        UINT16 *values = targets->tables[slot].quantval;
+        for (int position = 0; position < 64; position++) {
+            UINT16 value = wanted[is_transposed ? cjpeg_transposed_place(position) : position];
+            // Components that share a table get the finer of their targets.
+            if (!is_used[slot] || value < values[position]) values[position] = value;
+        }
+        is_used[slot] = true;
+    }
+    for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
+        if (!is_used[slot]) continue;
+        const UINT16 *source = cinfo->quant_tbl_ptrs[slot]->quantval;
+        UINT16 *values = targets->tables[slot].quantval;
+        for (int position = 0; position < 64; position++) {
+            if (values[position] > source[position]) {
+                targets->is_coarser[slot] = true;
+                targets->is_any_coarser = true;
+            } else {
+                values[position] = source[position];
+            }
+        }
+    }
+    return true;
+}
+
+// Wider registers halve the time of these passes; arm64 has but one kind. The clones are chosen
+// before a sanitizer is set up, which the thread sanitizer does not survive.
+#if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define FOR_EACH_PROCESSOR
+#endif
+
+/// Whether a coefficient may be too large for a code; `has_codes` looks closely.
+FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t blocks) {
+    JCOEF low = 0, high = 0;
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        JCOEF value = coefficients[index];
+        low = value < low ? value : low;
+        high = value > high ? value : high;
+    }
+    return low < -1023 || high > 1023;
+}
+
+/// Rounds to nearest: adding and subtracting 1.5·2²³ leaves a float without fraction, and vectorises
+/// on every x86-64 and arm64, where a call of `lrintf` may not.
+FOR_EACH_PROCESSOR static void requantise_row(
+    JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
+    const float magic = 12582912.0f;
+    for (size_t block = 0; block < blocks; block++, coefficients += DCTSIZE2) {
+        for (int position = 0; position < DCTSIZE2; position++) {
+            float scaled = (float)coefficients[position] * ratio[position];
+            coefficients[position] = (JCOEF)(int)((scaled + magic) - magic);
+        }
+    }
+}
+
+/// Whether every coefficient has a code in baseline JPEG of 8 bits (ITU-T T.81, tables F.1 and F.2):
+/// 10 bits, and 11 for the difference of two DC coefficients. A decoder takes up to 15, and the
+/// library's encoder does not look.
+static bool has_codes(const JCOEF *coefficients, size_t blocks) {
+    for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
+        int value = coefficients[index];
+        int least = index % DCTSIZE2 == 0 ? -1024 : -1023;
+        if (value < least || value > 1023) return false;
+    }
+    return true;
+}
+
+static void requantise(
+    cjpeg_session *s, jvirt_barray_ptr *coefficients, const target_tables *targets) {
+    j_decompress_ptr cinfo = &s->decompress;
+    for (int index = 0; index < cinfo->num_components; index++) {
+        jpeg_component_info *component = &cinfo->comp_info[index];
+        int slot = component->quant_tbl_no;
+        bool is_coarser = targets->is_coarser[slot];
+        if (component->quant_table == NULL) cjpeg_fail(s, CJPEG_CORRUPT, "no quantisation table");
+        float ratio[DCTSIZE2];
+        for (int position = 0; is_coarser && position < DCTSIZE2; position++) {
+            ratio[position] = (float)component->quant_table->quantval[position]
+                / (float)targets->tables[slot].quantval[position];
+        }
+        JDIMENSION height = component->height_in_blocks;
+        JDIMENSION step = (JDIMENSION)component->v_samp_factor;
+        for (JDIMENSION row = 0; row < height; row += step) {
+            JDIMENSION rows = step < height - row ? step : height - row;
+            JBLOCKARRAY blocks = cinfo->mem->access_virt_barray(
+                (j_common_ptr)cinfo, coefficients[index], row, rows, TRUE);
+            for (JDIMENSION line = 0; line < rows; line++) {
+                JCOEF *row_start = blocks[line][0];
+                JDIMENSION width = component->width_in_blocks;
+                cjpeg_check_interruption(s, (uint64_t)width * DCTSIZE2);
+                if (is_coarser) requantise_row(row_start, width, ratio);
+                if (is_suspicious(row_start, width) && !has_codes(row_start, width)) {
+                    cjpeg_fail(s, CJPEG_ENCODE_FAILED, "a coefficient too large for a baseline file");
+                }
+            }
+        }
+    }
+}
+
+/// Whether the picture is turned.
+static bool turns_picture(cjpeg_session *s, const cjpeg_rewriting *rewriting) {
+    return rewriting->orientation != 1 && cjpeg_can_turn(&s->decompress, rewriting->orientation);
+}
+
+/// Gives the target, which has been opened, the source's parameters and the tables.
+static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
+    j_decompress_ptr source = &s->decompress;
+    j_compress_ptr target = &s->compress;
+    s->encode_begin = cjpeg_now();
+    s->is_encoding = true;
+    jpeg_copy_critical_parameters(source, target);
+    // The library marks every CMYK file as Adobe's, which tells readers to invert it.
+    if (source->jpeg_color_space == JCS_CMYK) {
+        target->write_Adobe_marker = source->saw_Adobe_marker;
+    }
+    if (!rewriting->writes_own_segments) {
+        target->write_JFIF_header = FALSE;
+        target->write_Adobe_marker = FALSE;
+    }
+    for (int slot = 0; slot < NUM_QUANT_TBLS; slot++) {
+        if (tables->is_coarser[slot]) {
+            memcpy(
+                target->quant_tbl_ptrs[slot]->quantval, tables->tables[slot].quantval,
+                sizeof tables->tables[slot].quantval);
+        }
+    }
+}
+
+/// Writes the coefficients, which it changes, unless nothing would change. The target has been opened.
+static void write_again(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
+    jvirt_barray_ptr *turned, cjpeg_result *result) {
+    j_decompress_ptr source = &s->decompress;
+    j_compress_ptr target = &s->compress;
+    int orientation = rewriting->orientation;
+    bool turns = turns_picture(s, rewriting);
+    bool transposes = turns && cjpeg_is_transposing(orientation);
+    target_tables tables;
+    // A multi-scan file may define its tables between scans.
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    if (!is_known || (!tables.is_any_coarser && !turns)) return;
+
+    begin_writing(s, rewriting, &tables);
+    requantise(s, coefficients, &tables);
+    if (turns) {
+        cjpeg_turn(source, target, orientation, coefficients, turned);
+        coefficients = turned;
+    }
+    if (tables.is_any_coarser) {
+        // Baseline also for progressive sources, whose ten scans would cost as many passes; where
+        // baseline is not smaller, the source's own scans stay.
+        cjpeg_choose_huffman_tables(source, target, coefficients, transposes);
+    } else {
+        // No coefficient became smaller, so only the same kind of code with the best tables is
+        // about as small as the source. Turned sources that need nothing else are few.
+        target->optimize_coding = TRUE;
+        if (source->progressive_mode) jpeg_simple_progression(target);
+    }
+    jpeg_write_coefficients(target, coefficients);
+    if (!turns) {
+        cjpeg_write_segments(
+            s, rewriting->orientation_segment, rewriting->orientation_segment_length);
+    }
+    cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
+    jpeg_finish_compress(target);
+    cjpeg_take_output(s, result);
+    result->was_turned = turns && result->bytes != NULL;
+    if (result->was_turned) {
+        result->width = target->image_width;
+        result->height = target->image_height;
+    }
+}
+
+/// Opens a target of which the tables can be chosen; the parameters proper are copied later.
+static void open_target(cjpeg_session *s) {
+    cjpeg_open_destination(s);
+    s->compress.in_color_space = JCS_YCbCr;
+    s->compress.input_components = 3;
+    jpeg_set_defaults(&s->compress);
+}
+
+/// Reads the source, of which only the header has been read, and writes it with the tables, one of them coarser,
+/// without making coefficients (`cjpeg_transcode.h`). The target has been opened. `begin` is when reading began.
+///
+/// Returns false on any doubt: the session is then as before, and libjpeg is asked.
+static bool transcode(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables, uint64_t begin,
+    cjpeg_result *result) {
+    if (rewriting->takes_coefficients) return false;
+    cjpeg_symbols symbols;
+    memset(&symbols, 0, sizeof symbols);
+    for (int index = 0; index < s->decompress.num_components; index++) {
+        // As the library's encoder has them.
+        symbols.table_of[index] = is_chroma(&s->decompress, index) ? 1 : 0;
+    }
+    if (!cjpeg_read_symbols(s, tables->tables, &symbols)) return false;
+    cjpeg_note_source(s, result);
+    if (cjpeg_wants_preview(s)) cjpeg_note_blocks(s, &symbols.preview);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    begin_writing(s, rewriting, tables);
+    // That writes the first segments and looks at no coefficient; what is left is written here.
+    jpeg_write_coefficients(&s->compress, NULL);
+    cjpeg_write_segments(s, rewriting->orientation_segment, rewriting->orientation_segment_length);
+    cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
+    cjpeg_write_symbols(s, &symbols, result);
+    result->was_transcoded = true;
+    return true;
+}
+
+static cjpeg_status run_requantise(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, cjpeg_result *result) {
+    uint64_t begin = cjpeg_now();
+    if (setjmp(s->jump)) return s->status;
+    cjpeg_open_source(s);
+    j_decompress_ptr source = &s->decompress;
+    open_target(s);
+    target_tables tables;
+    int orientation = rewriting->orientation;
+    bool turns = turns_picture(s, rewriting);
+    bool transposes = turns && cjpeg_is_transposing(orientation);
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
+    if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
+        cjpeg_drain_single_scan(s);
+        cjpeg_note_source(s, result);
+        result->decode_nanoseconds = cjpeg_now() - begin;
+        return CJPEG_OK;
+    }
+    if (is_known && tables.is_any_coarser && !turns && transcode(s, rewriting, &tables, begin, result)) {
+        return CJPEG_OK;
+    }
+    jvirt_barray_ptr turned[MAX_COMPONENTS];
+    if (turns) cjpeg_request_turned(source, orientation, turned);
+    jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
+    cjpeg_require_all_components(s);
+    cjpeg_note_source(s, result);
+    // Before they are changed.
+    if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
+    result->decode_nanoseconds = cjpeg_now() - begin;
+    write_again(s, rewriting, coefficients, turned, result);
+    return CJPEG_OK;
+}
+
+cjpeg_status cjpeg_requantise(
+    const uint8_t *source, size_t length, const cjpeg_limits *limits,
+    const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message) {
+    cjpeg_session s;
+    cjpeg_begin(&s, source, length, limits, result, message);
+    s.maximum_output = rewriting->maximum_output;
+    cjpeg_status status = run_requantise(&s, rewriting, result);
+    // Also when the output was given up.
+    if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
+    cjpeg_end(&s);
+    return status;
+}
