@@ -16,7 +16,7 @@ static cjpeg_status run_encode(
     cinfo->in_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(cinfo);
     jpeg_set_quality(cinfo, quality, TRUE);
-    // The library's default is a sample of chroma for two by two pixels.
+    // The library's default is one chroma sample for two by two pixels.
     if (!halves_chroma) {
         cinfo->comp_info[0].h_samp_factor = 1;
         cinfo->comp_info[0].v_samp_factor = 1;
@@ -54,7 +54,7 @@ cjpeg_status cjpeg_encode(
 
 // MARK: - Version
 
-// A bare number with two dots: nothing that C could take for a value.
+// A bare number with two dots, which C cannot parse as a value.
 #define TEXT_OF(value) #value
 #define TEXT(value) TEXT_OF(value)
 

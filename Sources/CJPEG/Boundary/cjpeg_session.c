@@ -58,8 +58,8 @@ static _Noreturn void error_exit(j_common_ptr cinfo) {
     fail_with_library_message(cinfo, status);
 }
 
-/// Whether the bytes that the library skipped before a marker are all zero: padding, which some
-/// cameras write, and not the remains of data that was decoded wrongly.
+/// Whether all bytes that the library skipped before a marker are zero. Some cameras pad with
+/// zeros; anything else is left over from wrongly decoded data.
 static bool skipped_only_zeros(const cjpeg_session *s, int count) {
     size_t position = s->input_length - s->source.bytes_in_buffer;
     if (count < 0 || (size_t)count > position) return false;
@@ -69,26 +69,26 @@ static bool skipped_only_zeros(const cjpeg_session *s, int count) {
     return true;
 }
 
-/// What a warning of the library means for the picture.
+/// The effect of a library warning on the picture.
 typedef enum {
-    /// Nothing.
+    /// No effect.
     HARMLESS,
-    /// Nothing between the header's segments. After entropy-coded data, left-over bytes are how a
-    /// flipped bit shows that still gave valid codes, so there only zeros are harmless.
+    /// No effect between header segments. After entropy-coded data, left-over bytes reveal a
+    /// flipped bit that still gave valid codes, so only zeros are harmless there.
     HARMLESS_IN_THE_HEADER,
     /// Coefficients are missing or wrong.
     LOST,
 } warning_meaning;
 
-/// Every warning of libjpeg-turbo 2.1.5 that a decoder gives (jerror.h). One that is not named
-/// here, of a later version, counts as `LOST`.
+/// Every warning of libjpeg-turbo 2.1.5 that a decoder gives (jerror.h). A warning missing here, of
+/// a later version, counts as `LOST`.
 static const struct {
     int code;
     warning_meaning meaning;
 } warnings[] = {
-    // An unknown colour transform code of Adobe's; the library's guess is the usual one.
+    // An unknown Adobe colour transform code; the library's guess is the usual one.
     {JWRN_ADOBE_XFORM, HARMLESS},
-    // The revision number of JFIF is all that is odd.
+    // Only the JFIF revision number is unusual.
     {JWRN_JFIF_MAJOR, HARMLESS},
     // Spectral selection in a sequential scan, where it has no meaning.
     {JWRN_NOT_SEQUENTIAL, HARMLESS},
@@ -96,13 +96,13 @@ static const struct {
     // Bits that are no code, or a code for more coefficients than a block has.
     {JWRN_HUFF_BAD_CODE, LOST},
     {JWRN_ARITH_BAD_CODE, LOST},
-    // A scan refines what no scan before it brought.
+    // A scan refines data that no earlier scan had.
     {JWRN_BOGUS_PROGRESSION, LOST},
-    // A marker before the last block.
+    // A marker precedes the last block.
     {JWRN_HIT_MARKER, LOST},
     // A restart marker that is not the next one.
     {JWRN_MUST_RESYNC, LOST},
-    // Cannot come, since the source manager ends the decode first.
+    // Never raised: the source manager ends the decode first.
     {JWRN_JPEG_EOF, LOST},
 };
 
@@ -157,8 +157,7 @@ void cjpeg_note_scan(cjpeg_session *s) {
     }
 }
 
-/// Called for every row of pixels or of whole blocks, so at least once in every scan of a
-/// multi-scan file.
+/// Called for every row of pixels or of whole blocks, so at least once a scan.
 static void progress_monitor(j_common_ptr cinfo) {
     cjpeg_session *s = cinfo->client_data;
     if (cinfo->is_decompressor) cjpeg_note_scan(s);
@@ -253,7 +252,7 @@ void cjpeg_open_source(cjpeg_session *s) {
         cjpeg_fail(s, CJPEG_UNSUPPORTED, "unknown colour space");
     }
     for (int index = 0; index < cinfo->num_components; index++) {
-        // What the library's decoder to pixels cannot do is not stored either.
+        // Refuse anything that the library cannot decode to pixels.
         const jpeg_component_info *component = &cinfo->comp_info[index];
         if (cinfo->max_h_samp_factor % component->h_samp_factor != 0
             || cinfo->max_v_samp_factor % component->v_samp_factor != 0) {

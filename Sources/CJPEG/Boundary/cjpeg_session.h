@@ -1,8 +1,8 @@
 #ifndef CJPEG_SESSION_H
 #define CJPEG_SESSION_H
 
-// What every entry of this target shares: one call's state, its errors, its source and its output.
-// A function that takes a session may jump; its caller has called `setjmp` on it.
+// The state that every entry point of this target shares: errors, source and output of one call. A
+// function that takes a session may jump; its caller has called `setjmp` on it.
 
 #include "cjpeg.h"
 
@@ -21,8 +21,8 @@ typedef struct cjpeg_scales cjpeg_scales;
 /// See `cjpeg_table_cache.h`.
 typedef struct cjpeg_table_cache cjpeg_table_cache;
 
-/// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
-/// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
+/// One call's state. Everything that changes between `setjmp` and a jump lives here, in the frame
+/// of the public function. That function never calls `setjmp` itself, so no value is indeterminate.
 struct cjpeg_session {
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
@@ -42,14 +42,13 @@ struct cjpeg_session {
     bool is_encoding;
     uint64_t encode_begin;
     cinterruption *interruption;
-    /// About as many pixels as the library works on from one call of its progress monitor to the
-    /// next.
+    /// About how many pixels the library processes between two calls of its progress monitor.
     uint64_t pixels_a_step;
     bool has_seen_scan;
     /// Bit n: component n was in a scan.
     unsigned components_seen;
     uint8_t *row;
-    /// The scales of a source that is decoded at several, or by our decoder, and the function that frees them.
+    /// The state of decoding at several scales, or by our decoder, and the function that frees it.
     cjpeg_scales *scales;
     void (*free_scales)(cjpeg_session *s);
     /// The tables of our decoder, and the function that returns them to the thread's cache.
@@ -57,51 +56,51 @@ struct cjpeg_session {
     void (*return_tables)(cjpeg_session *s);
     /// The state of our decoder while it reads.
     void *scan;
-    /// The memory of a transcoded file's symbols.
+    /// Memory for the symbols of a transcoded file.
     void *symbols;
 };
 
 /// Processor time of the calling thread, in nanoseconds.
 uint64_t cjpeg_now(void);
 
-/// Ends the call with a status and a text.
+/// Ends the call with a status and a message.
 _Noreturn void cjpeg_fail(cjpeg_session *s, cjpeg_status status, const char *text);
 
-/// Ends the call if it is interrupted, now that so many more pixels have been worked on.
+/// Adds the pixels to the work done, and ends the call if it is interrupted.
 static inline void cjpeg_check_interruption(cjpeg_session *s, uint64_t pixels) {
     if (cinterruption_after(s->interruption, pixels)) cjpeg_fail(s, CJPEG_INTERRUPTED, "");
 }
 
-/// Makes a session and an empty result; to be ended by `cjpeg_end` however the call goes. Neither
-/// jumps. Without a source to read, `input` and `limits` are NULL.
+/// Initialises a session and an empty result; `cjpeg_end` must follow however the call ends.
+/// Neither jumps. Without a source, `input` and `limits` are NULL.
 void cjpeg_begin(
     cjpeg_session *s, const uint8_t *input, size_t length, const cjpeg_limits *limits,
     cjpeg_result *result, char *message);
 
 void cjpeg_end(cjpeg_session *s);
 
-/// Readies a decompressor, zeroed before, and reads the header of `input`.
+/// Initialises a zeroed decompressor and reads the header of `input`.
 void cjpeg_open_header(cjpeg_session *s, j_decompress_ptr cinfo, struct jpeg_source_mgr *source);
 
 /// Reads the header of `input` and checks it against the limits.
 void cjpeg_open_source(cjpeg_session *s);
 
-/// Notes which components the scan has, and that it is not one too many.
+/// Notes the components of the current scan, and fails if there are too many scans.
 void cjpeg_note_scan(cjpeg_session *s);
 
-/// Every component must have been in some scan, and its DC coefficients too.
+/// Fails unless every component was in some scan, DC coefficients included.
 void cjpeg_require_all_components(cjpeg_session *s);
 
-/// Where the image's data ends, and its size.
+/// Fills in where the image data ends, and the size.
 void cjpeg_note_source(const cjpeg_session *s, cjpeg_result *result);
 
-/// Readies the compressor to write into memory, up to `maximum_output`.
+/// Sets up the compressor to write into memory, up to `maximum_output`.
 void cjpeg_open_destination(cjpeg_session *s);
 
 /// Writes whole marker segments after the library's own.
 void cjpeg_write_segments(cjpeg_session *s, const uint8_t *segments, size_t length);
 
-/// Makes room for so many more bytes, whatever the largest output; `cjpeg_take_output` looks at that.
+/// Makes room for that many more bytes, whatever the largest output: `cjpeg_take_output` checks it.
 void cjpeg_reserve_output(cjpeg_session *s, size_t bytes);
 
 /// Hands the written bytes to the result.

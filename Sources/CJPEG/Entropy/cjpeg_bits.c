@@ -4,7 +4,8 @@
 
 // MARK: - Bits
 
-/// Appends to the window, up to its size or the next marker. Returns false where the source ends first.
+/// Appends to the window, up to its size or the next marker. Returns false if the source ends
+/// first.
 static bool take_bytes(cjpeg_window *window) {
     uint8_t *to = (uint8_t *)(uintptr_t)window->end, *full = window->bytes + CJPEG_WINDOW_BYTES;
     const uint8_t *from = window->source;
@@ -18,7 +19,7 @@ static bool take_bytes(cjpeg_window *window) {
         to += plain;
         from += plain;
         if (found == NULL && plain == room) break;
-        // Without a marker; the last byte may be half of one.
+        // No marker; the last byte may be half of one.
         if (window->source_end - from < 2) {
             is_ended = true;
             break;
@@ -35,7 +36,7 @@ static bool take_bytes(cjpeg_window *window) {
     if (is_ended) return false;
     if (window->is_last) {
         memset(to, 0, CJPEG_BLOCK_BYTES + sizeof(uint64_t));
-        // What is beyond its end has been read ahead.
+        // Bytes beyond the end have been read ahead.
         window->limit = to + sizeof(uint64_t);
     } else {
         window->limit = to - CJPEG_BLOCK_BYTES;
@@ -61,7 +62,7 @@ bool cjpeg_move_window(cjpeg_window *window, cjpeg_bits *bits) {
 
 bool cjpeg_is_at_end(const cjpeg_window *window, const cjpeg_bits *bits) {
     if (!window->is_last) return false;
-    // Of the bits that are there, whole bytes are as good as not read.
+    // Whole bytes among the present bits count as unread.
     return (window->end - bits->next) + (ptrdiff_t)((bits->count & 63) >> 3) == 0;
 }
 
@@ -74,7 +75,7 @@ bool cjpeg_make_codes(const JHUFF_TBL *table, bool is_dc, cjpeg_codes *codes) {
         codes->offset[length] = (int32_t)place - (int32_t)code;
         for (unsigned each = 0; each < table->bits[length]; each++, place++, code++) {
             unsigned symbol = table->huffval[place & 255];
-            // Too many; all ones; a difference of more than 15 bits.
+            // Too many codes, a code of all ones, or a difference of more than 15 bits.
             if (place > 255 || code + 1 >= 1u << length || (is_dc && symbol > 15)) return false;
             codes->symbols[place] = (uint8_t)symbol;
             if (length > CJPEG_LOOK) continue;

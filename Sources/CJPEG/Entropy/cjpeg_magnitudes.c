@@ -2,7 +2,7 @@
 
 #include <jpeglib.h>
 
-/// No step leads beyond this, however far its symbols do.
+/// The most places that one step advances.
 enum { MOST_STEPS = DCTSIZE2 };
 
 void cjpeg_make_magnitudes(const cjpeg_codes *codes, cjpeg_magnitudes *magnitudes) {
@@ -20,11 +20,11 @@ void cjpeg_make_steps(const cjpeg_codes *codes, cjpeg_steps *steps) {
     for (unsigned bits = 0; bits < 1 << CJPEG_LOOK; bits++) {
         unsigned taken = 0, distance = 0, end = 0;
         while (taken < CJPEG_LOOK && distance < MOST_STEPS && end == 0) {
-            // What is not known of the bits is zero.
+            // Unknown bits count as zero.
             unsigned found = codes->symbol[bits << taken & ((1 << CJPEG_LOOK) - 1)];
             unsigned length = found >> 8, symbol = found & 255, category = symbol & 15;
             if (length == 0 || length > CJPEG_LOOK - taken) break;
-            // What no baseline file has is nothing to step over.
+            // A symbol that no baseline file has is not skipped.
             if (category > 10 || (category == 0 && symbol != 0 && symbol != 0xF0)) break;
             taken += length + category;
             if (symbol == 0) {
@@ -33,7 +33,6 @@ void cjpeg_make_steps(const cjpeg_codes *codes, cjpeg_steps *steps) {
                 distance += (symbol >> 4) + 1;
             }
         }
-        // Beyond the block, however far.
         if (distance > MOST_STEPS) distance = MOST_STEPS;
         steps->known[bits] = (uint16_t)(taken == 0 ? CJPEG_UNKNOWN * CJPEG_STEP : taken + (distance + end) * CJPEG_STEP);
     }

@@ -48,7 +48,7 @@ bool cjpeg_restart(cjpeg_window *window, cjpeg_bits *bits, unsigned number) {
 }
 
 bool cjpeg_end_scan(cjpeg_session *s, const cjpeg_window *window, const cjpeg_bits *bits) {
-    // What is behind it, often another picture or a film, is nobody's, as for libjpeg.
+    // Data after it, often another picture or a film, is ignored, as by libjpeg.
     if (!cjpeg_is_at_end(window, bits) || window->source[1] != 0xD9) return false;
     s->source.next_input_byte = window->source + 2;
     s->source.bytes_in_buffer = (size_t)(window->source_end - s->source.next_input_byte);

@@ -10,9 +10,10 @@ void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted,
         uint32_t *small = to->small + place * CJPEG_SMALL_MAGNITUDES;
         for (int value = (1 << CJPEG_SMALL_BITS) - 1; value > 0; value--) {
             int result = cjpeg_requantised(value, ratio);
-            // Then all below it become zero, too.
+            // Then all smaller values become zero, too.
             if (result == 0) break;
-            // A magnitude behind a 1: a positive value's bits, or those of which the negative one's are the inverse.
+            // A leading 1, then the bits of a positive value, or their inverse for the negative
+            // one.
             int least = 1 << cjpeg_category(value);
             uint32_t symbol = cjpeg_symbol_of(result);
             small[least + value] = symbol;

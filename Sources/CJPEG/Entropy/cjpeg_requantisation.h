@@ -6,7 +6,7 @@
 #include "cjpeg_bits.h"
 #include "cjpeg_processors.h"
 
-// As `requantise_row` does it, nothing is fused.
+// No fused operations, as in `requantise_row`.
 #pragma STDC FP_CONTRACT OFF
 
 /// The place in natural order of each coefficient in coding order (T.81, figure A.6).
@@ -16,20 +16,22 @@ static const uint8_t cjpeg_natural_place[DCTSIZE2] = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 };
 
-/// Where a run may lead from the last coefficient but one. What is beyond the block becomes zero, and is found behind it.
+/// The largest place that a run can reach from the last coefficient but one. Coefficients beyond
+/// the block become zero and are detected afterwards.
 enum { CJPEG_MOST_PLACES = DCTSIZE2 + 16 };
 
-/// From a quantisation table to another, in coding order.
+/// Converts from one quantisation table to another, in coding order.
 typedef struct {
     float ratio[CJPEG_MOST_PLACES];
-    /// By place and by `cjpeg_magnitude`, the symbol without its run and table; 0 for a value that becomes zero.
+    /// Indexed by place and by `cjpeg_magnitude`: the symbol without run and table; 0 if the value
+    /// becomes zero.
     uint32_t small[CJPEG_MOST_PLACES * CJPEG_SMALL_MAGNITUDES];
 } cjpeg_requantisation;
 
-/// From a table to one that is as fine or coarser in every place; both in natural order.
+/// Prepares requantisation to a table that is nowhere finer; both are in natural order.
 void cjpeg_make_requantisation(const JQUANT_TBL *from, const JQUANT_TBL *wanted, cjpeg_requantisation *to);
 
-/// To nearest, with halves to even: a float has no fraction left beside 1.5·2²³.
+/// Rounds to nearest, halves to even: next to 1.5·2²³ a float has no fraction.
 INLINED int cjpeg_requantised(int value, float ratio) {
     const float magic = 12582912.0f;
     float scaled = (float)value * ratio;
@@ -41,7 +43,7 @@ INLINED unsigned cjpeg_category(int value) {
     return magnitude == 0 ? 0 : 32 - (unsigned)__builtin_clz(magnitude);
 }
 
-/// Category and magnitude as a symbol has them. A negative value's bits are those of the value less 1.
+/// The category and magnitude bits of a symbol. A negative value has the bits of the value less 1.
 INLINED uint32_t cjpeg_symbol_of(int value) {
     unsigned size = cjpeg_category(value);
     return ((uint32_t)(value + (value >> 31)) & ((1u << size) - 1)) | size << 16;

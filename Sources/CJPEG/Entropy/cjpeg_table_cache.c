@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct {
-    /// Of what; and whether it is made.
+    /// The source of the tables, and which of them are built.
     JHUFF_TBL table;
     bool is_made, has_magnitudes, has_steps;
     cjpeg_codes codes;

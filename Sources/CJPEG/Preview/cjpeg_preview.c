@@ -3,20 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A block of coefficients says what the picture is at 1/8 of its size by its first one, and at 2/8 and 4/8 by the
-// first four and sixteen, of which the inverse transform of as many points makes samples, as in libjpeg's own
-// reduced sizes (jidctred.c).
+// A block's DC coefficient is the picture at 1/8 of its size; its first four and sixteen
+// coefficients are the picture at 2/8 and 4/8. The samples are inverse transforms of as many
+// points, as in libjpeg's reduced sizes (jidctred.c).
 
-// Where the longer or the shorter side has fewer samples, the picture is noted larger, as far as 4/8.
+// If the longer or the shorter side has fewer samples, the scale doubles, up to 4/8.
 #define ENOUGH_SAMPLES 16
 #define ENOUGH_ACROSS 8
-// Of a large picture not every block is looked at: each is in a cache line of its own, and so many a side are twice
-// as many as are left in the end.
+// Of a large picture only some blocks are read, since each is in a cache line of its own. This many
+// a side are twice as many as remain in the end.
 #define MOST_BLOCKS 64
-// Pictures of fewer blocks a side are noted in full: half of them is less than ThumbHash's seven cosines take.
+// Pictures with fewer blocks a side get a preview at full size: half of it has fewer samples than
+// ThumbHash's seven cosines need.
 #define FEW_BLOCKS 2
 
-// Nothing is fused, so that every processor gives the same bytes.
+// No fused operations, so that every processor gives the same bytes.
 #pragma STDC FP_CONTRACT OFF
 
 bool cjpeg_wants_preview(const cjpeg_session *s) {
@@ -26,7 +27,7 @@ bool cjpeg_wants_preview(const cjpeg_session *s) {
     case JCS_GRAYSCALE:
     case JCS_YCbCr:
     case JCS_RGB: return true;
-    // Of four inks there is no colour without a guess at the printer's.
+    // CMYK has no colour without a guess at the printer's inks.
     default: return false;
     }
 }
@@ -48,7 +49,7 @@ static uint32_t reduced(uint32_t side, unsigned eighths) {
 
 uint8_t *cjpeg_begin_preview(cjpeg_session *s, uint32_t width, uint32_t height, int channels) {
     cjpeg_preview *preview = s->limits->preview;
-    // With a plane to work in.
+    // One plane more, as scratch space.
     preview->pixels = malloc((size_t)width * height * ((size_t)channels + 1));
     if (preview->pixels == NULL) cjpeg_fail(s, CJPEG_OUT_OF_MEMORY, "no memory for a small picture");
     preview->width = width;
@@ -78,7 +79,7 @@ void cjpeg_put_preview_row(cjpeg_session *s, uint32_t y, const uint8_t *row) {
 
 // MARK: - Samples of blocks
 
-/// cos((2x + 1) u π / 16) · c(u) / 2 of ITU-T T.81, A.3.3; for fewer points there are fewer angles.
+/// cos((2x + 1) u π / 16) · c(u) / 2 of ITU-T T.81, A.3.3; smaller transforms have fewer angles.
 static const float basis_of_8[8][8] = {
     {0.35355339f, 0.49039264f, 0.46193977f, 0.41573481f, 0.35355339f, 0.27778512f, 0.19134172f, 0.09754516f},
     {0.35355339f, 0.41573481f, 0.19134172f, -0.09754516f, -0.35355339f, -0.49039264f, -0.46193977f, -0.27778512f},
@@ -114,7 +115,7 @@ static void transform_to_8(const JCOEF *block, const float *steps, uint8_t *out)
     }
 }
 
-/// Four samples side by side are one register on every processor.
+/// Four samples fit one register on every processor.
 typedef float four __attribute__((vector_size(16)));
 
 /// The inverse transform of four points, in each lane.
@@ -167,7 +168,7 @@ static void transform_to_2(const JCOEF *block, const float *steps, uint8_t *out)
     float mean = (float)block[0] * steps[0], across = (float)block[1] * steps[1];
     float down = (float)block[DCTSIZE] * steps[DCTSIZE], both = (float)block[DCTSIZE + 1] * steps[DCTSIZE + 1];
     float left = mean + across, right = mean - across, odd_left = down + both, odd_right = down - both;
-    // Of two points each cosine's value is the root of 1/8, or its opposite.
+    // With two points each cosine is the root of 1/8, or its negative.
     out[0] = clamped((left + odd_left) / DCTSIZE + 128);
     out[1] = clamped((right + odd_right) / DCTSIZE + 128);
     out[2] = clamped((left - odd_left) / DCTSIZE + 128);
@@ -176,7 +177,8 @@ static void transform_to_2(const JCOEF *block, const float *steps, uint8_t *out)
 
 static size_t at_most(size_t limit, size_t value) { return value < limit ? value : limit; }
 
-/// Where a component's blocks are: in an array of the library's, or one after the other, so many coefficients of each.
+/// A component's blocks: in an array of the library's, or one after the other with a fixed number
+/// of coefficients each.
 typedef struct {
     jvirt_barray_ptr array;
     const JCOEF *kept;
@@ -184,7 +186,8 @@ typedef struct {
     const JQUANT_TBL *steps;
 } block_source;
 
-/// The first block of a row; the others are `*distance` apart each. Rows of an array come in groups.
+/// The first block of a row; the following ones are `*distance` apart. Rows of an array are
+/// accessed in groups.
 static const JCOEF *row_of_blocks(
     cjpeg_session *s, const block_source *from, const jpeg_component_info *component, JDIMENSION row, size_t *distance) {
     if (from->array == NULL) {
@@ -197,7 +200,7 @@ static const JCOEF *row_of_blocks(
         (j_common_ptr)&s->decompress, from->array, row - row % group, group, FALSE)[row % group][0];
 }
 
-/// A component's samples in a plane, `width` by `height` of them, `n` by `n` of a block.
+/// Reads a component's samples into a plane of `width` by `height`, `n` by `n` from each block.
 static void read_component(
     cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned n, uint8_t *out,
     size_t width, size_t height) {
@@ -232,8 +235,9 @@ static void read_component(
     }
 }
 
-/// Means of blocks into a plane, of every `step`th of the grid of the component that has most, each in the middle of
-/// its `step` by `step`; what is beyond has the last one.
+/// Reads the means of every `step`th block into a plane, counted on the grid of the component with
+/// most blocks. The block is from the middle of its `step` by `step`; beyond the edge, the last
+/// one.
 static void read_means(
     cjpeg_session *s, const block_source *from, const jpeg_component_info *component, unsigned step, uint8_t *out,
     size_t width, size_t height) {
@@ -252,7 +256,7 @@ static void read_means(
         for (size_t x = 0; x < width; x++, place += step) {
             size_t column = across == 1 ? place : across == 2 ? place / 2 : place / across;
             if (column >= columns) column = columns - 1;
-            // Arithmetic: half of what is below a whole one rounds up, too.
+            // An arithmetic shift: halves round up below zero, too.
             int mean = ((line[column * distance] * scale + DCTSIZE / 2) >> 3) + 128;
             *out++ = (uint8_t)(mean < 0 ? 0 : mean > 255 ? 255 : mean);
         }
@@ -262,8 +266,8 @@ static void read_means(
 
 // MARK: - Planes
 
-// Wider registers halve the time; arm64 has but one kind. The clones are chosen before a sanitizer is set up, which
-// the thread sanitizer does not survive.
+// Wider registers halve the time; arm64 has only one kind. The clones are chosen before a sanitizer
+// is set up, which the thread sanitizer does not survive.
 #if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
 #else
@@ -275,7 +279,8 @@ static inline uint8_t from_65536ths(int value) {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/// JFIF's formula (ITU-T T.871), by 65 536ths, in place: from Y, Cb and Cr to red, green and blue.
+/// Converts Y, Cb and Cr to red, green and blue in place: JFIF's formula (ITU-T T.871) in
+/// 65,536ths.
 FOR_EACH_PROCESSOR static void convert_to_rgb(
     uint8_t *restrict first, uint8_t *restrict second, uint8_t *restrict third, size_t count) {
     for (size_t index = 0; index < count; index++) {
@@ -286,7 +291,7 @@ FOR_EACH_PROCESSOR static void convert_to_rgb(
     }
 }
 
-/// Of a component with fewer samples each stands for several.
+/// Repeats the samples of a subsampled component.
 static void spread(
     const uint8_t *restrict from, size_t fewer, unsigned across, unsigned down, uint8_t *restrict out, size_t width,
     size_t height) {
@@ -318,7 +323,7 @@ static void note_means(cjpeg_session *s, const block_source *from, int channels)
     cjpeg_preview *preview = s->limits->preview;
     preview->last_column = (double)cinfo->image_width / (DCTSIZE * step) - (width - 1);
     preview->last_row = (double)cinfo->image_height / (DCTSIZE * step) - (height - 1);
-    // Of colours half as many a side, as most pictures have them.
+    // Chroma at half the size, as most pictures store it.
     bool is_halved = cinfo->jpeg_color_space == JCS_YCbCr;
     uint32_t fewer = (width + 1) / 2;
     for (int index = 0; index < channels; index++) {
@@ -383,7 +388,7 @@ void cjpeg_note_blocks(cjpeg_session *s, const cjpeg_preview_blocks *blocks) {
         from[index] = (block_source){
             .kept = blocks->coefficients[index], .blocks_in_row = blocks->blocks_in_row[index],
             .coefficients_a_block = blocks->coefficients_a_block,
-            // The library has not begun to read, and set no table of the component's.
+            // The library has not started reading, so the component's table is not set yet.
             .steps = cinfo->quant_tbl_ptrs[cinfo->comp_info[index].quant_tbl_no]};
     }
     note(s, from);

@@ -6,20 +6,21 @@
 #include "cjpeg_processors.h"
 #include "cjpeg_table_cache.h"
 
-/// The last place of a block, in coding order, and where a run may lead from the one before it.
+/// The last place of a block in coding order, and the largest that a run can reach from the place
+/// before it.
 enum { LAST = DCTSIZE2 - 1, MOST_PLACES = DCTSIZE2 + 16 };
 
-/// A block of a unit. They are a ring, as in `cjpeg_blocks.h`.
+/// A block of an MCU. They form a ring, as in `cjpeg_blocks.h`.
 typedef struct block_place block_place;
 struct block_place {
     block_place *next;
     const cjpeg_codes *dc, *ac;
-    /// Of coefficients that are wanted; else NULL, and there are steps.
+    /// Set if coefficients are wanted; else NULL, and `steps` is set.
     const cjpeg_magnitudes *magnitudes;
     const cjpeg_steps *steps;
     /// The component's last DC coefficient (T.81, F.1.1.5.1).
     int *last;
-    /// Where the next block goes, and how far that is from there to the one after it.
+    /// The next block's destination, and the distance to the following one.
     JCOEF *to;
     size_t to_step;
     int component, x, y;
@@ -31,7 +32,7 @@ typedef struct {
     block_place places[CJPEG_MOST_BLOCKS];
     size_t blocks;
     int last[MAX_COMPONENTS];
-    /// Units in a row, rows that are left, units up to the next restart marker, and how many of these there were.
+    /// MCUs in a row, rows left, MCUs up to the next restart marker, and the markers passed so far.
     size_t columns, rows, left;
     unsigned restarts;
 } coefficient_scan;
@@ -68,37 +69,37 @@ static bool make_places(coefficient_scan *scan, cjpeg_session *s, const bool wan
 
 // MARK: - Blocks
 
-/// Returns false on doubt.
+/// Returns false to fall back to libjpeg.
 INLINED bool read_mean(cjpeg_bits *bits, const block_place *place) {
     int difference;
     if (IS_UNLIKELY(!cjpeg_take_difference(bits, place->dc, &difference))) return false;
     int value = *place->last + difference;
-    // Beyond what libjpeg's coefficients hold.
+    // Out of range for libjpeg's coefficients.
     if (IS_UNLIKELY(value != (JCOEF)value)) return false;
     *place->last = value;
     *place->to = (JCOEF)value;
     return true;
 }
 
-typedef enum { GOES_ON, IS_DONE, IS_DOUBT } block_state;
+typedef enum { CONTINUES, IS_DONE, FALLS_BACK } block_state;
 
-/// Takes a symbol that ten bits do not say, but for its magnitude, and goes on to its place.
+/// Takes a symbol that ten bits do not hold, without its magnitude, and advances to its place.
 INLINED block_state take_symbol(cjpeg_bits *bits, const cjpeg_codes *codes, unsigned *at, unsigned *category) {
     unsigned length;
     int symbol = cjpeg_symbol(codes, bits->bits, &length);
     *category = (unsigned)symbol & 15;
-    // No code; or more than a baseline file may have.
-    if (symbol < 0 || *category > 10) return IS_DOUBT;
+    // No code, or a category beyond baseline.
+    if (symbol < 0 || *category > 10) return FALLS_BACK;
     cjpeg_take(bits, length);
     if (symbol == 0) return IS_DONE;
     *at += ((unsigned)symbol >> 4) + 1;
-    // Sixteen zeros have something behind them.
-    if (*category == 0) return symbol == 0xF0 && *at < LAST ? GOES_ON : IS_DOUBT;
-    return *at <= LAST ? GOES_ON : IS_DOUBT;
+    // A coefficient must follow sixteen zeros.
+    if (*category == 0) return symbol == 0xF0 && *at < LAST ? CONTINUES : FALLS_BACK;
+    return *at <= LAST ? CONTINUES : FALLS_BACK;
 }
 
-/// The place in natural order of each coefficient in coding order (T.81, figure A.6). What is beyond the block is found
-/// behind it.
+/// The place in natural order of each coefficient in coding order (T.81, figure A.6). Places beyond
+/// the block are detected afterwards.
 static const uint8_t natural_place[MOST_PLACES] = {
     0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48,
     41, 34, 27, 20, 13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
@@ -108,7 +109,7 @@ static const uint8_t natural_place[MOST_PLACES] = {
 
 /// Reads the next AC coefficient.
 ///
-/// - `fills`: every other one does; see `cjpeg_fill`.
+/// - `fills`: true for every second one; see `cjpeg_fill`.
 INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place, unsigned *at, bool fills) {
     uint32_t known = place->magnitudes->known[bits->bits >> (64 - CJPEG_LOOK)];
     if (fills) cjpeg_fill(bits);
@@ -122,65 +123,67 @@ INLINED block_state read_coefficient(cjpeg_bits *bits, const block_place *place,
         unsigned category;
         if (!fills) cjpeg_fill(bits);
         block_state state = take_symbol(bits, place->ac, at, &category);
-        if (state == GOES_ON && category != 0) {
+        if (state == CONTINUES && category != 0) {
             place->to[natural_place[*at]] = (JCOEF)cjpeg_extend(cjpeg_magnitude(bits->bits, category), category);
             cjpeg_take(bits, category);
         }
         cjpeg_fill(bits);
-        if (state != GOES_ON || category == 0) return state;
+        if (state != CONTINUES || category == 0) return state;
     }
-    if (IS_LIKELY(*at < LAST)) return GOES_ON;
-    return *at == LAST ? IS_DONE : IS_DOUBT;
+    if (IS_LIKELY(*at < LAST)) return CONTINUES;
+    return *at == LAST ? IS_DONE : FALLS_BACK;
 }
 
-/// Returns false on doubt.
+/// Returns false to fall back to libjpeg.
 INLINED bool read_coefficients(cjpeg_bits *bits, const block_place *place) {
     unsigned at = 0;
     block_state state;
     do {
         state = read_coefficient(bits, place, &at, false);
-        if (IS_LIKELY(state == GOES_ON)) state = read_coefficient(bits, place, &at, true);
-    } while (IS_LIKELY(state == GOES_ON));
+        if (IS_LIKELY(state == CONTINUES)) state = read_coefficient(bits, place, &at, true);
+    } while (IS_LIKELY(state == CONTINUES));
     return state == IS_DONE;
 }
 
-/// Steps over some AC symbols, at least one. Fills as a coefficient does.
+/// Skips at least one AC symbol. `fills` as in `read_coefficient`.
 INLINED block_state step(cjpeg_bits *bits, const block_place *place, unsigned *at, bool fills) {
     unsigned known = place->steps->known[bits->bits >> (64 - CJPEG_LOOK)], next = *at + known / CJPEG_STEP;
     if (fills) cjpeg_fill(bits);
     if (IS_LIKELY(next < LAST)) {
         cjpeg_take(bits, known % CJPEG_STEP);
         *at = next;
-        return GOES_ON;
+        return CONTINUES;
     }
     if (IS_LIKELY(next >= CJPEG_END && next < CJPEG_END + LAST)) {
         cjpeg_take(bits, known % CJPEG_STEP);
         return IS_DONE;
     }
-    // A long code, or the block's last place, behind which no end is coded: the symbols are the next block's from there on.
+    // A long code, or the block's last place. No end is coded after that, so the following symbols
+    // are the next block's.
     unsigned category;
     if (!fills) cjpeg_fill(bits);
     block_state state = take_symbol(bits, place->ac, at, &category);
-    if (state == GOES_ON) cjpeg_take(bits, category);
+    if (state == CONTINUES) cjpeg_take(bits, category);
     cjpeg_fill(bits);
-    if (state != GOES_ON) return state;
-    return *at < LAST ? GOES_ON : IS_DONE;
+    if (state != CONTINUES) return state;
+    return *at < LAST ? CONTINUES : IS_DONE;
 }
 
-/// Returns false on doubt.
+/// Returns false to fall back to libjpeg.
 INLINED bool step_over_coefficients(cjpeg_bits *bits, const block_place *place) {
     unsigned at = 0;
     block_state state;
     do {
         state = step(bits, place, &at, false);
-        if (IS_LIKELY(state == GOES_ON)) state = step(bits, place, &at, true);
-    } while (IS_LIKELY(state == GOES_ON));
+        if (IS_LIKELY(state == CONTINUES)) state = step(bits, place, &at, true);
+    } while (IS_LIKELY(state == CONTINUES));
     return state == IS_DONE;
 }
 
-/// Reads so many blocks, which begin with the first of a unit. Returns false on doubt.
+/// Reads that many blocks, starting with the first of an MCU. Returns false to fall back to
+/// libjpeg.
 FOR_EACH_PROCESSOR static bool read_blocks(coefficient_scan *scan, size_t count) {
-    // A copy, so that they stay in registers.
+    // A copy stays in registers.
     cjpeg_bits bits = scan->bits;
     const uint8_t *limit = scan->window.limit;
     block_place *place = &scan->places[0];
@@ -243,7 +246,7 @@ static bool read_mcus(coefficient_scan *scan, size_t interval) {
 bool cjpeg_read_coefficients(cjpeg_session *s, const JBLOCKARRAY rows[MAX_COMPONENTS]) {
     coefficient_scan *scan = s->scan;
     const j_decompress_ptr cinfo = &s->decompress;
-    // A single component has units of one block, and several rows of them where others had one.
+    // A single component has MCUs of one block, and several rows of them where others had one.
     int lines = cinfo->num_components == 1 ? cinfo->comp_info[0].v_samp_factor : 1;
     for (int line = 0; line < lines && scan->rows > 0; line++) {
         for (size_t each = 0; each < scan->blocks; each++) {

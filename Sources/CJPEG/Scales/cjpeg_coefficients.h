@@ -1,27 +1,28 @@
 #ifndef CJPEG_COEFFICIENTS_H
 #define CJPEG_COEFFICIENTS_H
 
-// The coefficients of a baseline scan (ITU-T T.81, annex F.2), for pixels: `cjpeg_scales.c` has libjpeg make these of
-// them, so that they are libjpeg's. On photographs this reads 1.4 times as fast as libjpeg does, and twice as fast where
-// only means are wanted, as at an eighth of the size: then all other symbols are stepped over, several at once.
+// The coefficients of a baseline scan (ITU-T T.81, annex F.2), from which `cjpeg_scales.c` lets
+// libjpeg make pixels. On photographs this reads 1.4 times as fast as libjpeg. If only the means of
+// blocks are wanted, as at 1/8 of the size, it is twice as fast: it skips all other symbols,
+// several at once.
 //
-// Whatever is odd is a doubt, as in `cjpeg_transcode.h`: then libjpeg is to read all of it.
+// Anything unusual falls back to libjpeg, as in `cjpeg_transcode.h`.
 
 #include "cjpeg_mcus.h"
 
-/// Readies the scan behind the header. Of the components that `wants_means` names the DC coefficients are read, and what
-/// else is in a block stays as it is.
+/// Prepares to read the scan after the header. In components marked by `wants_means` only DC
+/// coefficients are read; the rest of each block stays as it is.
 ///
-/// Returns false on doubt. What it needs is the session's.
+/// Returns false to fall back to libjpeg. The session owns the state.
 bool cjpeg_begin_coefficients(cjpeg_session *s, const bool wants_means[MAX_COMPONENTS]);
 
-/// Reads as many rows of blocks as a component has for a row of units of interleaved ones, into the rows of blocks that
-/// each has; of a single component fewer where they end. Blocks that fill up a unit are read like others. Returns false on
-/// doubt.
+/// Reads the rows of blocks that make a row of interleaved MCUs, into each component's `rows`;
+/// fewer at the end of a single component. Padding blocks are read like others. Returns false to
+/// fall back to libjpeg.
 bool cjpeg_read_coefficients(cjpeg_session *s, const JBLOCKARRAY rows[MAX_COMPONENTS]);
 
-/// Returns false where the scan, of which all rows have been read, does not end with the image. Otherwise the source goes
-/// on behind it.
+/// Moves the source behind the image after all rows were read. Returns false if the scan does not
+/// end there.
 bool cjpeg_end_coefficients(cjpeg_session *s);
 
 #endif

@@ -11,8 +11,8 @@ static cjpeg_status run_decode(
         return CJPEG_OK;
     }
     j_decompress_ptr cinfo = &s->decompress;
-    // Where the scans of a progressive file end before its finest coefficients, those are guessed
-    // from their neighbours, as viewers do; a complete file is not touched.
+    // If a progressive file ends before its finest coefficients, they are estimated from
+    // neighbours, as viewers do. A complete file is not changed.
     cinfo->do_block_smoothing = TRUE;
     cjpeg_choose_colours(cinfo, denominator, pixels);
     s->pixels_a_step = cinfo->image_width;

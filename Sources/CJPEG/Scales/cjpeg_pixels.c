@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/// Four samples a pixel to three. Adobe's files hold 255 for "no ink", all others 0. The simple
-/// formula without a profile: red = (1 − cyan)(1 − black), and so on.
+/// Converts CMYK to RGB without a profile: red = (1 − cyan)(1 − black), and so on. Adobe's files
+/// store 255 for "no ink", all others 0.
 static void convert_cmyk_row(const uint8_t *cmyk, uint8_t *rgb, size_t width, bool is_inverted) {
     unsigned flip = is_inverted ? 0 : 255;
     for (size_t x = 0; x < width; x++, cmyk += 4, rgb += 3) {
@@ -51,7 +51,7 @@ void cjpeg_read_row(j_decompress_ptr cinfo, cjpeg_pixels *pixels) {
     uint8_t *target =
         pixels->bytes + (size_t)cinfo->output_scanline * pixels->row_bytes + pixels->spare_bytes;
     JSAMPROW rows[1] = {pixels->is_cmyk ? pixels->inks : target};
-    // None comes where the library only read ahead.
+    // The library returns no row while it only reads ahead.
     if (jpeg_read_scanlines(cinfo, rows, 1) == 1 && pixels->is_cmyk) {
         convert_cmyk_row(pixels->inks, target, cinfo->output_width, cinfo->saw_Adobe_marker == TRUE);
     }

@@ -6,16 +6,17 @@
 #include "cjpeg_coefficients.h"
 #include "cjpeg_pixels.h"
 
-// Several scales of one source, of which the entropy-coded data, most of the work, is decoded once; or one scale of a
-// source that our decoder reads. One decompressor, or our decoder (`cjpeg_coefficients.c`), reads coefficients; for each
-// scale another one, which has read nothing but the same header, makes pixels of them.
+// Several scales of one source whose entropy-coded data, most of the work, is decoded once; or one
+// scale of a source that our decoder reads. One decompressor, or our decoder
+// (`cjpeg_coefficients.c`), reads coefficients. For each scale another decompressor, which has read
+// only the same header, makes pixels from them.
 //
-// Both do what libjpeg does by itself where an application wants a picture while it arrives (buffered-image mode): the
-// coefficients go into virtual arrays, and pixels are made of as many rows of them as have come. Only the arrays are
-// ours, so that all have the same ones. They are what the memory manager of each is asked for, through its public
-// methods. A row of pixels is asked for only when its coefficients are there, so those that make pixels never read. The
-// inverse transforms, upsampling and colour conversion are the library's own, so the bytes are those of a decoder by
-// itself.
+// Both use libjpeg's buffered-image mode, made for pictures that are shown while they arrive:
+// coefficients are stored in virtual arrays, and pixels are made as rows of them become available.
+// Only the arrays are ours, so that all decompressors share them; each memory manager's public
+// methods return them. A row of pixels is requested only when its coefficients are there, so the
+// decompressors for pixels never read. Inverse transforms, upsampling and colour conversion are the
+// library's, so the bytes equal a single decoder's.
 
 #define MOST_SCALES 4
 
@@ -24,7 +25,7 @@ typedef struct {
     JBLOCK *blocks;
     JBLOCKROW *rows;
     JDIMENSION blocks_in_row;
-    /// Of the component; those that are kept are used again and again.
+    /// The component's rows of blocks, and how many are kept in memory and reused.
     JDIMENSION height, kept;
 } coefficients;
 
@@ -32,19 +33,19 @@ typedef struct {
 typedef struct {
     struct jpeg_decompress_struct decompress;
     struct jpeg_source_mgr source;
-    /// Arrays that it has asked for, of those that were made for another decompressor.
+    /// How many of the shared arrays it has requested.
     int asked;
     cjpeg_pixels pixels;
 } scaled_output;
 
 struct cjpeg_scales {
-    /// The first decompressor that asks for arrays, for which they are made: the one that reads, or our decoder's first
-    /// scale.
+    /// The first decompressor that requests arrays, for which they are allocated: the reader, or
+    /// the first scale of our decoder.
     const struct jpeg_decompress_struct *maker;
     coefficients arrays[MAX_COMPONENTS];
     int array_count;
     uint64_t bytes;
-    /// Of a file of one scan a row of units of the sampling is kept, else everything.
+    /// False for a file of one scan, where only one row of MCUs is kept.
     bool keeps_all;
     scaled_output outputs[MOST_SCALES];
     size_t count;
@@ -105,7 +106,7 @@ static JBLOCKARRAY access_array(
     if (first >= array->height || count > array->kept - place) {
         cjpeg_fail(s, CJPEG_UNSUPPORTED, "coefficients are asked for in another order");
     }
-    // The entropy decoder writes what is not zero.
+    // The entropy decoder writes only nonzero coefficients.
     if (is_written && !s->scales->keeps_all) {
         memset(array->rows[place], 0, (size_t)count * array->blocks_in_row * sizeof(JBLOCK));
     }
@@ -121,14 +122,14 @@ static void use_own_arrays(j_decompress_ptr cinfo) {
 
 static void open_output(cjpeg_session *s, scaled_output *output, unsigned denominator, size_t spare_bytes) {
     j_decompress_ptr cinfo = &output->decompress;
-    // Those of the header have been counted.
+    // The header's warnings have been counted already.
     long warnings = s->errors.num_warnings;
     s->errors.num_warnings = 0;
     cjpeg_open_header(s, cinfo, &output->source);
     s->errors.num_warnings = warnings;
     use_own_arrays(cinfo);
     cinfo->buffered_image = TRUE;
-    // Where it would smooth, all is decoded one by one.
+    // A source that needs smoothing is decoded scale by scale.
     cinfo->do_block_smoothing = FALSE;
     cjpeg_choose_colours(cinfo, denominator, &output->pixels);
     jpeg_start_decompress(cinfo);
@@ -141,7 +142,7 @@ static void open_output(cjpeg_session *s, scaled_output *output, unsigned denomi
 static void open_outputs(cjpeg_session *s, size_t spare_bytes, const unsigned *denominators, size_t count) {
     cjpeg_scales *scales = s->scales;
     for (size_t index = 0; index < count; index++) {
-        // Before it asks for arrays.
+        // Must be set before the output requests arrays.
         scales->count = index + 1;
         open_output(s, &scales->outputs[index], denominators[index], spare_bytes);
     }
@@ -149,7 +150,7 @@ static void open_outputs(cjpeg_session *s, size_t spare_bytes, const unsigned *d
     s->pixels_a_step = (uint64_t)cinfo->image_width * (uint64_t)cinfo->max_v_samp_factor * DCTSIZE;
 }
 
-/// Tables may be defined between scans; each component has those of its first one.
+/// Tables may be redefined between scans; a component uses its first scan's.
 static void begin_output(cjpeg_session *s, scaled_output *output) {
     j_decompress_ptr cinfo = &output->decompress;
     for (int index = 0; index < cinfo->num_components; index++) {
@@ -158,11 +159,11 @@ static void begin_output(cjpeg_session *s, scaled_output *output) {
     jpeg_start_output(cinfo, 1);
 }
 
-/// Makes the rows of pixels that so many rows of units are enough for.
+/// Makes the rows of pixels for which that many rows of MCUs suffice.
 static void read_rows(scaled_output *output, JDIMENSION rows) {
     j_decompress_ptr cinfo = &output->decompress;
     bool is_last = rows == cinfo->total_iMCU_rows;
-    // What the decompressor goes by: it reads on only when it gets ahead of it.
+    // The decompressor reads on only when output gets ahead of this.
     cinfo->input_iMCU_row = is_last ? rows + 1 : rows;
     while (cinfo->output_scanline < cinfo->output_height && (is_last || cinfo->output_iMCU_row < rows)) {
         cjpeg_read_row(cinfo, &output->pixels);
@@ -199,7 +200,7 @@ static bool make_scales(cjpeg_session *s) {
 
 // MARK: - Our decoder
 
-/// Whether no scale needs more of a component than the means of its blocks.
+/// Whether every scale needs only the means of a component's blocks.
 static bool is_of_means(const cjpeg_scales *scales, int component) {
     for (size_t index = 0; index < scales->count; index++) {
         const jpeg_component_info *of_scale = &scales->outputs[index].decompress.comp_info[component];
@@ -212,8 +213,8 @@ static bool is_of_means(const cjpeg_scales *scales, int component) {
     return true;
 }
 
-/// Of a row of units: of 4:2:0 up to 43 000 pixels. libjpeg by itself keeps no coefficients, and what is estimated for a
-/// picture has room for no more than this.
+/// The most memory for a row of MCUs; enough for 43,000 pixels of 4:2:0. libjpeg alone keeps no
+/// coefficients, and the memory estimate has no room for more.
 enum { MOST_ARRAY_BYTES = 1 << 21 };
 
 static bool has_memory(const cjpeg_session *s) {
@@ -228,7 +229,8 @@ static bool has_memory(const cjpeg_session *s) {
     return bytes <= MOST_ARRAY_BYTES && (most == 0 || bytes <= most);
 }
 
-/// Reads a row of units after the other, and makes pixels of each while it is in the cache. Returns false on doubt.
+/// Reads row after row of MCUs and makes pixels while each is in the cache. Returns false to fall
+/// back to libjpeg.
 static bool decode_baseline(cjpeg_session *s) {
     cjpeg_scales *scales = s->scales;
     bool wants_means[MAX_COMPONENTS];
@@ -238,7 +240,7 @@ static bool decode_baseline(cjpeg_session *s) {
         rows[index] = scales->arrays[index].rows;
     }
     if (!cjpeg_begin_coefficients(s, wants_means)) return false;
-    // A single scan has the tables that each decompressor has seen.
+    // A single scan uses the tables that each decompressor has read.
     for (size_t index = 0; index < scales->count; index++) jpeg_start_output(&scales->outputs[index].decompress, 1);
     JDIMENSION count = scales->outputs[0].decompress.total_iMCU_rows;
     for (JDIMENSION row = 1; row <= count; row++) {
@@ -277,7 +279,7 @@ static bool is_complete(j_decompress_ptr cinfo) {
     return true;
 }
 
-/// Reads all coefficients, and makes pixels of them as they come or, of several scans, at the end.
+/// Reads all coefficients and makes pixels along the way, or at the end for several scans.
 static void decode(cjpeg_session *s) {
     j_decompress_ptr cinfo = &s->decompress;
     cjpeg_scales *scales = s->scales;

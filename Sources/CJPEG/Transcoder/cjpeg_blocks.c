@@ -4,20 +4,20 @@
 
 #include "cjpeg_processors.h"
 
-// Blocks from the source's entropy-coded data to the symbols of the result (ITU-T T.81, F.2.2 and F.1.2). A coefficient is
-// requantised where it is decoded, and lives in registers only.
+// Blocks from the source's entropy-coded data to the symbols of the result (ITU-T T.81, F.2.2 and
+// F.1.2). A coefficient is requantised when it is decoded, and lives only in registers.
 
-// As `requantise_row` does it, nothing is fused.
+// No fused operations, as in `requantise_row`.
 #pragma STDC FP_CONTRACT OFF
 
 // MARK: - Blocks
 
-/// Reads a DC coefficient and writes its difference. Returns false on doubt.
+/// Reads a DC coefficient and writes its difference. Returns false to fall back to libjpeg.
 INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) {
     int difference;
     if (IS_UNLIKELY(!cjpeg_take_difference(bits, place->dc, &difference))) return false;
     int value = place->last->read + difference;
-    // Beyond what libjpeg's coefficients hold.
+    // Out of range for libjpeg's coefficients.
     if (IS_UNLIKELY(value != (JCOEF)value)) return false;
     place->last->read = value;
     *place->kept = (JCOEF)value;
@@ -30,42 +30,43 @@ INLINED bool read_dc(cjpeg_bits *bits, const cjpeg_place *place, uint32_t **to) 
     return true;
 }
 
-/// A block while its AC coefficients are read, in registers.
+/// A block whose AC coefficients are being read, in registers.
 typedef struct {
     cjpeg_bits bits;
     const cjpeg_codes *codes;
     const cjpeg_requantisation *to;
     uint32_t *counts;
     uint32_t table;
-    /// Where the last coefficient is that was read, and the last one that was written, as `PLACE` has it. `DOUBT` ends the reading.
+    /// The places of the last coefficient read and of the last one written, in units of `PLACE`.
+    /// `FALLBACK` ends the reading.
     unsigned at, written;
     uint32_t *next;
-    /// Where coefficients go that are kept as the source has them.
+    /// Destination of coefficients that are kept as in the source.
     JCOEF *kept;
 } block_state;
 
-/// Places are told by where they are in `small`.
-enum { PLACE = CJPEG_SMALL_MAGNITUDES, LAST = (DCTSIZE2 - 1) * PLACE, DOUBT = 2 * DCTSIZE2 * PLACE };
+/// Places are offsets into `small`.
+enum { PLACE = CJPEG_SMALL_MAGNITUDES, LAST = (DCTSIZE2 - 1) * PLACE, FALLBACK = 2 * DCTSIZE2 * PLACE };
 
-/// The loops are the same but for this, which is a constant in each.
+/// A constant that distinguishes otherwise equal loops.
 typedef enum {
-    /// Most coefficients that are read are written.
+    /// Most coefficients read are also written.
     USUAL,
-    /// Of a small picture, of which a preview takes more than the DC coefficients.
+    /// For small pictures, whose preview needs more than DC coefficients.
     KEEPING,
-    /// Many become zero, and which of them no processor can foresee.
+    /// Many coefficients become zero, unpredictably.
     COARSE,
 } loop_kind;
 
 INLINED void keep(block_state *block, uint32_t magnitude) {
-    // Beyond the block is doubt.
+    // Beyond the block: falls back to libjpeg.
     if (block->at > LAST) return;
     unsigned category = 31 - (unsigned)__builtin_clz(magnitude);
     block->kept[cjpeg_natural_place[block->at / PLACE]] = (JCOEF)cjpeg_extend(magnitude, category);
 }
 
-/// Reads a symbol that ten bits do not say. Returns what becomes of it, and the block has its place; or 0 where nothing
-/// does, and `*is_end` where that is the block's end.
+/// Reads a symbol that ten bits do not hold, and advances the block. Returns the symbol to write,
+/// or 0 for none; `*is_end` says whether it ends the block.
 INLINED uint32_t read_long(block_state *block, loop_kind kind, bool *is_end) {
     cjpeg_bits *bits = &block->bits;
     unsigned length;
@@ -73,16 +74,16 @@ INLINED uint32_t read_long(block_state *block, loop_kind kind, bool *is_end) {
     unsigned category = (unsigned)symbol & 15;
     *is_end = symbol == 0;
     if (symbol < 0 || category > 10) {
-        // No code; or more than a baseline file may have.
-        block->at = DOUBT;
+        // No code, or a category beyond baseline.
+        block->at = FALLBACK;
         return 0;
     }
     cjpeg_take(bits, length);
     if (category == 0) {
         if (symbol == 0) return 0;
-        // Sixteen zeros, with something behind them.
+        // A coefficient must follow sixteen zeros.
         block->at += 16 * PLACE;
-        if (symbol != 0xF0 || block->at >= LAST) block->at = DOUBT;
+        if (symbol != 0xF0 || block->at >= LAST) block->at = FALLBACK;
         return 0;
     }
     uint32_t magnitude = cjpeg_magnitude(bits->bits, category);
@@ -107,8 +108,8 @@ INLINED void write_coefficient(block_state *block, uint32_t result) {
     *block->next++ = result + block->table;
 }
 
-/// The same without a branch on whether there is something to write: what is written for nothing is written over, and
-/// counted where no symbol is.
+/// Does the same without a branch on zero. An unneeded symbol is overwritten by the next, and
+/// counted under `CJPEG_NO_SYMBOL`.
 INLINED void write_or_not(block_state *block, uint32_t result) {
     unsigned distance = block->at - block->written;
     if (IS_UNLIKELY(distance > 16 * PLACE)) {
@@ -123,9 +124,9 @@ INLINED void write_or_not(block_state *block, uint32_t result) {
     block->written = is_written ? block->at : block->written;
 }
 
-/// Reads the next symbol of AC coefficients and writes what comes of it. Returns whether there is another one.
+/// Reads the next AC symbol and writes its result. Returns whether another follows.
 ///
-/// - `fills`: every other one does; see `cjpeg_fill`.
+/// - `fills`: true for every second one; see `cjpeg_fill`.
 INLINED bool read_ac(block_state *block, loop_kind kind, bool fills) {
     uint32_t known = block->codes->known[block->bits.bits >> (64 - CJPEG_LOOK)], result;
     if (fills) cjpeg_fill(&block->bits);
@@ -151,7 +152,7 @@ INLINED bool read_ac(block_state *block, loop_kind kind, bool fills) {
     return IS_LIKELY(block->at < LAST);
 }
 
-/// Takes back what a padding block has become, and puts the block before it there: no difference and no coefficients.
+/// Replaces a padding block by zero difference and no coefficients.
 static uint32_t *write_padding(const cjpeg_scan *scan, const cjpeg_place *place, uint32_t *to) {
     unsigned table = scan->symbols->table_of[place->component];
     scan->symbols->counts[table][0]++;
@@ -169,7 +170,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
     for (; count > 0; count--, place = place->next) {
         if (IS_UNLIKELY(block.next > scan->limit)) return false;
         if (IS_UNLIKELY(block.bits.next > limit)) {
-            // By a copy, so that the bits stay in registers.
+            // A copy, so that the bits stay in registers.
             cjpeg_bits bits = block.bits;
             if (!cjpeg_move_window(&scan->window, &bits)) return false;
             block.bits = bits;
@@ -187,7 +188,7 @@ INLINED bool read_blocks(cjpeg_scan *scan, size_t count, loop_kind kind) {
         place->kept += place->kept_step;
         while (read_ac(&block, kind, false) && read_ac(&block, kind, true)) {}
         if (IS_UNLIKELY(block.at > LAST)) return false;
-        // Without a branch: whether there is a last coefficient nobody can foresee.
+        // No branch: whether the last coefficient is present is unpredictable.
         *block.next = block.table;
         unsigned has_end = block.written < LAST;
         block.next += has_end;

@@ -1,41 +1,43 @@
 #ifndef CJPEG_BLOCKS_H
 #define CJPEG_BLOCKS_H
 
-// The blocks of a scan that is transcoded: how they are read and requantised.
+// Reading and requantising the blocks of a transcoded scan.
 
 #include "cjpeg_bits.h"
 #include "cjpeg_mcus.h"
 #include "cjpeg_requantisation.h"
 #include "cjpeg_transcode.h"
 
-/// At most 1 DC coefficient, 63 others and the end of a block, or a run of 16 zeros in the place of sixteen of them.
+/// The most symbols of a block: 1 DC coefficient, 63 AC coefficients, the end of the block, and
+/// runs of 16 zeros.
 enum { CJPEG_BLOCK_SYMBOLS = 80 };
 
-/// Where coefficients are counted that become nothing: of a run of 0 and 15 bits, which there is not.
+/// Counts coefficients that become zero. A run of 0 with category 15 does not exist.
 enum { CJPEG_NO_SYMBOL = 0x0F };
 
-/// A component's prediction of DC coefficients, as the source and as the result have them (T.81, F.1.1.5.1).
+/// A component's DC prediction in the source and in the result (T.81, F.1.1.5.1).
 typedef struct {
     int read, written;
 } cjpeg_prediction;
 
-/// A block of a unit of the scan. They are a ring, so that the loop over blocks has no end at each unit, which a
-/// processor cannot foresee: 27 cycles each.
+/// A block of an MCU. They form a ring, so that the loop over blocks does not end at each MCU: a
+/// branch that processors mispredict, at 27 cycles.
 typedef struct cjpeg_place cjpeg_place;
 struct cjpeg_place {
     cjpeg_place *next;
     const cjpeg_codes *dc, *ac;
     const cjpeg_requantisation *to;
     cjpeg_prediction *last;
-    /// The counts that symbols are added to; those of nobody where the block is padding.
+    /// Counters of the written symbols; a dummy array for padding blocks.
     uint32_t *dc_counts, *ac_counts;
-    /// The tables, where a symbol has them.
+    /// The tables' numbers, shifted to their place in a symbol.
     uint32_t dc_table, ac_table;
-    /// Where the next block's coefficients go, or its DC coefficient, and how far that is from there to the one after it.
+    /// Destination of the next block's coefficients, or of its DC coefficient, and the distance to
+    /// the following one.
     JCOEF *kept;
     size_t kept_step;
-    /// Beyond the picture's right or lower edge, there only to fill the unit: the result has nothing but the block
-    /// before it there, as libjpeg writes it.
+    /// Beyond the picture's right or lower edge, only to fill the MCU. The result repeats the
+    /// previous block's DC there, as libjpeg does.
     bool is_padding;
     int component, x, y;
 };
@@ -45,19 +47,21 @@ typedef struct {
     cjpeg_symbols *symbols;
     cjpeg_window window;
     cjpeg_bits bits;
-    /// Where the next symbol goes, and from where on there is no room for a block's.
+    /// The next symbol's destination, and the limit from which there is no room for a block's
+    /// symbols.
     uint32_t *to, *limit;
     cjpeg_place places[CJPEG_MOST_BLOCKS];
     size_t blocks;
     cjpeg_prediction last[MAX_COMPONENTS];
     uint32_t padding_counts[256];
-    /// Of all blocks the DC coefficient goes somewhere, which takes no branch.
+    /// Receives unneeded DC coefficients, to avoid a branch.
     JCOEF unwanted;
-    /// Many coefficients become zero.
+    /// Whether many coefficients become zero.
     bool is_coarse;
 } cjpeg_scan;
 
-/// Reads so many blocks, which begin with the first of a unit. Returns false on doubt.
+/// Reads that many blocks, starting with the first of an MCU. Returns false to fall back to
+/// libjpeg.
 bool cjpeg_read_blocks(cjpeg_scan *scan, size_t count);
 
 #endif

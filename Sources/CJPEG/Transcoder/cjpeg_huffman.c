@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// libjpeg offers its standard tables, or optimal ones for a second pass over everything. Tables
-// from a sample give nearly the optimal size for nearly no time; figures stand at `sample_blocks`.
+// libjpeg offers standard tables, or optimal ones for a second pass over everything. Tables from a
+// sample give nearly the optimal size at nearly no cost; see `sample_blocks` for figures.
 
 enum { SYMBOLS = 256, LONGEST = 16, DC_CATEGORIES = 12, AC_CATEGORIES = 11 };
 
@@ -27,10 +27,10 @@ static int category(int value) {
     return magnitude == 0 ? 0 : 32 - __builtin_clz(magnitude);
 }
 
-/// Counts the symbols of one block as T.81 F.1.2 codes it.
+/// Counts the symbols of one block as coded by T.81 F.1.2.
 ///
-/// Nearly all coefficients are zero: they are passed over four at a time, and the others visited
-/// in coding order through a set of bits.
+/// Nearly all coefficients are zero. They are skipped four at a time; the others are visited in
+/// coding order through a bit set.
 static void count_block(const JCOEF *block, int previous_dc, statistics *counts) {
     int size = category(block[0] - previous_dc);
     if (size < DC_CATEGORIES) counts->dc[size]++;
@@ -60,11 +60,11 @@ static void count_block(const JCOEF *block, int previous_dc, statistics *counts)
     if (last < DCTSIZE2 - 1) counts->ac[0]++;
 }
 
-/// The symbol without a code: it would be all ones.
+/// A symbol without a code, which would be all ones.
 enum { NO_SYMBOL = SYMBOLS, MOST_LEAVES = SYMBOLS + 1 };
 
-/// A symbol in the lower bits and its weight above them, so that they sort as one number: by weight, and of equal ones the
-/// later symbol first.
+/// A symbol in the lower bits and its weight above them. They sort as one number: by weight, then
+/// the later symbol first.
 typedef uint64_t leaf;
 
 static leaf leaf_of(uint64_t weight, int symbol) { return weight << 9 | (uint64_t)(NO_SYMBOL - symbol); }
@@ -72,7 +72,7 @@ static leaf leaf_of(uint64_t weight, int symbol) { return weight << 9 | (uint64_
 static int symbol_of(leaf value) { return NO_SYMBOL - (int)(value & 511); }
 
 static void sort(leaf *leaves, int count) {
-    // Ciura's gaps. A call of `qsort` takes three times as long for so few.
+    // Ciura's gaps. `qsort` takes three times as long for so few elements.
     static const int gaps[] = {132, 57, 23, 10, 4, 1};
     for (size_t each = 0; each < sizeof gaps / sizeof *gaps; each++) {
         int gap = gaps[each];
@@ -85,10 +85,10 @@ static void sort(leaf *leaves, int count) {
     }
 }
 
-/// Huffman's algorithm by two queues, then T.81 figure K.3 for codes of 16 bits at most. One leaf more than there are
-/// symbols is made and dropped, so that no code is all ones; `leaves` has room for it.
+/// Huffman's algorithm by two queues, then T.81 figure K.3 to limit codes to 16 bits. An extra leaf
+/// is added and dropped, so that no code is all ones; `leaves` has room for it.
 ///
-/// That takes 1 to 2 µs where libjpeg, which looks at all symbols for each code, takes 40 to 100.
+/// It takes 1 to 2 µs. libjpeg, which scans all symbols for each code, takes 40 to 100.
 static void make_table(leaf *leaves, int count, JHUFF_TBL *table) {
     uint64_t weight[2 * MOST_LEAVES];
     int parent[2 * MOST_LEAVES], depth[2 * MOST_LEAVES], bits[MOST_LEAVES + 1] = {0};
@@ -139,7 +139,7 @@ void cjpeg_make_best_table(const uint32_t counts[SYMBOLS], JHUFF_TBL *table) {
     make_table(leaves, count, table);
 }
 
-/// The same, of a sample that may lack symbols which still come.
+/// Makes a table from a sample, which may lack symbols that occur later.
 static void make_table_of_sample(
     const uint32_t *counts, const uint8_t *symbols, int count, JHUFF_TBL *table) {
     leaf leaves[MOST_LEAVES];
@@ -149,10 +149,10 @@ static void make_table_of_sample(
     make_table(leaves, count, table);
 }
 
-/// About a dozen rows of blocks, spread over the image.
+/// Counts about a dozen rows of blocks, spread over the image.
 ///
-/// Measured on 28 photographs of quality 88 written at 85, one core, all work included: standard
-/// tables 382 Mpixel/s at 0.954 of the source's size; every eighth row 349 at 0.918; optimal ones 0.916 at
+/// Measured on 28 photographs, quality 88 to 85, one core, all work included. Standard tables: 382
+/// Mpixel/s at 0.954 of the source's size; every eighth row: 349 at 0.918; optimal ones: 0.916 at
 /// three fifths of the first speed.
 static void sample_blocks(
     j_decompress_ptr source, int index, jvirt_barray_ptr coefficients, bool is_transposed,

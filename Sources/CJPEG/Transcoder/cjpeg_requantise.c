@@ -9,14 +9,15 @@
 #include "cjpeg_transform.h"
 #include "cjpeg_verify.h"
 
-/// The quantisation tables to write, by slot, and whether a slot becomes coarser.
+/// The quantisation tables to write, by slot, and which of them become coarser.
 typedef struct {
     JQUANT_TBL tables[NUM_QUANT_TBLS];
     bool is_coarser[NUM_QUANT_TBLS];
     bool is_any_coarser;
 } target_tables;
 
-/// Libjpeg's two tables at a quality, in natural order as `jpeg_add_quant_table` scales them.
+/// Returns libjpeg's two tables at a quality, in natural order, scaled as by
+/// `jpeg_add_quant_table`.
 static void standard_tables(cjpeg_session *s, int quality, UINT16 luma[64], UINT16 chroma[64]) {
     struct jpeg_compress_struct *cinfo = &s->compress;
     jpeg_set_quality(cinfo, quality, TRUE);
@@ -29,10 +30,10 @@ static bool is_chroma(const j_decompress_ptr cinfo, int index) {
         && (index == 1 || index == 2);
 }
 
-/// Chooses in the source's layout. Where the result is transposed, so are the tables of the quality: the written
-/// file then has the quality's own tables, and another run does not coarsen it.
+/// Chooses tables in the source's layout. If the result is transposed, so are the quality's tables:
+/// the written file then has exactly those, and another run does not coarsen it again.
 ///
-/// Returns false while a table is not known.
+/// Returns false while a table is unknown.
 static bool choose_tables(
     cjpeg_session *s, int quality, bool is_transposed, target_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
@@ -49,7 +50,7 @@ static bool choose_tables(
         UINT16 *values = targets->tables[slot].quantval;
         for (int position = 0; position < 64; position++) {
             UINT16 value = wanted[is_transposed ? cjpeg_transposed_place(position) : position];
-            // Components that share a table get the finer of their targets.
+            // Components that share a table get the finer target.
             if (!is_used[slot] || value < values[position]) values[position] = value;
         }
         is_used[slot] = true;
@@ -70,7 +71,7 @@ static bool choose_tables(
     return true;
 }
 
-// Wider registers halve the time of these passes; arm64 has but one kind. The clones are chosen
+// Wider registers halve the time of these passes; arm64 has only one kind. The clones are chosen
 // before a sanitizer is set up, which the thread sanitizer does not survive.
 #if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
@@ -78,7 +79,7 @@ static bool choose_tables(
 #define FOR_EACH_PROCESSOR
 #endif
 
-/// Whether a coefficient may be too large for a code; `has_codes` looks closely.
+/// Whether a coefficient may be too large for a code; `has_codes` decides.
 FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t blocks) {
     JCOEF low = 0, high = 0;
     for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
@@ -89,8 +90,8 @@ FOR_EACH_PROCESSOR static bool is_suspicious(const JCOEF *coefficients, size_t b
     return low < -1023 || high > 1023;
 }
 
-/// Rounds to nearest: adding and subtracting 1.5·2²³ leaves a float without fraction, and vectorises
-/// on every x86-64 and arm64, where a call of `lrintf` may not.
+/// Rounds to nearest by adding and subtracting 1.5·2²³. That vectorises on every x86-64 and arm64,
+/// where a call of `lrintf` may not.
 FOR_EACH_PROCESSOR static void requantise_row(
     JCOEF *restrict coefficients, size_t blocks, const float *restrict ratio) {
     const float magic = 12582912.0f;
@@ -102,9 +103,9 @@ FOR_EACH_PROCESSOR static void requantise_row(
     }
 }
 
-/// Whether every coefficient has a code in baseline JPEG of 8 bits (ITU-T T.81, tables F.1 and F.2):
-/// 10 bits, and 11 for the difference of two DC coefficients. A decoder takes up to 15, and the
-/// library's encoder does not look.
+/// Whether every coefficient has a code in 8-bit baseline JPEG (ITU-T T.81, tables F.1 and F.2): 10
+/// bits, and 11 for DC differences. Decoders accept up to 15, and the library's encoder does not
+/// check.
 static bool has_codes(const JCOEF *coefficients, size_t blocks) {
     for (size_t index = 0; index < blocks * DCTSIZE2; index++) {
         int value = coefficients[index];
@@ -151,14 +152,14 @@ static bool turns_picture(cjpeg_session *s, const cjpeg_rewriting *rewriting) {
     return rewriting->orientation != 1 && cjpeg_can_turn(&s->decompress, rewriting->orientation);
 }
 
-/// Gives the target, which has been opened, the source's parameters and the tables.
+/// Gives the open target the source's parameters and the tables.
 static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
     s->encode_begin = cjpeg_now();
     s->is_encoding = true;
     jpeg_copy_critical_parameters(source, target);
-    // The library marks every CMYK file as Adobe's, which tells readers to invert it.
+    // The library marks every CMYK file as Adobe's, which makes readers invert it.
     if (source->jpeg_color_space == JCS_CMYK) {
         target->write_Adobe_marker = source->saw_Adobe_marker;
     }
@@ -175,7 +176,8 @@ static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, co
     }
 }
 
-/// Writes the coefficients, which it changes, unless nothing would change. The target has been opened.
+/// Requantises the coefficients in place and writes them, unless nothing would change. The target
+/// is open.
 static void write_again(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
     jvirt_barray_ptr *turned, cjpeg_result *result) {
@@ -185,7 +187,7 @@ static void write_again(
     bool turns = turns_picture(s, rewriting);
     bool transposes = turns && cjpeg_is_transposing(orientation);
     target_tables tables;
-    // A multi-scan file may define its tables between scans.
+    // A multi-scan file may define tables between scans.
     bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
     if (!is_known || (!tables.is_any_coarser && !turns)) return;
 
@@ -196,12 +198,12 @@ static void write_again(
         coefficients = turned;
     }
     if (tables.is_any_coarser) {
-        // Baseline also for progressive sources, whose ten scans would cost as many passes; where
-        // baseline is not smaller, the source's own scans stay.
+        // Baseline for progressive sources, too, whose ten scans would cost as many passes. If
+        // baseline is not smaller, the source's data stays.
         cjpeg_choose_huffman_tables(source, target, coefficients, transposes);
     } else {
-        // No coefficient became smaller, so only the same kind of code with the best tables is
-        // about as small as the source. Turned sources that need nothing else are few.
+        // No coefficient became smaller, so only the same kind of code with optimal tables is about
+        // as small as the source. Sources that are only turned are rare.
         target->optimize_coding = TRUE;
         if (source->progressive_mode) jpeg_simple_progression(target);
     }
@@ -220,7 +222,7 @@ static void write_again(
     }
 }
 
-/// Opens a target of which the tables can be chosen; the parameters proper are copied later.
+/// Opens a target for choosing tables; its parameters are copied later.
 static void open_target(cjpeg_session *s) {
     cjpeg_open_destination(s);
     s->compress.in_color_space = JCS_YCbCr;
@@ -228,10 +230,10 @@ static void open_target(cjpeg_session *s) {
     jpeg_set_defaults(&s->compress);
 }
 
-/// Reads the source, of which only the header has been read, and writes it with the tables, one of them coarser,
-/// without making coefficients (`cjpeg_transcode.h`). The target has been opened. `begin` is when reading began.
+/// Transcodes the source, after its header, with tables that are partly coarser
+/// (`cjpeg_transcode.h`). The target is open. `begin` is when reading began.
 ///
-/// Returns false on any doubt: the session is then as before, and libjpeg is asked.
+/// Returns false to fall back to libjpeg, with the session unchanged.
 static bool transcode(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables, uint64_t begin,
     cjpeg_result *result) {
@@ -239,7 +241,7 @@ static bool transcode(
     cjpeg_symbols symbols;
     memset(&symbols, 0, sizeof symbols);
     for (int index = 0; index < s->decompress.num_components; index++) {
-        // As the library's encoder has them.
+        // The same assignment as in the library's encoder.
         symbols.table_of[index] = is_chroma(&s->decompress, index) ? 1 : 0;
     }
     if (!cjpeg_read_symbols(s, tables->tables, &symbols)) return false;
@@ -247,7 +249,7 @@ static bool transcode(
     if (cjpeg_wants_preview(s)) cjpeg_note_blocks(s, &symbols.preview);
     result->decode_nanoseconds = cjpeg_now() - begin;
     begin_writing(s, rewriting, tables);
-    // That writes the first segments and looks at no coefficient; what is left is written here.
+    // Writes the first segments and reads no coefficient; the rest is written here.
     jpeg_write_coefficients(&s->compress, NULL);
     cjpeg_write_segments(s, rewriting->orientation_segment, rewriting->orientation_segment_length);
     cjpeg_write_segments(s, rewriting->segments, rewriting->segments_length);
@@ -282,7 +284,7 @@ static cjpeg_status run_requantise(
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(source);
     cjpeg_require_all_components(s);
     cjpeg_note_source(s, result);
-    // Before they are changed.
+    // Before requantisation changes them.
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cjpeg_now() - begin;
     write_again(s, rewriting, coefficients, turned, result);
@@ -296,7 +298,7 @@ cjpeg_status cjpeg_requantise(
     cjpeg_begin(&s, source, length, limits, result, message);
     s.maximum_output = rewriting->maximum_output;
     cjpeg_status status = run_requantise(&s, rewriting, result);
-    // Also when the output was given up.
+    // Also if the output was given up.
     if (s.is_encoding) result->encode_nanoseconds = cjpeg_now() - s.encode_begin;
     cjpeg_end(&s);
     return status;

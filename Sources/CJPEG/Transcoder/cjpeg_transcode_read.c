@@ -7,10 +7,10 @@
 #include "cjpeg_table_cache.h"
 #include "cjpeg_preview.h"
 
-// The transcoder's first half: the scan, its tables, its restarts and its end (ITU-T T.81, A.2, E.2 and F.2). Blocks are
-// read by `cjpeg_blocks.c`.
+// The first half of the transcoder: the scan, its tables, restarts and end (ITU-T T.81, A.2, E.2
+// and F.2). Blocks are read by `cjpeg_blocks.c`.
 
-/// Has a component's blocks read with its tables. Returns false for some that are libjpeg's to judge.
+/// Sets the tables of a component's blocks. Returns false to fall back to libjpeg.
 static bool set_tables(cjpeg_session *s, const JQUANT_TBL wanted[NUM_QUANT_TBLS], int index, cjpeg_place *place) {
     j_decompress_ptr cinfo = &s->decompress;
     const jpeg_component_info *component = &cinfo->comp_info[index];
@@ -19,7 +19,7 @@ static bool set_tables(cjpeg_session *s, const JQUANT_TBL wanted[NUM_QUANT_TBLS]
     const JQUANT_TBL *from = cinfo->quant_tbl_ptrs[slot];
     if (from == NULL) return false;
     for (int each = 0; each < DCTSIZE2; each++) {
-        // Steps of 0 are damage.
+        // A step of 0 is damage.
         if (from->quantval[each] == 0 || wanted[slot].quantval[each] == 0) return false;
     }
     place->dc = cjpeg_cached_codes(s->tables, cinfo->dc_huff_tbl_ptrs[dc], true, dc);
@@ -28,8 +28,9 @@ static bool set_tables(cjpeg_session *s, const JQUANT_TBL wanted[NUM_QUANT_TBLS]
     return place->dc != NULL && place->ac != NULL;
 }
 
-/// Whether most ones of the first component become zero where most coefficients are, in the first row of ten or so. Then
-/// a loop without that branch is faster: to qualities of 60 and 40 by a sixth, to 85 it is slower by 7 %.
+/// Whether most values of 1 become zero in the first component's early places, where most
+/// coefficients are. A loop without that branch is then faster: by a sixth to qualities of 60 and
+/// 40, but 7 % slower to 85.
 static bool is_coarse(const cjpeg_scan *scan) {
     const cjpeg_requantisation *to = scan->places[0].to;
     int zeros = 0;
@@ -59,7 +60,7 @@ static bool make_places(cjpeg_scan *scan, const JQUANT_TBL wanted[NUM_QUANT_TBLS
     return true;
 }
 
-/// Says which blocks are padding in a unit of the last column or row.
+/// Marks the padding blocks in an MCU of the last column or row.
 static void set_padding(cjpeg_scan *scan, bool is_last_column, bool is_last_row) {
     j_decompress_ptr cinfo = &scan->s->decompress;
     for (size_t each = 0; each < scan->blocks; each++) {
@@ -67,7 +68,7 @@ static void set_padding(cjpeg_scan *scan, bool is_last_column, bool is_last_row)
         const jpeg_component_info *component = &cinfo->comp_info[place->component];
         unsigned across = (unsigned)cjpeg_blocks_across(cinfo, place->component);
         unsigned down = (unsigned)cjpeg_blocks_down(cinfo, place->component);
-        // The first one is never padding.
+        // The first block is never padding.
         bool is_beyond = is_last_column && (unsigned)place->x > (component->width_in_blocks - 1) % across;
         bool is_below = is_last_row && (unsigned)place->y > (component->height_in_blocks - 1) % down;
         unsigned table = scan->symbols->table_of[place->component];
@@ -77,7 +78,7 @@ static void set_padding(cjpeg_scan *scan, bool is_last_column, bool is_last_row)
     }
 }
 
-/// Has coefficients of a row of units kept where they are wanted.
+/// Sets where the coefficients of a row of MCUs are kept for a preview.
 static void set_kept(cjpeg_scan *scan, size_t row) {
     j_decompress_ptr cinfo = &scan->s->decompress;
     for (size_t each = 0; each < scan->blocks; each++) {
@@ -102,7 +103,7 @@ static bool read_mcus(cjpeg_scan *scan, size_t columns, size_t rows) {
     size_t interval = s->decompress.restart_interval, left = interval > 0 ? interval : SIZE_MAX;
     unsigned restarts = 0;
     for (size_t row = 0; row < rows; row++) {
-        // No row is longer than 65 500 pixels.
+        // No row is longer than 65,500 pixels.
         cjpeg_check_interruption(s, s->pixels_a_step * (uint64_t)s->decompress.max_v_samp_factor);
         bool is_last_row = row + 1 == rows;
         set_kept(scan, row);
@@ -123,18 +124,21 @@ static bool read_mcus(cjpeg_scan *scan, size_t columns, size_t rows) {
     return true;
 }
 
-/// Coefficients of a small picture: they may have as many symbols as there are, and be kept beside them, which is 2 MB.
+/// The most coefficients, in bytes, of a small picture. All its possible symbols and coefficients
+/// fit in memory, at most 2 MB.
 enum { MOST_SMALL_BYTES = 1 << 19 };
 
-/// Gives symbols, and what is kept for a preview, room: of large pictures no more than libjpeg's path takes for
-/// coefficients, and of that only what is written to is memory. A picture whose symbols need more is libjpeg's.
+/// Allocates symbols and the preview's coefficients. A large picture gets no more than libjpeg's
+/// path takes for coefficients, and uses only the part it writes. One that needs more falls back to
+/// libjpeg.
 static bool make_room(cjpeg_scan *scan, size_t mcus) {
     cjpeg_session *s = scan->s;
     j_decompress_ptr cinfo = &s->decompress;
     cjpeg_symbols *symbols = scan->symbols;
     cjpeg_preview_blocks *preview = &symbols->preview;
     size_t blocks = mcus * scan->blocks, bytes = blocks * sizeof(JBLOCK), kept = 0;
-    // Where libjpeg might have too little, it is asked; of all that it has, other things are less than a megabyte.
+    // libjpeg decides if it might have too little memory; beside coefficients it needs less than a
+    // megabyte.
     uint64_t most = s->limits->maximum_memory_bytes;
     if (most > 0 && (most < 1 << 20 || bytes > most - (1 << 20))) return false;
     bool is_small = bytes <= MOST_SMALL_BYTES;
@@ -148,7 +152,7 @@ static bool make_room(cjpeg_scan *scan, size_t mcus) {
     JCOEF *memory = malloc(bytes);
     if (memory == NULL) return false;
     s->symbols = memory;
-    // The decoder writes what is not zero.
+    // The decoder writes only nonzero coefficients.
     if (preview->coefficients_a_block > 1) memset(memory, 0, kept * sizeof(JCOEF));
     for (int index = 0; kept > 0 && index < cinfo->num_components; index++) {
         size_t across = (size_t)cjpeg_blocks_across(cinfo, index), down = (size_t)cjpeg_blocks_down(cinfo, index);
@@ -156,7 +160,7 @@ static bool make_room(cjpeg_scan *scan, size_t mcus) {
         preview->blocks_in_row[index] = (cinfo->comp_info[index].width_in_blocks + across - 1) / across * across;
         memory += mcus * across * down * preview->coefficients_a_block;
     }
-    // Whole symbols behind them.
+    // Symbols follow at a multiple of their size.
     size_t used = (kept + 1) / 2;
     scan->to = symbols->first = (uint32_t *)s->symbols + used;
     scan->limit = scan->to + (bytes / sizeof(uint32_t) - used - CJPEG_BLOCK_SYMBOLS);
@@ -190,7 +194,7 @@ bool cjpeg_read_symbols(
     memset(scan->last, 0, sizeof scan->last);
     bool is_read = read_scan(scan, wanted);
     if (!is_read) {
-        // Before libjpeg takes as much.
+        // Release it before libjpeg allocates as much.
         free(s->symbols);
         s->symbols = NULL;
     }

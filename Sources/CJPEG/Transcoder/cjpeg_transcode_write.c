@@ -6,7 +6,8 @@
 #include "cjpeg_huffman.h"
 #include "cjpeg_requantisation.h"
 
-// The transcoder's second half: from symbols and how often each comes to a file's end (ITU-T T.81, B.2 and F.1.2).
+// The second half of the transcoder: from symbols and their frequencies to the end of a file (ITU-T
+// T.81, B.2 and F.1.2).
 
 // MARK: - Marker segments
 
@@ -14,7 +15,8 @@ typedef struct {
     uint8_t *next;
 } writer;
 
-/// More than all segments take: four quantisation tables, the frame, four Huffman tables and the scan's header.
+/// The most bytes of all segments: four quantisation tables, the frame, four Huffman tables and the
+/// scan's header.
 enum { MOST_SEGMENT_BYTES = 4 * 134 + 19 + 4 * 278 + 14 };
 
 static void put_byte(writer *to, unsigned value) { *to->next++ = (uint8_t)value; }
@@ -29,7 +31,7 @@ static void put_segment(writer *to, unsigned marker, unsigned length) {
     put_word(to, length);
 }
 
-/// DQT (T.81, B.2.4.1), of a table for a slot. Returns whether its steps have 8 bits.
+/// Writes DQT (T.81, B.2.4.1) for a slot. Returns whether its steps have 8 bits.
 static bool put_steps(writer *to, const JQUANT_TBL *table, int slot) {
     bool is_wide = false;
     for (int place = 0; place < DCTSIZE2; place++) is_wide = is_wide || table->quantval[place] > 255;
@@ -46,7 +48,7 @@ static bool put_steps(writer *to, const JQUANT_TBL *table, int slot) {
     return !is_wide;
 }
 
-/// SOF0, or SOF1 for steps that a baseline file cannot have (T.81, B.2.2).
+/// Writes SOF0, or SOF1 for steps that a baseline file cannot have (T.81, B.2.2).
 static void put_frame(writer *to, const j_compress_ptr cinfo, bool is_baseline) {
     put_segment(to, is_baseline ? 0xC0 : 0xC1, 8 + 3 * (unsigned)cinfo->num_components);
     put_byte(to, 8);
@@ -61,7 +63,7 @@ static void put_frame(writer *to, const j_compress_ptr cinfo, bool is_baseline) 
     }
 }
 
-/// DHT (T.81, B.2.4.2).
+/// Writes DHT (T.81, B.2.4.2).
 static void put_codes(writer *to, const JHUFF_TBL *table, unsigned number) {
     unsigned count = 0;
     for (int length = 1; length <= 16; length++) count += table->bits[length];
@@ -71,7 +73,7 @@ static void put_codes(writer *to, const JHUFF_TBL *table, unsigned number) {
     for (unsigned each = 0; each < count; each++) put_byte(to, table->huffval[each]);
 }
 
-/// SOS (T.81, B.2.3).
+/// Writes SOS (T.81, B.2.3).
 static void put_scan(writer *to, const j_compress_ptr cinfo, const cjpeg_symbols *symbols) {
     put_segment(to, 0xDA, 6 + 2 * (unsigned)cinfo->num_components);
     put_byte(to, (unsigned)cinfo->num_components);
@@ -86,14 +88,17 @@ static void put_scan(writer *to, const j_compress_ptr cinfo, const cjpeg_symbols
 
 // MARK: - Codes
 
-/// What a symbol's bits 16…25 lead to: in bits 0…5 how many bits its code and its magnitude are together, above them the code
-/// with zeros for the magnitude. These are 26 bits at most: of an AC symbol 16 and 10; of a DC symbol 12 and 11, since twelve
-/// symbols and the code that must not be used (all ones) have codes of at most 12 bits.
+/// Code words, indexed by a symbol's bits 16…25: bits 0…5 are the length of code and magnitude
+/// together, above them the code with zeros for the magnitude.
+///
+/// They have 26 bits at most. An AC symbol has 16 and 10; a DC symbol 12 and 11, since twelve
+/// symbols and the unused code of all ones have codes of at most 12 bits.
 typedef struct {
     uint32_t of[CJPEG_TABLES * 256];
 } code_words;
 
-/// Gives the symbols of a table their codes (T.81, annex C), and returns how many bits all of them take.
+/// Assigns the codes of a table's symbols (T.81, annex C). Returns how many bits they take in
+/// total.
 static uint64_t make_words(const JHUFF_TBL *table, const uint32_t *counts, uint32_t *words) {
     uint64_t bits = 0;
     uint32_t code = 0, place = 0;
@@ -110,25 +115,25 @@ static uint64_t make_words(const JHUFF_TBL *table, const uint32_t *counts, uint3
 
 // MARK: - The scan
 
-/// Symbols that are written before 0xFF is looked for: their bytes are still in the first cache.
+/// Symbols written before their bytes, still in the L1 cache, are stuffed.
 enum { STEP_SYMBOLS = 2048, MOST_STEP_BYTES = STEP_SYMBOLS * 27 / 8 + 2 * sizeof(uint64_t) };
 
-/// Fewer than 8 bits that have no byte yet, in the lower end.
+/// Fewer than 8 bits without a byte yet, in the lower end.
 typedef struct {
     uint64_t bits;
-    /// Of this only the lower six bits mean something while symbols are added.
+    /// Only the lower six bits are meaningful while symbols are added.
     uint32_t count;
 } pending;
 
-/// A shift takes the lower six bits of a word as they are, so it need not be taken apart first: with BMI2, and the code shifted
-/// beforehand, writing takes three quarters of the time.
+/// A shift uses only the lower six bits of its count, so the word needs no masking. With BMI2, and
+/// codes shifted in advance, writing takes three quarters of the time.
 INLINED void add(pending *bits, uint32_t symbol, const code_words *words) {
     uint32_t word = words->of[symbol >> 16];
     bits->bits = bits->bits << (word & 63) | (word >> 6 | (symbol & 0xFFFF));
     bits->count += word;
 }
 
-/// Writes whole bytes, and of the eight that are stored leaves the rest to be written over.
+/// Stores eight bytes and advances over the whole ones; the rest is overwritten later.
 INLINED uint8_t *put_bytes(pending *bits, uint8_t *to) {
     uint64_t eight = bits->bits << (-bits->count & 63);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -140,7 +145,7 @@ INLINED uint8_t *put_bytes(pending *bits, uint8_t *to) {
     return to;
 }
 
-/// Codes of two symbols, 52 bits at most, fit beside the 7 that may be pending; a pair takes 2 bits or more.
+/// Codes of two symbols, 52 bits at most, fit beside 7 pending bits; a pair takes 2 bits or more.
 FOR_EACH_PROCESSOR static uint8_t *put_symbols(const uint32_t *symbols, size_t count, const code_words *words, pending *state, uint8_t *to) {
     pending bits = *state;
     for (; count >= 2; count -= 2, symbols += 2) {
@@ -156,7 +161,7 @@ FOR_EACH_PROCESSOR static uint8_t *put_symbols(const uint32_t *symbols, size_t c
     return to;
 }
 
-/// Copies with a zero behind each 0xFF (T.81, B.1.1.5).
+/// Copies, with a zero behind each 0xFF (T.81, B.1.1.5).
 static uint8_t *put_stuffed(const uint8_t *from, size_t count, uint8_t *to) {
     const uint8_t *end = from + count;
     while (from < end) {
@@ -186,16 +191,16 @@ static void put_data(cjpeg_session *s, const cjpeg_symbols *symbols, const code_
         next += count;
         left -= count;
         if (left == 0 && bits.count > 0) {
-            // The last byte is filled up with ones (T.81, F.1.2.3).
+            // Pad the last byte with ones (T.81, F.1.2.3).
             bits.bits = bits.bits << (8 - bits.count) | (0xFFu >> bits.count);
             bits.count = 8;
             end = put_bytes(&bits, end);
         }
         size_t most = 2 * (size_t)(end - bytes);
-        // In steps of a quarter, where 0xFF comes oftener than was made room for.
+        // Grows by a quarter if 0xFF is more frequent than expected.
         if (s->destination.free_in_buffer < most) cjpeg_reserve_output(s, most + s->output_capacity / 4);
         advance(s, put_stuffed(bytes, (size_t)(end - bytes), s->destination.next_output_byte));
-        // One coefficient of seven or so is not zero.
+        // About one coefficient in seven is nonzero.
         cjpeg_check_interruption(s, count * 8);
     }
 }
@@ -214,7 +219,7 @@ void cjpeg_write_symbols(cjpeg_session *s, const cjpeg_symbols *symbols, cjpeg_r
     code_words words;
     uint64_t bits = 0;
     for (unsigned table = 0; table < CJPEG_TABLES; table++) {
-        // Each component has a DC symbol for each block, and an AC one.
+        // Each component has a DC and an AC symbol for each block.
         bool is_used = false;
         for (int index = 0; index < cinfo->num_components; index++) {
             is_used = is_used || symbols->table_of[index] == table % CJPEG_AC;
@@ -227,10 +232,10 @@ void cjpeg_write_symbols(cjpeg_session *s, const cjpeg_symbols *symbols, cjpeg_r
     }
     put_scan(&to, cinfo, symbols);
     advance(s, to.next);
-    // What is not taken in the end need not be written.
+    // Output that would be discarded need not be written.
     size_t written = s->output_capacity - s->destination.free_in_buffer;
     if (bits / 8 + written >= s->maximum_output) return;
-    // A byte in 128 or so is 0xFF.
+    // About one byte in 128 is 0xFF.
     cjpeg_reserve_output(s, bits / 8 + bits / 512 + 2 * MOST_STEP_BYTES);
     put_data(s, symbols, &words);
     cjpeg_reserve_output(s, 2);

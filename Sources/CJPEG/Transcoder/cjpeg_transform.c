@@ -19,7 +19,8 @@ static bool flips_y(int orientation) {
 }
 
 bool cjpeg_can_turn(j_decompress_ptr source, int orientation) {
-    // A single component is coded block by block, whatever its sampling factors (ITU-T T.81, A.2.2).
+    // A single component is coded block by block, whatever its sampling factors (ITU-T T.81,
+    // A.2.2).
     bool is_single = source->num_components == 1;
     JDIMENSION width = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_h_samp_factor);
     JDIMENSION height = DCTSIZE * (JDIMENSION)(is_single ? 1 : source->max_v_samp_factor);
@@ -43,16 +44,15 @@ void cjpeg_request_turned(j_decompress_ptr source, int orientation, jvirt_barray
             horizontal = component->v_samp_factor;
             vertical = component->h_samp_factor;
         }
-        // The encoder takes whole units of the sampling factors. What is beyond the picture is
-        // zeroed and not coded.
+        // The encoder needs whole MCUs. Blocks beyond the picture are zeroed and not coded.
         turned[index] = source->mem->request_virt_barray(
             (j_common_ptr)source, JPOOL_IMAGE, TRUE, rounded_up(columns, horizontal),
             rounded_up(rows, vertical), (JDIMENSION)vertical);
     }
 }
 
-/// Where each coefficient of a turned block comes from, and its factor: mirroring changes the
-/// signs of what is odd in that direction, since its cosines are odd about the block's middle.
+/// The source of each coefficient of a turned block, and its factor. Mirroring negates coefficients
+/// of odd frequency in that direction, whose cosines are odd about the block's middle.
 typedef struct {
     JCOEF factor[DCTSIZE2];
     unsigned char place[DCTSIZE2];
@@ -80,7 +80,7 @@ static void turn_component(
     bool mirrors_x = flips_x(orientation), mirrors_y = flips_y(orientation);
     JDIMENSION rows = is_transposing ? width : height, columns = is_transposing ? height : width;
     block_map map = make_map(orientation);
-    // From the top, in which order alone an array may be written.
+    // From the top: arrays can only be written in that order.
     for (JDIMENSION y = 0; y < rows; y++) {
         cjpeg_check_interruption(source->client_data, (uint64_t)columns * DCTSIZE2);
         JBLOCKROW target = source->mem->access_virt_barray(

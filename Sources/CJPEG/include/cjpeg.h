@@ -21,54 +21,57 @@ typedef enum {
     CJPEG_OK = 0,
     /// The data is damaged: an error, or a warning that means lost data.
     CJPEG_CORRUPT,
-    /// The data ends before the image does.
+    /// The data ends before the image is complete.
     CJPEG_TRUNCATED,
     /// A legal JPEG of a kind that the library does not decode.
     CJPEG_UNSUPPORTED,
-    /// A limit of the caller was passed.
+    /// A limit of the caller was exceeded.
     CJPEG_LIMIT,
     CJPEG_OUT_OF_MEMORY,
-    /// The source was read, but cannot be written in the asked form.
+    /// The source was read, but cannot be written in the requested form.
     CJPEG_ENCODE_FAILED,
-    /// The interruption has the cause.
+    /// Interrupted; the interruption says why.
     CJPEG_INTERRUPTED,
 } cjpeg_status;
 
-/// A picture in small, 8-bit grey or RGB, as far as one is come by: a plane after the other, without gaps between rows.
+/// A small preview, 8-bit grey or RGB: plane after plane, without gaps between rows.
 typedef struct {
-    /// Owned by the caller, who releases them with `free`; NULL before there are any.
+    /// Owned by the caller, who releases them with `free`; NULL until a preview is made.
     uint8_t *_Nullable pixels;
     uint32_t width;
     uint32_t height;
     /// 1 grey, 3 RGB.
     int channels;
-    /// Of the last column and the last row so much belongs to the picture, more than 0 up to 1.
+    /// The part of the last column and of the last row that belongs to the picture: above 0, up to
+    /// 1.
     double last_column;
     double last_row;
-    /// Whether the pixels are those of the whole picture.
+    /// Whether the pixels cover the whole picture.
     bool is_complete;
 } cjpeg_preview;
 
 typedef struct {
     uint64_t maximum_pixels;
-    /// Scans of a multi-scan file.
+    /// The most scans of a multi-scan file.
     int maximum_scans;
-    /// Warnings without loss of data; any other warning is an error at once.
+    /// The most warnings without loss of data; any other warning is an error at once.
     int maximum_warnings;
-    /// What the library itself may allocate, in bytes; 0 for no limit.
+    /// The most that the library itself may allocate, in bytes; 0 for no limit.
     uint64_t maximum_memory_bytes;
-    /// From so many pixels of the source on, those of a baseline file of one scan are decoded from coefficients that are
-    /// read here and not by libjpeg, where that is faster. Of small ones tables take longer than they save. The pixels are
-    /// the same. UINT64_MAX for libjpeg alone, which is what the other way is compared with.
+    /// The size in pixels from which our own decoder reads the coefficients of single-scan baseline
+    /// files, where that is faster. For smaller pictures, building the tables costs more than it
+    /// saves. The pixels are the same. UINT64_MAX for libjpeg alone, as the reference in
+    /// comparisons.
     uint64_t least_own_pixels;
-    /// Looked at every 65 536 pixels or so; NULL for none.
+    /// Checked about every 65,536 pixels; NULL for none.
     cinterruption *_Nullable interruption;
-    /// Where functions that verify or requantise note the picture in small, at an eighth of its size or, of a small
-    /// one, at two or four, as it is stored (not turned). Those of four inks are not noted. NULL for nowhere.
+    /// Receives a preview from functions that verify or requantise; NULL for none. Its scale is
+    /// 1/8, or 2/8 or 4/8 for a small picture. EXIF orientation is not applied. CMYK and YCCK give
+    /// none.
     cjpeg_preview *_Nullable preview;
 } cjpeg_limits;
 
-/// What came out. `bytes` is owned by the caller, who releases it with `free`.
+/// A result. `bytes` is owned by the caller, who releases it with `free`.
 typedef struct {
     uint8_t *_Nullable bytes;
     size_t length;
@@ -76,15 +79,15 @@ typedef struct {
     size_t source_end;
     uint32_t width;
     uint32_t height;
-    /// Of decoded pixels: 1 grey, 3 RGB.
+    /// Channels of decoded pixels: 1 grey, 3 RGB.
     int channels;
     /// The source's pixels were CMYK or YCCK.
     bool was_cmyk;
-    /// The picture was turned upright; `width` and `height` are those of the result.
+    /// EXIF orientation was applied; `width` and `height` are the result's.
     bool was_turned;
-    /// It was written again without coefficients in between.
+    /// It was transcoded symbol by symbol, without arrays of coefficients.
     bool was_transcoded;
-    /// Its pixels were made of coefficients that were read here and not by libjpeg.
+    /// Our own decoder read the coefficients that the pixels were made from.
     bool was_read_here;
     uint64_t decode_nanoseconds;
     uint64_t encode_nanoseconds;
@@ -92,74 +95,73 @@ typedef struct {
 
 #define CJPEG_MESSAGE_BYTES 256
 
-/// Decodes the entropy-coded data of the whole file and keeps nothing of it.
+/// Decodes the entropy-coded data of the whole file and keeps none of it.
 cjpeg_status cjpeg_verify(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, cjpeg_result *result,
     char *message);
 
-/// How coefficients are written again.
+/// How to requantise.
 typedef struct {
-    /// Libjpeg's scale, 1…100.
+    /// libjpeg's scale, 1…100.
     int quality;
     /// Complete marker segments (0xFF, marker, length, payload) to write before the tables.
     const uint8_t *_Nullable segments;
     size_t segments_length;
-    /// EXIF's, 1…8: how the stored picture is turned for display. It is turned upright where that
-    /// takes whole blocks only.
+    /// EXIF orientation, 1…8. It is applied where whole blocks suffice.
     int orientation;
-    /// Written before `segments` where the picture is not turned upright.
+    /// Written before `segments` where the orientation is not applied.
     const uint8_t *_Nullable orientation_segment;
     size_t orientation_segment_length;
-    /// Whether the library writes a JFIF or Adobe segment; without it, those of `segments` alone
-    /// say what the components mean.
+    /// Whether the library writes a JFIF or Adobe segment; without it, `segments` alone says how to
+    /// interpret the components.
     bool writes_own_segments;
-    /// By libjpeg's arrays of coefficients, also where these are not needed: what the other way is compared with.
+    /// Whether libjpeg's coefficient arrays are used even where the transcoder could do it: the
+    /// reference in comparisons.
     bool takes_coefficients;
     size_t maximum_output;
 } cjpeg_rewriting;
 
-/// Verifies the file and, where that makes a quantisation table coarser or turns the picture
-/// upright, writes its DCT coefficients again, quantised by the larger of the source's step and
-/// that of the quality.
+/// Verifies the file. If a quantisation table becomes coarser or the orientation is applied, writes
+/// the DCT coefficients again, quantised by the larger of the source's and the quality's step.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
-/// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman, progressive where
-/// a progressive source is turned and nothing else, with the source's sampling factors, colour
-/// space, component identifiers and density.
+/// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive
+/// only where a progressive source is turned and not coarsened. Sampling factors, colour space,
+/// component identifiers and density are the source's.
 ///
-/// Baseline files of one scan that need nothing else go from symbol to symbol, without coefficients; all others, and all
-/// that is odd, go by libjpeg, which alone words errors.
+/// Single-scan baseline files that only become coarser are transcoded symbol by symbol. All others,
+/// and everything unusual, take libjpeg's path, which alone words errors.
 cjpeg_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
-/// Decodes to 8-bit grey or RGB, rows from the top with `spare_bytes` that mean nothing in front of
-/// each.
+/// Decodes to 8-bit grey or RGB, rows from the top, each preceded by `spare_bytes` undefined bytes.
 cjpeg_status cjpeg_decode(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     cjpeg_result *result, char *message);
 
-/// The same at a fraction of the size, 1, 1/2, 1/4 or 1/8, for less: `denominator` is 1, 2, 4 or 8. Sides are
+/// Decodes at a fraction of the size, at lower cost: `denominator` is 1, 2, 4 or 8. Sides are
 /// rounded up.
 cjpeg_status cjpeg_decode_scaled(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     unsigned denominator, cjpeg_result *result, char *message);
 
-/// The same at several scales, at most four, each with the bytes that it has by itself, for the cost of decoding the
-/// entropy-coded data once. All results are made or none: unless it returns `CJPEG_OK`, one of them could not be, or not
-/// in this way, and whoever calls makes them one by one. The first has the time.
+/// Decodes at up to four scales while reading the entropy-coded data once. Each result has the
+/// bytes that `cjpeg_decode_scaled` would give.
+///
+/// Either all results are made or none: with any status but `CJPEG_OK` the caller decodes scale by
+/// scale. The first result carries the time.
 cjpeg_status cjpeg_decode_scales(
     const uint8_t *source, size_t length, const cjpeg_limits *limits, size_t spare_bytes,
     const unsigned *denominators, size_t count, cjpeg_result *results, char *message);
 
 /// Encodes 8-bit grey (1 channel) or RGB (3 channels) as baseline JPEG; RGB becomes YCbCr.
 ///
-/// - `pixels`: the first row; `stride` bytes from one to the next.
-/// - `halves_chroma`: 4:2:0 in place of 4:4:4.
-/// - `segments`: complete, for after the header.
-///
 /// `result->bytes` stays NULL with `CJPEG_OK` when the output would reach `maximum_output` bytes.
 ///
+/// - `pixels`: the first row; `stride` bytes from one to the next.
+/// - `halves_chroma`: 4:2:0 in place of 4:4:4.
+/// - `segments`: complete marker segments, written after the header.
 /// - `interruption`: as in the limits.
 cjpeg_status cjpeg_encode(
     const uint8_t *pixels, size_t stride, uint32_t width, uint32_t height, int channels,
