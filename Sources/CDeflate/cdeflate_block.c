@@ -8,8 +8,8 @@ enum {
     MOST_STORED = 65535,
 };
 
-// With BMI2, shifts by a number of bits that is known late take a third as long. The clones are chosen before a sanitizer is
-// set up, which the thread sanitizer does not survive.
+// With BMI2, shifts by variable counts take a third as long. The clones are chosen before a
+// sanitizer is set up, which the thread sanitizer does not survive.
 #if defined(__x86_64__) && !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
@@ -24,7 +24,7 @@ static unsigned distance_base(unsigned code) {
 
 // MARK: - Bits
 
-/// At most 32 bits at a time; the caller has made sure of the room.
+/// Writes at most 32 bits; the caller has ensured room.
 static inline void put(cdeflate_bit_writer *writer, uint64_t bits, unsigned count) {
     writer->bits |= bits << writer->count;
     writer->count += count;
@@ -70,7 +70,7 @@ float cdeflate_estimated_bits(const cdeflate_histogram *counts) {
     return bits_of(counts->literals, CDEFLATE_LITERALS) + bits_of(counts->distances, CDEFLATE_DISTANCES);
 }
 
-/// The code lengths as run lengths (RFC 1951 section 3.2.7); answers how many symbols they take.
+/// Run-length encodes the code lengths (RFC 1951 section 3.2.7). Returns the number of symbols.
 static int run_lengths(const uint8_t *lengths, int count, uint8_t *symbols, uint8_t *extra) {
     int made = 0;
     for (int index = 0; index < count;) {
@@ -115,15 +115,15 @@ static bool put_stored(cdeflate_bit_writer *writer, const uint8_t *start, size_t
 
 // MARK: - Sequences
 
-/// As many bits as fit beside those that have no byte yet, at most 7 after `put_bytes`. Of the writer's count and of `count` only
-/// the lower six bits mean something.
+/// Adds as many bits as fit beside the pending ones, at most 7 after `put_bytes`. Only the lower
+/// six bits of both counts are meaningful.
 INLINED void add_bits(cdeflate_bit_writer *writer, uint64_t bits, uint32_t count) {
     writer->bits |= bits << (writer->count & 63);
     writer->count += count;
 }
 
-/// Writes whole bytes, and of the eight that are stored leaves the rest to be written over: no branch, one in
-/// three of which would be mispredicted. That, and BMI2, made writing blocks 1.8 times as fast.
+/// Stores eight bytes and advances over the whole ones; the rest is overwritten later. It avoids a
+/// branch that is mispredicted once in three times. With BMI2, blocks are written 1.8 times as fast.
 INLINED void put_bytes(cdeflate_bit_writer *writer) {
     memcpy(writer->next, &writer->bits, sizeof writer->bits);
     writer->next += (writer->count & 63) >> 3;
@@ -136,15 +136,15 @@ INLINED uint64_t match_bits(cdeflate_huffman_code code, uint32_t extra) { return
 FOR_EACH_PROCESSOR static void put_sequences(
     cdeflate_bit_writer *to, const uint8_t *start, const cdeflate_sequence *next, size_t count, const uint8_t *length_codes,
     const cdeflate_huffman_code *literals, const cdeflate_huffman_code *distances) {
-    // Of a literal its code, above how many bits that has.
+    // Each literal's code, shifted above its length.
     uint32_t words[256];
     for (int literal = 0; literal < 256; literal++) words[literal] = (uint32_t)literals[literal].code << 6 | literals[literal].length;
-    // In registers.
+    // A copy stays in registers.
     cdeflate_bit_writer writer = *to;
     put_bytes(&writer);
     for (; count > 0; next++, count--) {
         const uint8_t *stop = start + next->literals;
-        // 45 bits at most, then 30, then 20 and 28.
+        // At most 45 bits, then 30, then 20 and 28.
         for (; stop - start >= 3; start += 3) {
             uint32_t first = words[start[0]], second = words[start[1]], third = words[start[2]];
             add_bits(&writer, first >> 6, first);
@@ -173,7 +173,7 @@ bool cdeflate_put_block(
     const uint8_t *length_codes, cdeflate_histogram *counts, bool is_last) {
     cdeflate_huffman_code literals[CDEFLATE_LITERALS], distances[CDEFLATE_DISTANCES], runs[19];
     counts->literals[END_OF_BLOCK] = 1;
-    // A complete code has two: decoders differ in what else they accept.
+    // A complete code has two symbols; decoders differ in which incomplete ones they accept.
     for (int code = 0; code < 2; code++) {
         if (counts->distances[code] == 0) counts->distances[code] = 1;
     }

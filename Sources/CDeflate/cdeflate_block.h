@@ -1,4 +1,4 @@
-// Blocks of DEFLATE (RFC 1951), for the writer's own compressor.
+// Blocks of DEFLATE (RFC 1951), for our own compressor.
 #ifndef CDEFLATE_BLOCK_H
 #define CDEFLATE_BLOCK_H
 
@@ -36,21 +36,21 @@ static inline unsigned cdeflate_distance_bits(unsigned code) { return code < 2 ?
 
 // MARK: - Blocks
 
-/// A run of literals, then a match; `length` 0 for none, at a segment's end.
+/// A run of literals, then a match; `length` is 0 at a segment's end without one.
 typedef struct {
     uint32_t literals;
     uint16_t length;
     uint16_t distance;
 } cdeflate_sequence;
 
-/// How often each symbol comes.
+/// Symbol frequencies.
 typedef struct {
     uint32_t literals[CDEFLATE_LITERALS];
     uint32_t distances[CDEFLATE_DISTANCES];
     uint32_t symbols;
 } cdeflate_histogram;
 
-/// Where a stream is written to. Fewer than 32 bits have no byte yet, in the lower end.
+/// Writes bits to a stream. Fewer than 32 bits, in the lower end, are not written yet.
 typedef struct {
     uint8_t *next;
     uint8_t *end;
@@ -58,22 +58,23 @@ typedef struct {
     uint32_t count;
 } cdeflate_bit_writer;
 
-/// What log2 is, within 0.01.
+/// log2, within 0.01.
 float cdeflate_about_log2(float value);
 
-/// Without extra bits, which are the same in every block, and without a header.
+/// Estimates a block's size without its header, and without extra bits, which do not depend on the
+/// codes.
 float cdeflate_estimated_bits(const cdeflate_histogram *counts);
 
-/// Writes the bytes of `count` sequences, which begin at `start`, as a block with codes of its own, or as they are where that is
-/// less. Returns false when they do not fit.
+/// Writes `count` sequences of bytes from `start` as a block with its own codes, or stored if that
+/// is smaller. Returns false if the output is full.
 ///
-/// - `length_codes`: from a match's length to its code.
-/// - `counts`: gets the symbols that every block has.
+/// - `length_codes`: indexed by a match's length.
+/// - `counts`: the symbols that every block has are added.
 bool cdeflate_put_block(
     cdeflate_bit_writer *writer, const uint8_t *start, size_t length, const cdeflate_sequence *sequences, size_t count,
     const uint8_t *length_codes, cdeflate_histogram *counts, bool is_last);
 
-/// Fills up the last byte.
+/// Pads the last byte.
 void cdeflate_put_to_byte(cdeflate_bit_writer *writer);
 
 #endif

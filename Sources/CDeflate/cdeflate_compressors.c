@@ -5,7 +5,7 @@
 
 enum { MOST_KEPT = 6 };
 
-/// By level; NULL while one is in use, and before its first use.
+/// Indexed by level; NULL while in use, and before the first use.
 static _Thread_local struct libdeflate_compressor *kept[MOST_KEPT + 1];
 
 static pthread_key_t key;
@@ -32,7 +32,7 @@ struct libdeflate_compressor *cdeflate_take_compressor(int level) {
 void cdeflate_return_compressor(struct libdeflate_compressor *compressor, int level) {
     if (compressor == NULL) return;
     pthread_once(&once, make_key);
-    // What is kept is freed with the thread, by the key's destructor; without one nothing is.
+    // The key's destructor frees the cache with the thread; without a key nothing is cached.
     if (level <= MOST_KEPT && kept[level] == NULL && has_key
         && pthread_setspecific(key, kept) == 0) {
         kept[level] = compressor;

@@ -14,8 +14,8 @@ static int by_count(const void *left, const void *right) {
     return (int)a->symbol - (int)b->symbol;
 }
 
-/// Minimum redundancy in place: counts in ascending order become lengths in descending order (A.
-/// Moffat, J. Katajainen: In-Place Calculation of Minimum-Redundancy Codes, 1995).
+/// Minimum redundancy in place: ascending counts become descending lengths (A. Moffat, J.
+/// Katajainen: In-Place Calculation of Minimum-Redundancy Codes, 1995).
 static void make_lengths(weight *weights, int count) {
     weights[0].count += weights[1].count;
     int leaf = 2, root = 0;
@@ -57,7 +57,7 @@ void cdeflate_make_codes(
     }
     qsort(weights, (size_t)used, sizeof *weights, by_count);
     make_lengths(weights, used);
-    // Lengths beyond the longest are cut, and the excess taken back from the codes that lose least
+    // Lengths beyond the longest are cut. The excess is taken back from the codes that lose least
     // by growing, until the code is complete again.
     uint32_t lengths[33] = {0};
     for (int index = 0; index < used; index++) {

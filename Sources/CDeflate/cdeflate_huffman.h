@@ -1,4 +1,4 @@
-// Huffman codes of limited length from counts, for the writer's own compressor.
+// Length-limited Huffman codes from frequencies, for our own compressor.
 #ifndef CDEFLATE_HUFFMAN_H
 #define CDEFLATE_HUFFMAN_H
 
@@ -6,19 +6,19 @@
 
 enum {
     CDEFLATE_LONGEST_CODE = 15,
-    /// Of the alphabet of literals and lengths.
+    /// The alphabet of literals and lengths.
     CDEFLATE_MOST_SYMBOLS = 286,
 };
 
-/// Bits from the least significant, as they are written (RFC 1951 section 3.1.1).
+/// A code with its bits reversed, as they are written (RFC 1951 section 3.1.1).
 typedef struct {
     uint16_t code;
     uint8_t length;
 } cdeflate_huffman_code;
 
-/// Makes the code of an alphabet; symbols that do not occur get the length 0.
+/// Makes the code of an alphabet; symbols that do not occur get length 0.
 ///
-/// - `counts`: how often each symbol occurs, for at least two of them above 0.
+/// - `counts`: symbol frequencies, at least two of them above 0.
 /// - `symbols`: at most `CDEFLATE_MOST_SYMBOLS`.
 /// - `longest`: at most `CDEFLATE_LONGEST_CODE` bits, and enough for all symbols.
 void cdeflate_make_codes(

@@ -10,35 +10,35 @@
 enum {
     WINDOW = 32768,
     HASH_BITS = 16,
-    /// A match this long is taken without looking for a longer one.
+    /// A match this long is used without a search for a longer one.
     GOOD_MATCH = 64,
-    /// A match this long is taken without looking whether one at the next byte is better.
+    /// A match this long is used without trying the next byte.
     LAZY_MATCH = 16,
-    /// For each so many bytes since the last match one more is passed over before a match is looked
-    /// for again, up to the most. It nearly doubles the speed, for half a percent of size on
-    /// photographs and less on noise.
+    /// After each run of this many bytes without a match, one more byte is skipped before the next
+    /// search, up to the maximum. That nearly doubles the speed, and costs half a percent of size
+    /// on photographs, less on noise.
     PASS_MORE_AFTER = 16,
     MOST_PASSED = 16,
-    /// Symbols after which it is decided whether the block goes on.
+    /// Symbols after which the block may end.
     SEGMENT_SYMBOLS = 8192,
     MOST_SYMBOLS = 1 << 18,
     MOST_MATCHES = 32768,
 };
 
 typedef struct {
-    /// The last place of a hash, and from a place, modulo the window, the one before it.
+    /// The latest place of each hash, and for each place, modulo the window, the previous one.
     uint32_t heads[1 << HASH_BITS];
     uint32_t chain[WINDOW];
-    /// What symbols cost, in eighths of a bit, as far as the last segments tell.
+    /// Costs of symbols in eighths of a bit, from the last segments.
     uint16_t literal_costs[256];
     uint16_t length_costs[CDEFLATE_LENGTHS];
     uint16_t distance_costs[CDEFLATE_DISTANCES];
     cdeflate_sequence sequences[MOST_MATCHES + 2];
-    /// From a match's length to its code, extra bits and their value.
+    /// Indexed by a match's length: its code.
     uint8_t length_codes[CDEFLATE_MOST_MATCH + 1];
     cdeflate_bit_writer writer;
     const uint8_t *bytes;
-    /// How many places are looked at for a match.
+    /// How many places are searched for a match.
     int depth;
     cinterruption *interruption;
 } compressor;
@@ -78,7 +78,7 @@ static size_t match_length(const uint8_t *here, const uint8_t *there, size_t mos
     return length;
 }
 
-/// In eighths of a bit. Symbols that have not come are taken to come half a time.
+/// Sets costs in eighths of a bit. Symbols that did not occur count as half an occurrence.
 static void set_costs(
     uint16_t *costs, const uint32_t *counts, int symbols, float total) {
     float whole = cdeflate_about_log2(total);
@@ -96,7 +96,7 @@ static void learn(compressor *c, const cdeflate_histogram *counts) {
     set_costs(c->distance_costs, counts->distances, CDEFLATE_DISTANCES, distances + CDEFLATE_DISTANCES / 2);
 }
 
-/// What a match saves against its literals, in eighths of a bit; zero or less for none.
+/// Returns the saving of a match over its literals, in eighths of a bit; zero or less for none.
 static inline int gain(
     const compressor *c, const uint8_t *here, size_t length, size_t distance) {
     unsigned code = cdeflate_distance_code((unsigned)distance), index = c->length_codes[length];
@@ -112,12 +112,12 @@ static inline void insert(compressor *c, size_t position, uint32_t hash) {
     c->heads[hash] = (uint32_t)position;
 }
 
-/// The match that saves most, of at least eight bytes; 0 when none saves anything. Remembers
-/// `position`.
+/// Finds the match of at least eight bytes that saves most, and inserts `position`; 0 if none saves
+/// anything.
 ///
-/// Shorter ones save little against literals of four or five bits, and by asking for eight bytes few
-/// places have to be looked at that bytes have in common by chance. Measured on 28 photographs, four
-/// to eight bytes: eight gives the smallest files and the highest speed.
+/// Shorter matches save little against literals of four or five bits, and eight bytes rarely agree
+/// by chance, so few places are searched. Measured on 28 photographs with four to eight bytes,
+/// eight gives the smallest files and the highest speed.
 static inline size_t find(
     compressor *c, size_t position, size_t length, size_t *distance, int *saved) {
     const uint8_t *here = c->bytes + position;
@@ -128,7 +128,7 @@ static inline size_t find(
     size_t found = 0, last = 0;
     *saved = 0;
     for (int step = 0; step < c->depth; step++) {
-        // Places in a chain grow older; one that does not was overwritten, or was never there.
+        // Places in a chain get older; any other was overwritten or never set.
         size_t back = (uint32_t)((uint32_t)position - place);
         if (back <= last || back >= WINDOW || back > position) break;
         last = back;
@@ -148,18 +148,18 @@ static inline size_t find(
     return found;
 }
 
-/// The first sequences, which are those of the bytes from `begin` to `end`.
+/// Writes the first sequences, for the bytes from `begin` to `end`.
 static bool put_block(
     compressor *c, size_t begin, size_t end, size_t count, cdeflate_histogram *counts, bool is_last) {
     return cdeflate_put_block(
         &c->writer, c->bytes + begin, end - begin, c->sequences, count, c->length_codes, counts, is_last);
 }
 
-/// False when it does not fit, and when interrupted.
+/// Returns false if the output is full, and if interrupted.
 static bool run(compressor *c, size_t length) {
     cdeflate_histogram block = {0}, segment = {0};
     size_t position = 0, run_start = 0, block_start = 0, count = 0;
-    // What of `count` and of the bytes belongs to the block, the segment not counted.
+    // The part of `count` and of the bytes that belongs to the block, without the segment.
     size_t block_count = 0, block_end = 0;
     size_t searchable = length > 8 ? length - 8 : 0;
     while (position < length) {
@@ -168,7 +168,7 @@ static bool run(compressor *c, size_t length) {
             int saved = 0;
             found = find(c, position, length, &distance, &saved);
             if (found > 0 && found < LAZY_MATCH && position + 1 < searchable) {
-                // A better one that begins a byte later.
+                // A better match may begin a byte later.
                 size_t other = 0;
                 int more = 0;
                 size_t better = find(c, position + 1, length, &other, &more);
@@ -209,7 +209,7 @@ static bool run(compressor *c, size_t length) {
         }
         if (cinterruption_after(c->interruption, position - block_end)) return false;
         learn(c, &segment);
-        // A header takes some 80 bytes.
+        // A header takes about 80 bytes.
         const float header_bits = 640;
         cdeflate_histogram both = block;
         add(&both, &segment);
@@ -244,7 +244,7 @@ cdeflate_status cdeflate_compress_photograph(
     compressor *c = malloc(sizeof *c);
     if (c == NULL) return CDEFLATE_OUT_OF_MEMORY;
     memset(c->heads, 0, sizeof c->heads);
-    // Places of a picture that is smaller than the window are only so many.
+    // A picture smaller than the window uses only part of it.
     memset(c->chain, 0, (length < WINDOW ? length : WINDOW) * sizeof *c->chain);
     for (unsigned code = 0; code < CDEFLATE_LENGTHS; code++) {
         unsigned last = code < CDEFLATE_LENGTHS - 1 ? cdeflate_length_bases[code + 1] : CDEFLATE_MOST_MATCH + 1;
@@ -255,7 +255,7 @@ cdeflate_status cdeflate_compress_photograph(
     c->bytes = bytes;
     c->depth = depth;
     c->interruption = interruption;
-    // Until the first segment tells more.
+    // Initial guesses for the first segment.
     for (int symbol = 0; symbol < 256; symbol++) c->literal_costs[symbol] = 8 * 5;
     for (int code = 0; code < CDEFLATE_LENGTHS; code++) c->length_costs[code] = 8 * 7;
     for (int code = 0; code < CDEFLATE_DISTANCES; code++) c->distance_costs[code] = 8 * 5;

@@ -7,16 +7,16 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
-/// As long as one call of libdeflate takes a few tenths of a second on noise, where it is slowest:
-/// level 4 compresses 50 MB/s of that, level 9 12 and level 12 5 to 9.
+/// Sized so that one call takes a few tenths of a second on noise, the slowest input: level 4
+/// compresses 50 MB/s, level 9 12, level 12 5 to 9.
 ///
-/// No match reaches into the piece before, which costs 0.2 to 0.5 % at level 12, 0.1 % at level 9
-/// and nothing that could be measured below.
+/// No match reaches into the previous piece. That costs 0.2 to 0.5 % at level 12, 0.1 % at level 9
+/// and nothing measurable below.
 static size_t piece_bytes(int level) {
     return level > 9 ? 1 << 20 : level > 6 ? 2 << 20 : 8 << 20;
 }
 
-/// Finds where the last block of a whole deflate stream begins and where it ends, counted in bits.
+/// Finds the start and the end of a deflate stream's last block, in bits.
 static bool find_last_block(
     const uint8_t *stream, size_t length, size_t *begin, size_t *end) {
     enum { SCRATCH = 1 << 17 };
@@ -27,7 +27,7 @@ static bool find_last_block(
         free(scratch);
         return false;
     }
-    // Only read, whatever its type says.
+    // The pointer type is not const, but zlib only reads.
     reader.next_in = (Bytef *)(uintptr_t)stream;
     reader.avail_in = (uInt)length;
     bool is_found = false;
@@ -36,7 +36,7 @@ static bool find_last_block(
         reader.next_out = scratch;
         reader.avail_out = SCRATCH;
         if (inflate(&reader, Z_BLOCK) != Z_OK) break;
-        // At the end of a block; the bits of the last byte that it left are the low three.
+        // At the end of a block. The low three bits count the unused bits of the last byte.
         if ((reader.data_type & 128) == 0) continue;
         size_t place = 8 * (length - reader.avail_in) - (size_t)(reader.data_type & 7);
         if ((reader.data_type & 64) != 0) {
@@ -51,15 +51,15 @@ static bool find_last_block(
     return is_found;
 }
 
-/// Makes the last block of the stream one that others follow, and lets them begin at a byte: by an
-/// empty stored block (RFC 1951 section 3.2.4), up to five bytes. Answers the new length, 0 without
+/// Lets more blocks follow the last one, at a byte's start: clears its flag and adds an empty
+/// stored block (RFC 1951 section 3.2.4) of up to five bytes. Returns the new length, 0 without
 /// memory.
 static size_t open_end(uint8_t *stream, size_t length) {
     size_t begin, end;
     if (!find_last_block(stream, length, &begin, &end)) return 0;
     stream[begin / 8] &= (uint8_t)~(1u << begin % 8);
     if (end % 8 != 0) stream[end / 8] &= (uint8_t)((1u << end % 8) - 1);
-    // Three bits of zero and what is left of their byte.
+    // Three zero bits and the rest of their byte.
     size_t next = (end + 3 + 7) / 8;
     for (size_t index = (end + 7) / 8; index < next; index++) stream[index] = 0;
     static const uint8_t no_bytes[4] = {0, 0, 0xFF, 0xFF};
@@ -95,7 +95,7 @@ cdeflate_status cdeflate_compress_in_pieces(
         }
         used += made;
         if (!is_last) continue;
-        // RFC 1950: a window of 32 KiB; what it says of the level is of use to nobody.
+        // RFC 1950: a window of 32 KiB; decoders ignore the level.
         output[0] = 0x78;
         output[1] = 0x9C;
         uint32_t checksum = libdeflate_adler32(1, bytes, length);

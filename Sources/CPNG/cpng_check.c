@@ -7,20 +7,19 @@
 #include <png.h>
 #include <zlib.h>
 
-/// Follows rows through inflated image data: one byte of filter type, then the row's own.
+/// Follows rows through inflated image data: a byte of filter type, then the row.
 typedef struct {
     const cpng_form *form;
-    /// Of Adam7; 0 without interlacing.
+    /// The Adam7 pass; 0 without interlacing.
     int pass;
-    /// Of the pass or the image; 0 when all have come.
+    /// Rows left in the pass or image; 0 after the last.
     uint32_t rows_left;
     uint64_t row_bytes;
-    /// Of the row that has begun.
+    /// Bytes left in the current row.
     uint64_t bytes_left;
 } row_walk;
 
-/// Goes on to the first pass from `pass` on that has pixels; a narrow or low image has none in
-/// some.
+/// Advances to the first pass from `pass` on that has pixels; small images have none in some.
 static void enter_pass(row_walk *walk, int pass) {
     const cpng_form *form = walk->form;
     uint64_t columns = form->width;
@@ -39,7 +38,8 @@ static void enter_pass(row_walk *walk, int pass) {
     walk->row_bytes = (columns * form->bits_a_pixel + 7) / 8;
 }
 
-/// Answers whether the image takes so many more bytes, and rows begin with a known filter type.
+/// Returns whether the image has room for that many more bytes, and rows begin with a known filter
+/// type.
 static bool take(row_walk *walk, const uint8_t *bytes, size_t count) {
     while (count > 0) {
         if (walk->rows_left == 0) return false;
@@ -59,7 +59,7 @@ static bool take(row_walk *walk, const uint8_t *bytes, size_t count) {
     return true;
 }
 
-/// The bytes of all rows with their filter types; 0 for more than are checked at once.
+/// The bytes of all rows with their filter types; 0 if too many to check at once.
 static size_t bytes_of_rows(const cpng_form *form) {
     uint64_t total = 0;
     row_walk walk = {.form = form};
@@ -74,8 +74,8 @@ static size_t bytes_of_rows(const cpng_form *form) {
     return total > CPNG_MOST_BYTES_AT_ONCE ? 0 : (size_t)total;
 }
 
-/// By libdeflate, into memory; `*is_possible` is false where there is not enough of it. `rows` as
-/// `bytes_of_rows` gives it.
+/// Checks by libdeflate, in memory; `*is_possible` is false without enough of it. `rows` is from
+/// `bytes_of_rows`.
 static bool check_at_once(
     const cpng_part *parts, size_t count, const cpng_form *form, size_t rows, size_t most_memory,
     bool *is_possible) {
@@ -118,7 +118,7 @@ cpng_status cpng_check_rows(
     if (is_possible) {
         return cinterruption_after(interruption, rows) ? CPNG_INTERRUPTED : CPNG_OK;
     }
-    // What fits the processor's caches beside the window.
+    // Fits the processor's caches beside the window.
     enum { BUFFER = 1 << 16 };
     row_walk walk = {.form = form};
     enter_pass(&walk, 0);
@@ -136,7 +136,7 @@ cpng_status cpng_check_rows(
     while (result == Z_OK && status == CPNG_OK) {
         if (stream.avail_in == 0) {
             if (part == count) break;
-            // Only read, whatever its type says.
+            // The pointer type is not const, but zlib only reads.
             stream.next_in = (Bytef *)(uintptr_t)parts[part].bytes;
             stream.avail_in = (uInt)parts[part].length;
             part++;
@@ -150,7 +150,7 @@ cpng_status cpng_check_rows(
         if (!fits) break;
         if (cinterruption_after(interruption, made)) status = CPNG_INTERRUPTED;
     }
-    // The end of the stream comes behind its checksum.
+    // The stream ends after its checksum.
     *is_whole = status == CPNG_OK && fits && result == Z_STREAM_END && walk.rows_left == 0;
     inflateEnd(&stream);
     free(buffer);

@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// One row to 16-bit samples where the source has those, else to 8 bits scaled up; with the key's alpha. What
-/// is made of it is, byte by byte, what libpng's `png_set_expand` and `png_set_scale_16` make.
+/// Converts a row to 16-bit samples if the source has those, else to 8 bits scaled up, with the
+/// key's alpha. The result equals libpng's `png_set_expand` and `png_set_scale_16` byte by byte.
 typedef struct {
     const cpng_image *image;
     const cpng_colours *colours;
     const uint8_t *background;
-    /// Samples a pixel of the result.
+    /// Samples a pixel in the result.
     int channels;
 } conversion;
 
 static const int channels_of[7] = {1, 0, 3, 1, 2, 0, 4};
 
-/// As `png_set_scale_16` rounds.
+/// Rounds like `png_set_scale_16`.
 static unsigned scaled(unsigned value) { return (value * 255 + 32895) >> 16; }
 
 static uint8_t blended(unsigned value, unsigned alpha, unsigned background) {
@@ -42,7 +42,7 @@ static unsigned eight_bits(unsigned value, int depth) {
     }
 }
 
-/// Red, green, blue and alpha of a pixel, of 8 bits.
+/// Returns a pixel's red, green, blue and alpha, 8 bits each.
 static void pixel_at(const conversion *how, const uint8_t *row, size_t x, unsigned pixel[4]) {
     int depth = how->image->bit_depth, type = how->image->color_type;
     if (type == 3) {
@@ -84,8 +84,7 @@ void cpng_blend_row(
     }
 }
 
-/// What every sample becomes, where pixels are one of at most 8 bits: there are no more of them than
-/// pixels in a row or two.
+/// Converts all values of one sample of at most 8 bits: no more than the pixels of a row or two.
 static void fill_table(const conversion *how, uint8_t table[256][3]) {
     cpng_image one = *how->image;
     conversion single = *how;
@@ -106,8 +105,8 @@ static void convert_by_table(
     }
 }
 
-/// Converts all rows to `rows`, with a spare byte each. That may be where they are, if pixels do not
-/// grow: a pixel's result never lies behind its source.
+/// Converts all rows to `rows`, with a spare byte each. That may be the same memory if pixels do
+/// not grow: a pixel's result never lies behind its source.
 static cpng_status convert(const conversion *how, uint8_t *rows) {
     const cpng_image *image = how->image;
     size_t row_bytes = (size_t)image->width * (size_t)how->channels;

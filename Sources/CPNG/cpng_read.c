@@ -10,8 +10,8 @@
 
 #include <png.h>
 
-/// Everything that changes between `setjmp` and a jump lives here, in the frame of the public
-/// function, which is never the one that called `setjmp`; so no value is indeterminate after it.
+/// One call's state. Everything that changes between `setjmp` and a jump lives here, in the frame
+/// of the public function. That function never calls `setjmp` itself, so no value is indeterminate.
 typedef struct {
     png_structp png;
     png_infop info;
@@ -25,9 +25,9 @@ typedef struct {
     int warnings;
     cpng_image *image;
     uint8_t *row;
-    /// Of `OUTPUT_OPAQUE`: red, green, blue.
+    /// Red, green, blue; for `OUTPUT_OPAQUE`.
     const uint8_t *background;
-    /// What the samples mean is noted here; NULL for nowhere.
+    /// Receives the meaning of samples; NULL for none.
     cpng_colours *colours;
 } session;
 
@@ -53,24 +53,24 @@ static _Noreturn void on_error(png_structp png, png_const_charp text) {
     fail(png_get_error_ptr(png), CPNG_CORRUPT, text);
 }
 
-/// libpng's warnings have no codes, only texts, which begin with the chunk's name. The first entry
-/// that a text begins with decides.
+/// libpng's warnings have no codes, only texts that begin with the chunk's name. The first entry
+/// that matches a text's beginning decides.
 static const struct {
     const char *beginning;
     bool is_harmless;
 } warnings[] = {
-    // More rows or bytes than the image needs; all of its own were there.
+    // More rows or bytes than the image needs; its own were complete.
     {"IDAT: Extra compressed data", true},
     {"IDAT: Too much image data", true},
     {"Extra compressed data", true},
     {"Too much image data", true},
-    // Shown black. The library looks at the indices of interlaced images only.
+    // Shown black. The library checks the indices of interlaced images only.
     {"IDAT: Read palette index exceeding num_palette", true},
-    // "incorrect data check", "invalid distance" and the like: the stream is damaged after the
-    // last row's bytes, its checksum included.
+    // "incorrect data check", "invalid distance" and similar: the stream is damaged after the last
+    // row, its checksum included.
     {"IDAT", false},
-    // About ancillary chunks: such a chunk is left out, which costs no pixel. Damage of
-    // transparency is looked for by the caller; a colour beyond the bit depth is no pixel's.
+    // Ancillary chunks: libpng drops the chunk, which changes no pixel. The caller checks for
+    // damaged transparency; a colour beyond the bit depth matches no pixel.
     {"", true},
 };
 
@@ -90,7 +90,7 @@ static void on_warning(png_structp png, png_const_charp text) {
 
 static void on_read(png_structp png, png_bytep bytes, size_t count) {
     session *s = png_get_io_ptr(png);
-    // A few kilobytes may be megabytes of a row.
+    // A few kilobytes may unpack to megabytes of a row.
     check_interruption(s, 4 * (uint64_t)count);
     if (count > s->input_length - s->offset) {
         fail(s, CPNG_TRUNCATED, "the data ends before the image does");
@@ -112,7 +112,7 @@ static void open_source(session *s) {
     png_set_chunk_malloc_max(png, s->limits->maximum_chunk_bytes);
     // A wrong checksum ends the decode in a critical chunk and drops an ancillary one.
     png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
-    // Skipped unread: what is not stored, or unpacks to many times its size.
+    // Skipped unread: chunks that are not stored, or that unpack to many times their size.
     static const png_byte skipped[] =
         "bKGD\0eXIf\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sCAL\0sPLT\0tEXt\0tIME\0zTXt";
     png_set_keep_unknown_chunks(
@@ -126,7 +126,7 @@ static void open_source(session *s) {
     }
 }
 
-/// Whether pixels may be transparent over what grey cannot show.
+/// Whether transparent pixels may show a background that is not grey.
 static bool needs_colour(const session *s) {
     const uint8_t *background = s->background;
     bool is_grey = background[0] == background[1] && background[1] == background[2];
@@ -149,7 +149,7 @@ static void read_rows(session *s, output_kind kind) {
         png_set_expand(png);
         png_set_scale_16(png);
         image->color_type = png_get_color_type(png, s->info);
-        // Does nothing to what has colour already.
+        // No effect on colour images.
         if (needs_colour(s)) png_set_gray_to_rgb(png);
     }
     if (kind != OUTPUT_NONE) passes = png_set_interlace_handling(png);
@@ -168,7 +168,7 @@ static void read_rows(session *s, output_kind kind) {
             for (uint32_t y = 0; y < image->height; y++) read_row(s, s->row);
             return;
         }
-        // Without interlace handling the library gives the seven small images one by one.
+        // Without interlace handling the library returns the seven small images one by one.
         for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++) {
             if (PNG_PASS_COLS(image->width, pass) == 0) continue;
             uint32_t rows = PNG_PASS_ROWS(image->height, pass);
@@ -181,7 +181,7 @@ static void read_rows(session *s, output_kind kind) {
         || __builtin_mul_overflow(row_bytes, (size_t)image->height, &total)) {
         fail(s, CPNG_LIMIT, "more pixels than can be addressed");
     }
-    // Zeroed where the library keeps what was in memory: the bits after a packed row's last pixel.
+    // Zeroed where the library leaves memory unchanged: the bits after a packed row's last pixel.
     image->rows = bits < 8 ? calloc(total, 1) : malloc(total);
     if (image->rows == NULL) fail(s, CPNG_OUT_OF_MEMORY, "no memory for the pixels");
     for (int pass = 0; pass < passes; pass++) {
@@ -190,7 +190,7 @@ static void read_rows(session *s, output_kind kind) {
         }
     }
     if (kind == OUTPUT_OPAQUE && (channels == 2 || channels == 4)) {
-        // The rows keep their distance until all are blended; then they move together.
+        // Rows stay apart until all are blended; then they move together.
         size_t packed = (size_t)image->width * (size_t)(channels - 1) + 1;
         for (uint32_t y = 0; y < image->height; y++) {
             uint8_t *row = image->rows + y * row_bytes;
@@ -245,14 +245,13 @@ static void take_colours(session *s, cpng_colours *colours) {
     }
 }
 
-/// Reads the image data as a whole, where it is there in the usual way. Answers false, with nothing
-/// changed, where it is left to the library: interlacing, damage, whatever is unusual. So there is one
-/// place that words errors.
+/// Reads the image data in one call if it is plain. Returns false, with nothing changed, to leave
+/// it to libpng: interlaced, damaged or unusual data. So only libpng words errors.
 static bool read_whole(session *s, output_kind kind) {
     enum { HEAD = 8 };
     cpng_image *image = s->image;
     bool is_interlaced = png_get_interlace_type(s->png, s->info) != PNG_INTERLACE_NONE;
-    // The library may have a last warning, about indices beyond the palette.
+    // The library may still warn about indices beyond the palette.
     bool has_warnings_left = s->warnings < s->limits->maximum_warnings;
     if (s->limits->maximum_whole_bytes == 0 || is_interlaced || !has_warnings_left) return false;
     image->bit_depth = png_get_bit_depth(s->png, s->info);
@@ -263,7 +262,7 @@ static bool read_whole(session *s, output_kind kind) {
         || !cpng_is_unpacked_at_once(total, 0)) {
         return false;
     }
-    // The library takes a chunk that is longer than others may be if the rows are, even in stored
+    // The library accepts an image chunk above the limit up to the size of the rows in stored
     // blocks.
     uint64_t longest = s->limits->maximum_chunk_bytes, stored = total + 5 * (total / 32768) + 11;
     if (longest < stored) longest = stored;
@@ -290,10 +289,10 @@ static bool read_whole(session *s, output_kind kind) {
     return true;
 }
 
-/// What is left to do with rows that were read as a whole.
+/// Finishes rows that were unpacked in one call.
 static void finish_whole(session *s, output_kind kind) {
-    // The library looks for the end of the image data, which it has not seen, unless it was told to
-    // skip such chunks.
+    // The library has not seen the end of the image data, and looks for it unless told to skip such
+    // chunks.
     png_set_keep_unknown_chunks(s->png, PNG_HANDLE_CHUNK_NEVER, (png_const_bytep) "IDAT", 1);
     cpng_image *image = s->image;
     check_interruption(s, (image->row_bytes + 1) * image->height);

@@ -7,7 +7,7 @@ static const uint8_t *row_at(const cpng_image *image, uint32_t y) {
     return image->rows + (size_t)y * (image->row_bytes + 1) + 1;
 }
 
-/// To be asked before each row.
+/// Call it before each row.
 static bool is_interrupted(const cpng_image *image) {
     return cinterruption_after(image->interruption, image->row_bytes);
 }
@@ -31,7 +31,7 @@ bool cpng_is_eight_bit(const cpng_image *image) {
     return true;
 }
 
-/// Keeps of each group of `size` bytes those whose bits are set in `kept`. A group's result never
+/// Keeps those bytes of each group of `size` whose bits are set in `kept`. A group's result never
 /// lies behind its source. Inlined, so that the usual cases have constants.
 static inline __attribute__((always_inline)) uint8_t *keep_of_row(
     const uint8_t *row, uint8_t *output, size_t groups, size_t size, unsigned kept) {
@@ -133,13 +133,13 @@ void cpng_drop_channels(cpng_image *image, bool drops_color, bool drops_alpha) {
 
 // MARK: - Colours
 
-/// Colours seen, by their hash; four times as many slots as colours.
+/// The colours seen, by hash; four times as many slots as colours.
 typedef struct {
     uint32_t colors[1024];
     int16_t numbers[1024];
 } color_table;
 
-/// The slot of the colour, or the free one where it belongs.
+/// Returns the slot of the colour, or the free one where it belongs.
 static inline unsigned slot_of(const color_table *table, uint32_t color) {
     unsigned slot = color * 0x9E3779B1u >> 22;
     while (table->numbers[slot] >= 0 && table->colors[slot] != color) slot = (slot + 1) % 1024;
@@ -151,7 +151,7 @@ static void insert(color_table *table, unsigned slot, uint32_t color, int number
     table->numbers[slot] = (int16_t)number;
 }
 
-/// The colour of a pixel of several channels of 8 bits.
+/// Returns the colour of a pixel of several 8-bit channels.
 static inline uint32_t color_at(
     const uint8_t *pixel, int channels, const cpng_meaning *meaning) {
     switch (channels) {
@@ -168,7 +168,7 @@ static inline uint32_t color_at(
     }
 }
 
-/// The colours of all values of a single sample; answers how many of them have one.
+/// Lists the colours of all values of a single sample. Returns how many have one.
 static int sample_colors(
     const cpng_image *image, const cpng_meaning *meaning, uint32_t *colors) {
     int values = 1 << image->bit_depth;
@@ -197,7 +197,7 @@ static int single_colors(
     int known = sample_colors(image, meaning, all), count = 0;
     for (uint32_t y = 0; y < image->height; y++) {
         if (is_interrupted(image)) return 0;
-        // Once all values have come there is nothing more to see, but an index without an entry.
+        // Once all values were seen, only an index without an entry is left to find.
         if (y % 16 == 15 && known == 1 << image->bit_depth) {
             int used = 0;
             for (int value = 0; value < known; value++) used += is_used[value];
@@ -324,7 +324,7 @@ cpng_status cpng_sample(
         return CPNG_OK;
     }
     for (uint32_t band = 0; band < bands; band++) {
-        // In the middle of its part of the image.
+        // In the middle of its share of the image.
         uint64_t middle = (uint64_t)image->height * (2 * band + 1) / (2 * bands);
         size_t first = (size_t)middle - band_rows / 2;
         memcpy(

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-/// Where a turned picture's pixels come from: rows from columns, columns counted from the right,
-/// rows from the bottom.
+/// Maps a turned picture's pixels to the source: rows from columns, columns from the right, rows
+/// from the bottom.
 typedef struct {
     bool is_transposed, flips_x, flips_y;
 } turn;
@@ -38,7 +38,7 @@ static cpng_status turn_bytes(
     return CPNG_OK;
 }
 
-/// Pixels of 1, 2 or 4 bits, the leftmost in a byte's highest bits (PNG section 7.2); the output is
+/// Pixels of 1, 2 or 4 bits, the leftmost in a byte's highest bits (PNG section 7.2). The output is
 /// zeroed.
 static cpng_status turn_bits(
     const cpng_image *image, turn how, size_t bits, uint8_t *output, size_t output_stride,

@@ -7,8 +7,8 @@
 #include <emmintrin.h>
 #endif
 
-// A filtered byte is the difference from a prediction, which comes from the bytes to its left (a),
-// above (b) and above to the left (c), one pixel away; they are zero beyond the picture.
+// A filtered byte is the difference from a prediction by the bytes to its left (a), above (b) and
+// above to the left (c), one pixel away; they are zero beyond the picture.
 
 static uint8_t paeth(int a, int b, int c) {
     int pa = b - c, pb = a - c, pc = pa + pb;
@@ -51,7 +51,7 @@ static void add_paeth(
     }
 }
 
-/// Undoes the filter of one row; `above` is the row above, unfiltered, NULL for the first.
+/// Undoes the filter of one row; `above` is the unfiltered row above, NULL for the first.
 static void unfilter_portably(
     uint8_t filter, uint8_t *row, const uint8_t *above, size_t row_bytes, size_t distance) {
     switch (filter) {
@@ -70,7 +70,7 @@ static void unfilter_portably(
         if (above != NULL) {
             add_paeth(row, above, row_bytes, distance);
         } else {
-            // Of a, 0 and 0 the nearest to a is a.
+            // Among a, 0 and 0 the nearest to a is a.
             add_left(row, row_bytes, distance);
         }
         break;
@@ -80,9 +80,9 @@ static void unfilter_portably(
 
 #ifdef __SSE2__
 
-// A pixel after the other, each in one vector: every one waits for the one before, so what counts is
-// how long that chain is. Pixels of 3, 4, 6 and 8 bytes; filter and size are known when this is
-// compiled. Of smaller pixels there is nothing to gain.
+// Pixels one by one, each in one vector. Every pixel waits for the one before, so the length of
+// that chain decides the speed. Pixels have 3, 4, 6 or 8 bytes; filter and size are compile-time
+// constants. Smaller pixels gain nothing.
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -113,19 +113,19 @@ INLINE __m128i add_average_pixel(neighbours *at, __m128i raw, __m128i b) {
     return at->a;
 }
 
-/// Whatever does not need `a` is computed beside the chain, each sum with the filtered bytes among it,
-/// which makes this 1.4 times as quick as choosing first and adding then.
+/// Everything independent of `a` is computed beside the chain, each candidate sum included. That is
+/// 1.4 times as fast as choosing first and adding then.
 INLINE __m128i add_paeth_pixel(neighbours *at, __m128i raw, __m128i b) {
     const __m128i zero = _mm_setzero_si128();
     __m128i a = at->a, c = at->c;
     b = _mm_unpacklo_epi8(b, zero);
     raw = _mm_unpacklo_epi8(raw, zero);
-    // By bytes, so that the upper halves stay zero.
+    // Bytewise, so that the upper halves stay zero.
     __m128i sum_a = _mm_add_epi8(raw, a), sum_b = _mm_add_epi8(raw, b), sum_c = _mm_add_epi8(raw, c);
     __m128i b_less_c = _mm_sub_epi16(b, c);
     __m128i to_a = _mm_max_epi16(b_less_c, _mm_sub_epi16(c, b));
     __m128i to_b = _mm_max_epi16(_mm_sub_epi16(a, c), _mm_sub_epi16(c, a));
-    // a + b − 2c, and its opposite.
+    // a + b − 2c, and its negative.
     __m128i rest = _mm_sub_epi16(b_less_c, c);
     __m128i to_c = _mm_max_epi16(
         _mm_add_epi16(a, rest), _mm_sub_epi16(_mm_sub_epi16(zero, rest), a));
@@ -144,8 +144,8 @@ INLINE __m128i add_pixel(uint8_t filter, neighbours *at, __m128i raw, __m128i b)
     }
 }
 
-/// `wide` bytes are read and written at a time, since three or six are several instructions: more than
-/// a pixel has. What is written too much lies where the next pixel is, which has been read before.
+/// Reads and writes `wide` bytes at a time, since three or six take several instructions. The
+/// excess lies where the next pixel is, which has been read before.
 INLINE void add_pixels(
     uint8_t filter, uint8_t *row, const uint8_t *above, size_t row_bytes, size_t size,
     size_t wide) {
@@ -179,12 +179,12 @@ INLINE void unfilter_pixels(
 
 #endif
 
-/// The same, with what vectors the machine has for sure.
+/// Undoes the filter of one row by the vector instructions that every such machine has.
 static void unfilter_quickly(
     uint8_t filter, uint8_t *row, const uint8_t *above, size_t row_bytes, size_t distance) {
 #ifdef __SSE2__
-    // Rows are whole pixels where these have three bytes or more. The compiler makes vectors of what
-    // only adds the row above.
+    // Rows hold whole pixels if these have three bytes or more. The compiler vectorises filters
+    // that only add the row above.
     bool is_chain = filter == PNG_FILTER_VALUE_SUB
         || (above != NULL && (filter == PNG_FILTER_VALUE_AVG || filter == PNG_FILTER_VALUE_PAETH));
     if (is_chain) {
@@ -200,7 +200,7 @@ static void unfilter_quickly(
     unfilter_portably(filter, row, above, row_bytes, distance);
 }
 
-/// Zeroes the bits behind a row's last pixel, which filters count in and pixels do not.
+/// Zeroes the bits behind a row's last pixel, which filters include and pixels do not.
 static void clear_rest(cpng_image *image) {
     size_t used = (size_t)image->width * (size_t)image->bit_depth % 8;
     if (image->bit_depth >= 8 || used == 0) return;

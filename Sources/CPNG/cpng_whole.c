@@ -50,7 +50,7 @@ bool cpng_find_image_data(
         offset += FRAME + count;
     }
     data->end = offset;
-    // What libpng says of more image data in another place depends on what it has read before.
+    // libpng's message about image data in another place depends on the data read before.
     while (length - offset >= HEAD && !is_type(source + offset, "IEND")) {
         size_t count = load_32(source + offset);
         if (is_type(source + offset, "IDAT")) return false;
@@ -60,7 +60,7 @@ bool cpng_find_image_data(
     return data->length > 0;
 }
 
-/// The data of all chunks in one place, for the caller to release with `free`.
+/// The data of all chunks, joined, for the caller to release with `free`.
 static uint8_t *joined(const cpng_image_data *data) {
     uint8_t *stream = malloc(data->length);
     if (stream == NULL) return NULL;
@@ -81,7 +81,7 @@ bool cpng_unpack_image_data(const cpng_image_data *data, uint8_t *rows, size_t r
     size_t taken;
     bool is_whole = cpng_has_whole_window(*stream, row_bytes)
         && cpng_unpack(stream, data->length, rows, row_bytes, &taken) && taken == data->length;
-    // Not changed, whatever its type says.
+    // Never modified, whatever its type says.
     if (is_joined) free((void *)(uintptr_t)stream);
     return is_whole;
 }

@@ -6,11 +6,11 @@
 
 #include <libdeflate.h>
 
-// The writer is ours, since libpng filters and compresses row by row through zlib, at a seventh
-// of the speed. It calls nothing that may jump.
+// Our own writer: libpng filters and compresses row by row through zlib, at a seventh of the speed.
+// Nothing called here may jump.
 
-/// Filters one row into `output[1...]` and its filter type into `output[0]`. Every loop reads raw
-/// neighbours only, so none depends on its own results, and the compiler vectorises them.
+/// Filters one row into `output[1...]` and its filter type into `output[0]`. Loops read raw
+/// neighbours only and never their own results, so the compiler vectorises them.
 static void filter_row(
     const uint8_t *restrict row, const uint8_t *restrict above, size_t count, size_t distance,
     cpng_filter filter, uint8_t *restrict output) {
@@ -67,13 +67,13 @@ static uint64_t sum_of_differences(const uint8_t *bytes, size_t count) {
     return sum;
 }
 
-/// What filtering needs beside the rows.
+/// Working memory for filtering.
 typedef struct {
     /// The row above the first.
     uint8_t *zeros;
     /// Two filtered rows.
     uint8_t *scratch;
-    /// For pairs: the number of the row that had one last.
+    /// For pairs: the last row that had each.
     uint32_t *pairs;
     uint32_t generation;
 } filtering;
@@ -108,7 +108,7 @@ static uint64_t different_pairs(filtering *state, const uint8_t *bytes, size_t c
     return different;
 }
 
-/// The result is in the half of `scratch` that is returned.
+/// Returns the half of `scratch` that holds the result.
 static const uint8_t *filtered(
     filtering *state, const cpng_image *image, uint32_t y, cpng_filter filter) {
     size_t stride = image->row_bytes + 1;
@@ -122,7 +122,7 @@ static const uint8_t *filtered(
     uint8_t *best = state->scratch, *next = state->scratch + stride;
     uint64_t least = UINT64_MAX;
     for (int candidate = CPNG_FILTER_PAETH; candidate >= CPNG_FILTER_NONE; candidate--) {
-        // No filter is right for sums only where pixels are unrelated.
+        // By sums, no filter is right only for unrelated pixels.
         if (filter == CPNG_FILTER_SUMS && candidate == CPNG_FILTER_NONE) break;
         filter_row(row, above, image->row_bytes, distance, (cpng_filter)candidate, next);
         uint64_t value = filter == CPNG_FILTER_SUMS
@@ -138,12 +138,12 @@ static const uint8_t *filtered(
     return best;
 }
 
-/// `*size` is 0 with `CPNG_OK` when it does not fit.
+/// Sets `*size` to 0 with `CPNG_OK` if it does not fit.
 static cpng_status compressed(
     const uint8_t *bytes, size_t length, cpng_strategy strategy, cinterruption *interruption,
     uint8_t *output, size_t capacity, size_t *size) {
     *size = 0;
-    // Beyond 32 bits the faster of the others.
+    // For more than 32 bits, the faster of the others.
     int level = strategy.level;
     cdeflate_status status = CDEFLATE_LIMIT;
     if (strategy.compressor == CPNG_PHOTOGRAPH) {
@@ -207,12 +207,12 @@ double cpng_chroma_detail(const cpng_image *image) {
     if (image->bit_depth != 8 || (image->color_type != 2 && !has_alpha)) return 0;
     uint64_t sum = 0, compared = 0;
     size_t stride = image->row_bytes + 1, size = has_alpha ? 4 : 3;
-    // The second of each eight, which has one above it; a single row is its own.
+    // The second of every eight rows, which has one above; a single row is its own.
     for (uint32_t y = image->height > 1; y < image->height; y += 8) {
         if (cinterruption_after(image->interruption, image->row_bytes)) break;
         const uint8_t *row = image->rows + y * stride + 1, *above = y > 0 ? row - stride : row;
         for (size_t i = size; i + size <= image->row_bytes; i += size) {
-            // What is transparent has a colour, which says nothing.
+            // The colour of a transparent pixel is meaningless.
             if (has_alpha && (row[i + 3] == 0 || row[i - 1] == 0 || above[i + 3] == 0)) continue;
             sum += chroma_distance(row + i, row + i - size) + chroma_distance(row + i, above + i);
             compared += 4;
@@ -230,7 +230,7 @@ uint32_t cpng_crc(const uint8_t *bytes, size_t length) {
 }
 
 uint32_t cpng_crc_continued(uint32_t checksum, const uint8_t *bytes, size_t length) {
-    // Without bytes the library begins anew.
+    // Without bytes the library would restart the checksum.
     return bytes == NULL ? checksum : libdeflate_crc32(checksum, bytes, length);
 }
 
@@ -251,7 +251,7 @@ cpng_status cpng_encode(
     const size_t header = sizeof signature + 25, trailer = 12, frame = 12;
     size_t stride = image->row_bytes + 1, length = stride * image->height;
     size_t fixed = header + chunks_length + frame + trailer;
-    // Below `maximum_output`; a chunk's length has 31 bits.
+    // Must stay below `maximum_output`; a chunk's length has 31 bits.
     size_t bound = fixed + cdeflate_most_bytes(length);
     size_t capacity = bound < maximum_output ? bound : maximum_output;
     if (capacity > fixed + INT32_MAX) capacity = fixed + INT32_MAX;
@@ -261,7 +261,7 @@ cpng_status cpng_encode(
     uint8_t *bytes = malloc(capacity), *rows = keeps_rows ? malloc(length) : image->rows;
     cpng_status status = CPNG_OUT_OF_MEMORY;
     if (has_memory && bytes != NULL && rows != NULL) {
-        // From the last row up, since a row's filter reads the raw row above it.
+        // From the last row up, since a filter reads the raw row above.
         for (uint32_t y = image->height; y-- > 0;) {
             if (cinterruption_after(image->interruption, stride)) break;
             uint8_t *target = rows + (size_t)y * stride;

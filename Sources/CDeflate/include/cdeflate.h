@@ -1,7 +1,7 @@
 /// Deflate: our own compressor for filtered photographs, and libdeflate (RFC 1950, 1951).
 ///
-/// Nothing here knows of PNG. The functions keep no state but a thread's compressors, and may run on several threads at
-/// once.
+/// Nothing here knows of PNG. The functions keep no state but a thread's compressors, and may run
+/// on several threads at once.
 #ifndef CDEFLATE_H
 #define CDEFLATE_H
 
@@ -17,24 +17,24 @@ typedef enum {
     /// More than 4 GiB for the compressor of photographs.
     CDEFLATE_LIMIT,
     CDEFLATE_OUT_OF_MEMORY,
-    /// The interruption has the cause.
+    /// Interrupted; the interruption says why.
     CDEFLATE_INTERRUPTED,
 } cdeflate_status;
 
-/// Compresses bytes that repeat little and are unevenly distributed, as filtered photographs are, to a zlib stream.
-/// `*output_length` is 0 with `CDEFLATE_OK` when it does not fit into `capacity`.
+/// Compresses to a zlib stream. Made for bytes that repeat little and are unevenly distributed, as
+/// filtered photographs are. `*output_length` is 0 with `CDEFLATE_OK` if it exceeds `capacity`.
 ///
-/// Only matches of eight bytes or more are looked for, and taken where they cost less than their literals do by the
-/// codes in use; Huffman codes change where the distribution does. Measured on 28 photographs this is more than twice
-/// as fast as libdeflate's level 6 at 0.97 of its size.
+/// Only matches of eight bytes or more are considered, and used where they cost less than their
+/// literals by the current codes. Huffman codes change where the distribution does. Measured on 28
+/// photographs this is more than twice as fast as libdeflate's level 6 at 0.97 of its size.
 ///
-/// - `depth`: at how many places a match is looked for, 1 or more.
+/// - `depth`: how many places are searched for a match, 1 or more.
 cdeflate_status cdeflate_compress_photograph(
     const uint8_t *bytes, size_t length, int depth, cinterruption *_Nullable interruption,
     uint8_t *output, size_t capacity, size_t *output_length);
 
-/// Compresses by libdeflate to a zlib stream, piece by piece: one call for a whole buffer could not be interrupted.
-/// `*output_length` is 0 with `CDEFLATE_OK` when it does not fit into `capacity`.
+/// Compresses by libdeflate to a zlib stream, piece by piece: one call for a whole buffer could not
+/// be interrupted. `*output_length` is 0 with `CDEFLATE_OK` if it exceeds `capacity`.
 ///
 /// - `level`: libdeflate's, 1…12.
 cdeflate_status cdeflate_compress_in_pieces(
@@ -48,8 +48,8 @@ size_t cdeflate_most_bytes(size_t length);
 uint8_t *_Nullable cdeflate_compress(
     const uint8_t *bytes, size_t length, int level, size_t *output_length);
 
-/// Unpacks a zlib stream of at most `maximum` bytes, for the caller to release with `free`; NULL when it is damaged,
-/// longer, or there is no memory.
+/// Unpacks a zlib stream of at most `maximum` bytes, for the caller to release with `free`; NULL if
+/// it is damaged or longer, or without memory.
 uint8_t *_Nullable cdeflate_decompress(
     const uint8_t *bytes, size_t length, size_t maximum, size_t *output_length);
 
