@@ -21,7 +21,7 @@ static cavif_status status_of(avifResult result, const avifDecoder *decoder, cha
     case AVIF_RESULT_NOT_IMPLEMENTED: return CAVIF_UNSUPPORTED;
     case AVIF_RESULT_OUT_OF_MEMORY: return CAVIF_OUT_OF_MEMORY;
     default:
-        // The library has no code for it.
+        // The library has no code for this.
         return strstr(text, "too large") != NULL ? CAVIF_LIMIT : CAVIF_CORRUPT;
     }
 }
@@ -43,7 +43,8 @@ static cavif_status open_source(
         ? (uint32_t)maximum_pixels : AVIF_DEFAULT_IMAGE_SIZE_LIMIT;
     decoder->imageDimensionLimit = 0;
     decoder->imageCountLimit = maximum_frames;
-    // Files of libheif up to 1.11 lack the one, and some have a clean aperture that makes no sense; browsers take both.
+    // Files by libheif up to 1.11 lack `pixi`, and some have an invalid clean aperture; browsers
+    // accept both.
     decoder->strictFlags &= ~(avifStrictFlags)(AVIF_STRICT_PIXI_REQUIRED | AVIF_STRICT_CLAP_VALID);
     avifResult status = cavif_functions.DecoderSetIOMemory(decoder, bytes, length);
     if (status == AVIF_RESULT_OK) status = cavif_functions.DecoderParse(decoder);
@@ -108,8 +109,8 @@ cavif_status cavif_read_header(
     return status;
 }
 
-/// The library writes samples of 16 bits to places that are even: to the end of the memory, from where the rows move to
-/// theirs.
+/// The library writes 16-bit samples to even addresses: at the end of the memory, from which the
+/// rows then move to their places.
 static cavif_status convert(
     const avifImage *image, const cavif_header *header, uint8_t **rows, char *message) {
     size_t sample_bytes = header->depth > 8 ? 2 : 1;
@@ -249,7 +250,7 @@ void cavif_library_versions(char text[64]) {
     if (cavif_load() != NULL) return;
     char codecs[256] = "";
     cavif_functions.CodecVersions(codecs);
-    // As `dav1d [dec]:1.0.0-0-g…, aom […`.
+    // For example `dav1d [dec]:1.0.0-0-g…, aom […`.
     const char *name = strstr(codecs, "dav1d");
     const char *colon = name == NULL ? NULL : strchr(name, ':');
     int count = colon == NULL ? 0 : (int)strcspn(colon + 1, ",-");

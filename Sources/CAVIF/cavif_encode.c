@@ -14,7 +14,7 @@ static cavif_status status_of(avifResult result, const avifEncoder *encoder, cha
     return result == AVIF_RESULT_OUT_OF_MEMORY ? CAVIF_OUT_OF_MEMORY : CAVIF_FAILED;
 }
 
-/// Luma and chroma of all values, by the matrix that JPEG has; without a profile the colours are sRGB's.
+/// Full-range luma and chroma, by JPEG's matrix; without a profile the colours are sRGB.
 static avifImage *image_of(const cavif_picture *picture, const cavif_options *options) {
     avifPixelFormat format = options->is_grey ? AVIF_PIXEL_FORMAT_YUV400
         : options->halves_chroma ? AVIF_PIXEL_FORMAT_YUV420 : AVIF_PIXEL_FORMAT_YUV444;
@@ -41,7 +41,7 @@ static cavif_status encode(
     cavif_functions.RGBImageSetDefaults(&pixels, image);
     pixels.depth = 8;
     pixels.format = picture->channels == 4 ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
-    // The library reads through a pointer that it could write through.
+    // The library's pointer type is not const, but it only reads.
     memcpy(&pixels.pixels, &picture->first, sizeof pixels.pixels);
     pixels.rowBytes = (uint32_t)picture->stride;
     cavif_status status = status_of(cavif_functions.ImageRGBToYUV(image, &pixels), NULL, message);

@@ -7,11 +7,11 @@
 struct cavif_functions cavif_functions;
 void *cavif_library;
 
-/// Why libavif cannot be loaded; empty where it was.
+/// The reason why libavif cannot be loaded; empty on success.
 static char failure[CAVIF_MESSAGE_BYTES];
 
 static void load(void) {
-    // At once and not function by function, so that a library that is none shows itself here. Never unloaded.
+    // Resolves all symbols at once, so that a broken library fails here. Never unloaded.
     cavif_library = dlopen(CAVIF_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!cavif_library) {
         const char *reason = dlerror();

@@ -5,16 +5,17 @@
 
 #include <dav1d/dav1d.h>
 
-/// In the place of dav1d's own, which libavif calls before each decoder that it makes: the same settings, without the
-/// logger that writes to standard error what it thinks of a stranger's image. libavif has no setting for that.
+/// Replaces dav1d's function, which libavif calls before creating a decoder: the same settings
+/// without the logger, which would write about damaged images to standard error. libavif has no
+/// setting for it.
 ///
-/// The dynamic linker looks in the program before it looks in what libavif has brought along; that the program shows
-/// this one symbol is a setting of its linking, in the package's manifest. The library's own is what libavif has.
+/// The dynamic linker searches the program before libavif's dependencies. The package manifest
+/// exports this one symbol from the program. The original is looked up through libavif's handle.
 DAV1D_API void dav1d_default_settings(Dav1dSettings *settings) {
     void (*original)(Dav1dSettings *) = NULL;
-    // As POSIX has it, since C has no cast from an object to a function.
+    // POSIX's idiom, since C has no cast from an object to a function pointer.
     *(void **)&original = dlsym(cavif_library, "dav1d_default_settings");
-    // Only libavif calls this, and only to make a decoder of dav1d's.
+    // Only libavif calls this, and only to create a dav1d decoder.
     if (original == NULL) abort();
     original(settings);
     settings->logger.callback = NULL;

@@ -13,13 +13,13 @@ typedef struct {
     const uint8_t *bytes;
     size_t length;
     size_t offset;
-    /// Whether more was wanted than there is.
+    /// Whether a read went beyond the end.
     bool is_at_end;
     const cgif_limits *limits;
     GifFileType *file;
     GifPixelType *row;
     size_t row_length;
-    /// The transparent index of the frame that comes next; -1 for none.
+    /// The transparent index of the next frame; -1 for none.
     int transparent;
     uint64_t pixels;
     uint32_t frames;
@@ -57,7 +57,8 @@ static cgif_status fail_as_library(session *s) {
     return fail(s, CGIF_CORRUPT, text == NULL ? "damaged data" : text);
 }
 
-/// Which rows of an interlaced frame come in which order: every eighth, those between, and so on (GIF89a, appendix E).
+/// Returns the row of an interlaced frame by its number: every eighth, the ones between, and so on
+/// (GIF89a, appendix E).
 static uint32_t row_at(uint32_t number, uint32_t height, bool is_interlaced) {
     if (!is_interlaced) return number;
     static const uint32_t first[] = {0, 4, 2, 1}, step[] = {8, 8, 4, 2};
@@ -82,7 +83,7 @@ static void put_row(const session *s, const cgif_canvas *canvas, uint32_t y) {
             if (index == s->transparent) continue;
             pixel[3] = 255;
         }
-        // Black beyond the colours that there are.
+        // Indices beyond the palette are black.
         if (map == NULL || index >= map->ColorCount) continue;
         pixel[0] = map->Colors[index].Red;
         pixel[1] = map->Colors[index].Green;

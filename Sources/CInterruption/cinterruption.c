@@ -26,7 +26,7 @@ bool cinterruption_look(cinterruption *interruption) {
     interruption->unseen_bytes = 0;
     if (interruption->cause != CINTERRUPTION_NONE) return true;
     const cinterruption_flag *flag = interruption->flag;
-    // No other memory is handed over by it.
+    // The flag publishes no other memory.
     if (flag != NULL && __atomic_load_n(&flag->is_set, __ATOMIC_RELAXED) != 0) {
         interruption->cause = CINTERRUPTION_CANCELLED;
         return true;

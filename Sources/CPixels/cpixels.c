@@ -37,7 +37,8 @@ cpixels_status cpixels_tint(
     return CPIXELS_OK;
 }
 
-/// How far the middle of pixel `n` of `count` lies beyond the centres of the corners' circles; 0 between them.
+/// How far the centre of pixel `n` of `count` lies beyond the centres of the corners' circles; 0
+/// between them.
 static double beyond(uint32_t n, uint32_t count, double radius) {
     double place = n + 0.5;
     double before = radius - place, behind = place - (count - radius);

@@ -6,19 +6,19 @@
 #include <string.h>
 
 enum {
-    /// Columns that are blurred side by side, so that each line of memory is read once.
+    /// Columns blurred side by side, so that each cache line is read once.
     COLUMNS = 16,
     PASSES = 3,
 };
 
-/// A mean over `2 · whole + 1` samples, and the ones beyond them by a share.
+/// A mean over `2 · whole + 1` samples, and a fraction of the ones beyond.
 typedef struct {
     size_t whole;
     float share;
     float scale;
 } box;
 
-/// The box whose third convolution with itself has that deviation.
+/// Returns the box whose third convolution with itself has that deviation.
 static box box_of(double deviation) {
     double variance = deviation * deviation / PASSES;
     double whole = floor((sqrt(12 * variance + 1) - 1) / 2);
@@ -38,7 +38,7 @@ static size_t clamped(ptrdiff_t place, size_t count) {
 static void mean(const float *from, float *to, size_t count, size_t lanes, box by) {
     ptrdiff_t reach = (ptrdiff_t)by.whole;
     for (size_t lane = 0; lane < lanes; lane++) {
-        // Doubles, so that a long run loses nothing.
+        // A double, so that long runs stay exact.
         double sum = 0;
         for (ptrdiff_t place = -reach; place <= reach; place++) {
             sum += from[clamped(place, count) * lanes + lane];
@@ -64,7 +64,7 @@ static void blur_line(float *line, float *other, size_t count, size_t lanes, box
     memcpy(other, line, count * lanes * sizeof *line);
 }
 
-/// Samples of 8 bits as floats from 0 to 65 535, colours multiplied by their alpha.
+/// Loads 8-bit samples as floats from 0 to 65,535, colours multiplied by alpha.
 static void load(const uint8_t *row, float *line, size_t width, int channels) {
     bool has_alpha = channels % 2 == 0;
     for (size_t x = 0; x < width; x++, row += channels, line += channels) {
@@ -78,7 +78,7 @@ static void load(const uint8_t *row, float *line, size_t width, int channels) {
 
 static uint16_t sixteen_bits(float value) { return (uint16_t)lrintf(fminf(fmaxf(value, 0), 65535)); }
 
-/// A pixel of 16 bits a sample, colours multiplied by their alpha, as it is stored.
+/// Stores a pixel of 16 bits a sample whose colours are multiplied by alpha.
 static void store(const float *pixel, uint8_t *output, int channels) {
     bool has_alpha = channels % 2 == 0;
     float alpha = has_alpha ? pixel[channels - 1] : 65535;

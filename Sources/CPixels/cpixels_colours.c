@@ -3,12 +3,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-// Sums, products, quotients and their rounding alone, so that every processor makes the same numbers.
+// Only sums, products, quotients and their rounding, so that every processor computes the same.
 #pragma STDC FP_CONTRACT OFF
 
 enum {
-    /// Light is counted up to 1 << LIGHT_BITS, and encoded by two tables: of each step of what is dark, where the curve is
-    /// steep, and of every 64th of the rest.
+    /// Light ranges up to 1 << LIGHT_BITS. Two tables encode it: one for each step of dark light,
+    /// where the curve is steep, one for every 64th of the rest.
     LIGHT_BITS = 22,
     DARK_BITS = 16,
     REST_SHIFT = 6,
@@ -42,7 +42,7 @@ static double power(double x, int p, int q) {
     return result;
 }
 
-/// The light of a sample, both from 0 to 1. The number of each exponent is a fraction: 2.4 is 12/5.
+/// Returns the light of a sample, both from 0 to 1. Exponents are fractions: 2.4 is 12/5.
 static double light_of(double sample, cpixels_curve curve) {
     switch (curve) {
     case CPIXELS_CURVE_LINEAR: return sample;
@@ -75,7 +75,7 @@ static matrix inverse(matrix a) {
     double determinant = 0;
     for (int row = 0; row < 3; row++) {
         for (int column = 0; column < 3; column++) {
-            // Of the transposed matrix, with the signs that the cyclic places bring along.
+            // From the transposed matrix; cyclic indices supply the signs.
             int r1 = (column + 1) % 3, r2 = (column + 2) % 3, c1 = (row + 1) % 3, c2 = (row + 2) % 3;
             result.m[row][column] = a.m[r1][c1] * a.m[r2][c2] - a.m[r1][c2] * a.m[r2][c1];
         }
@@ -100,7 +100,7 @@ static void applied(matrix a, const double from[3], double to[3]) {
     }
 }
 
-/// From light of these primaries to CIE XYZ, where the white has luminance 1 (SMPTE RP 177).
+/// Converts light of these primaries to CIE XYZ, with luminance 1 for white (SMPTE RP 177).
 static matrix to_xyz(const cpixels_primaries *primaries) {
     matrix columns;
     const double *each[] = {primaries->red, primaries->green, primaries->blue};
@@ -118,7 +118,8 @@ static matrix to_xyz(const cpixels_primaries *primaries) {
     return columns;
 }
 
-/// From colours under one white to those that look alike under another (Bradford; ICC.1:2022, annex E).
+/// Converts colours under one white to ones of equal appearance under another (Bradford;
+/// ICC.1:2022, annex E).
 static matrix adaptation(const double from[2], const double to[2]) {
     static const matrix cones = {
         {{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}};
@@ -139,7 +140,7 @@ static const cpixels_primaries srgb = {
 
 static int32_t rounded(double value) { return (int32_t)(value < 0 ? value - 0.5 : value + 0.5); }
 
-/// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so that what is grey stays so.
+/// In units of 1 << FACTOR_BITS; each row's sum is exactly 1, so that grey stays grey.
 static void make_factors(const cpixels_primaries *from, int32_t factors[3][3]) {
     matrix whole = product(
         inverse(to_xyz(&srgb)), product(adaptation(from->white, srgb.white), to_xyz(from)));
@@ -153,13 +154,13 @@ static void make_factors(const cpixels_primaries *from, int32_t factors[3][3]) {
     }
 }
 
-/// Where sRGB's encoding goes over from the sample below `sample` to it, of `most`, in units of light.
+/// Returns the light at which sRGB's encoding switches to `sample` from the one below.
 static uint32_t threshold(uint32_t sample, uint32_t most) {
     double between = (sample - 0.5) / most;
     return (uint32_t)(light_of(between, CPIXELS_CURVE_SRGB) * (1 << LIGHT_BITS) + 0.5);
 }
 
-/// The samples of sRGB, of 0 to `most`, for each step of light.
+/// Fills in the sRGB samples, 0 to `most`, for each step of light.
 static void fill_encoding(uint16_t *dark, uint16_t *rest, uint32_t most) {
     uint32_t sample = 0, next = threshold(1, most);
     for (uint32_t light = 0; light < DARK; light++) {
@@ -170,7 +171,7 @@ static void fill_encoding(uint16_t *dark, uint16_t *rest, uint32_t most) {
         dark[light] = (uint16_t)sample;
     }
     for (uint32_t place = DARK >> REST_SHIFT; place < REST; place++) {
-        // The middle of the steps that the place stands for.
+        // The middle of the steps that the entry represents.
         uint32_t light = (place << REST_SHIFT) + (1 << REST_SHIFT) / 2;
         while (sample < most && light >= next) {
             sample++;

@@ -4,22 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The same numbers on every processor: no product is added without being rounded.
+// Products are rounded before they are added, so that every processor computes the same.
 #pragma STDC FP_CONTRACT OFF
 
 enum { PLANES = 3, CELL = 4 };
 
-/// Sums over a cell of four by four samples of both pictures.
+/// Sums over a cell of 4 × 4 samples of both pictures.
 typedef struct {
     int32_t first;
     int32_t second;
-    /// Of the squares of both.
+    /// Squares of both pictures.
     int32_t squares;
     int32_t products;
 } cell;
 
-/// Luma and chroma (ITU-R BT.601, all of 0 to 255) of one row, laid over black. Behind its end the row goes on as its last
-/// pixel, up to `padded` samples a plane.
+/// Computes luma and chroma (ITU-R BT.601, all from 0 to 255) of one row, over black. The last
+/// pixel repeats up to `padded` samples a plane.
 static void planes_of(
     const uint8_t *row, uint32_t width, size_t padded, int channels, uint8_t *planes) {
     uint8_t *luma = planes, *blue = planes + padded, *red = planes + 2 * padded;
@@ -57,7 +57,8 @@ static void add(const uint8_t *first, const uint8_t *second, size_t cells, cell 
     }
 }
 
-/// SSIM of a window of so many samples (Wang, Bovik, Sheikh, Simoncelli, 2004), with the variances of whole windows.
+/// SSIM of a window of that many samples (Wang, Bovik, Sheikh, Simoncelli, 2004), with population
+/// variances.
 static double similarity(cell sum, double count) {
     double first = sum.first, second = sum.second;
     double products = first * second, squares = first * first + second * second;
@@ -75,7 +76,7 @@ static cell joined(cell a, cell b) {
     return sum;
 }
 
-/// Of the windows of two by two cells of two bands.
+/// Sums the similarity of windows of 2 × 2 cells over two bands.
 static double similarity_of_bands(const cell *upper, const cell *lower, size_t cells) {
     double total = 0;
     for (size_t x = 0; x + 1 < cells; x++) {

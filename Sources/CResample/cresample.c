@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// What one resizing works with. Rows of blocks that are in use stay in a ring.
+/// The working state of one resizing. Rows of blocks in use stay in a ring.
 typedef struct {
     const cresample_source *source;
     const cresample_target *target;
@@ -12,9 +12,9 @@ typedef struct {
     cinterruption *interruption;
     cresample_axis across, down;
     cresample_columns columns;
-    /// Of the blocks in a row; and with room for vectors.
+    /// Samples of the blocks in a row, and the same with room for vectors.
     size_t samples, room;
-    /// Of one pixel of the target.
+    /// The weights of one target pixel.
     double *weights;
     /// The ring's rows, or pairs of rows.
     uint32_t ring_rows;
@@ -22,7 +22,7 @@ typedef struct {
 
 /// For 8-bit grey and RGB.
 typedef struct {
-    /// Sums of columns of the source's pixels, and of blocks.
+    /// Sums of columns of source pixels, and of blocks.
     uint16_t *sums;
     uint32_t *scratch;
     /// An upper and a lower row of blocks.
@@ -33,7 +33,7 @@ typedef struct {
     int16_t *filtered;
 } fixed_buffers;
 
-/// For all others.
+/// For all other pictures.
 typedef struct {
     cresample_encoding encoding;
     uint64_t *sums;
@@ -84,7 +84,7 @@ static fixed_buffers fixed_buffers_of(resizing *work, cresample_arena *arena) {
     fixed_buffers buffers = {0};
     size_t channels = (size_t)work->source->channels;
     size_t pixels = (size_t)work->across.blocks * work->across.ratio;
-    // A vector may reach behind the last pixel, and weights of zero behind the last block.
+    // A vector may reach beyond the last pixel, and weights of zero beyond the last block.
     buffers.sums = cresample_take(arena, pixels * channels + 8, sizeof *buffers.sums);
     buffers.scratch = cresample_take(arena, work->samples + 8, sizeof *buffers.scratch);
     buffers.lines[0] = cresample_take(arena, work->room, sizeof *buffers.lines[0]);
@@ -125,7 +125,7 @@ size_t cresample_memory(
     } else {
         float_buffers_of(&work, options, &arena);
     }
-    // From where the system's memory begins to where the first part may.
+    // The allocation's start, aligned for the first part.
     return arena.bytes > SIZE_MAX - 64 ? SIZE_MAX : arena.bytes + 64;
 }
 
@@ -155,18 +155,18 @@ static const uint8_t *row_at(const resizing *work, uint32_t y) {
     return source->pixels + (size_t)y * source->stride + first_pixel * pixel_bytes;
 }
 
-/// Pixels of the last block in a row.
+/// Returns the pixels of the last block in a row.
 static uint32_t last_pixels(const resizing *work) {
     return cresample_block_pixels(
         &work->across, work->across.first_block + work->across.blocks - 1);
 }
 
-/// Bytes that are looked at for a row of blocks.
+/// Returns the bytes read for a row of blocks.
 static uint64_t row_bytes(const resizing *work) {
     return (uint64_t)work->samples * work->across.ratio * (uint64_t)work->source->bit_depth / 8;
 }
 
-/// One row of fixed blocks; false where interrupted.
+/// Makes one row of fixed blocks; false if interrupted.
 static bool average_fixed(
     const resizing *work, const fixed_buffers *buffers, uint32_t block, int16_t *line) {
     int channels = work->source->channels;
@@ -184,8 +184,8 @@ static bool average_fixed(
     return true;
 }
 
-/// One pair of rows of fixed blocks. The last row, if it is an upper one, pairs with itself, which has
-/// no weight.
+/// Makes one pair of rows of fixed blocks. A last row that is an upper one pairs with itself, at no
+/// weight.
 static bool make_pair(const resizing *work, const fixed_buffers *buffers, uint32_t pair) {
     int16_t *made = buffers->ring + 2 * work->room * (pair % work->ring_rows);
     uint32_t upper = 2 * pair, end = work->down.first_block + work->down.blocks;
@@ -231,7 +231,7 @@ static cresample_status resize_fixed(resizing *work, fixed_buffers *buffers) {
     return CRESAMPLE_OK;
 }
 
-/// One row of blocks; false where interrupted.
+/// Makes one row of blocks; false if interrupted.
 static bool average(
     const resizing *work, const float_buffers *buffers, uint32_t block, float *line) {
     size_t channels = (size_t)work->source->channels, tail = work->samples - channels;
@@ -243,7 +243,7 @@ static bool average(
             &buffers->encoding, buffers->sums, row_at(work, block * work->down.ratio + row),
             work->across.blocks, work->across.ratio, last);
     }
-    // The double is so near that the float is that of the quotient, where this is one.
+    // The double is so exact that the float is the rounded quotient if that is one.
     double share = 1 / ((double)work->across.ratio * rows), last_share = 1 / ((double)last * rows);
     for (size_t i = 0; i < tail; i++) line[i] = (float)((double)buffers->sums[i] * share);
     for (size_t i = tail; i < work->samples; i++) {
@@ -283,7 +283,7 @@ static cresample_status resize_floats(resizing *work, float_buffers *buffers) {
     return CRESAMPLE_OK;
 }
 
-/// Whether each pixel of the target is one of the source.
+/// Whether each target pixel is a source pixel.
 static bool is_cut(const cresample_rectangle *rectangle, const cresample_target *target) {
     return rectangle->width == target->width && rectangle->height == target->height
         && rectangle->x == (uint32_t)rectangle->x && rectangle->y == (uint32_t)rectangle->y;
@@ -309,7 +309,7 @@ cresample_status cresample_resize(
     if (is_cut(rectangle, target)) return cut(source, rectangle, options, target);
     size_t bytes = cresample_memory(source, rectangle, options, target);
     if (bytes == SIZE_MAX) return CRESAMPLE_OUT_OF_MEMORY;
-    // Zeroed, since vectors look at what lies behind the last sample.
+    // Zeroed, since vectors read beyond the last sample.
     uint8_t *memory = calloc(bytes, 1);
     if (memory == NULL) return CRESAMPLE_OUT_OF_MEMORY;
     cresample_arena arena = {.memory = memory + (64 - (uintptr_t)memory % 64) % 64};

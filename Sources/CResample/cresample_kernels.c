@@ -6,10 +6,10 @@
 #include <immintrin.h>
 #endif
 
-// A product and a sum are rounded one after the other wherever this is compiled.
+// Products and sums are rounded separately on every processor.
 #pragma STDC FP_CONTRACT OFF
 
-/// The same C, compiled once for each set of instructions that the compiler may use.
+/// The same C, compiled once for each instruction set.
 #define BODY static inline __attribute__((always_inline))
 
 // MARK: plain C
@@ -23,8 +23,8 @@ BODY void add_body(
     }
 }
 
-/// Sums of so many pixels → fixed samples, rounded. A reciprocal of 32 bits is near enough: pixels of
-/// one colour make that colour times 64.
+/// Divides sums of that many pixels into fixed samples, rounded. A 32-bit reciprocal is exact
+/// enough: pixels of one colour give that colour times 64.
 BODY void divide_body(
     int16_t *restrict fixed, const uint32_t *restrict sums, size_t samples, uint32_t pixels) {
     int bits = 31 - __builtin_clz(pixels), shift = 25 + bits;
@@ -124,7 +124,7 @@ BODY void add_rows_body(
     }
 }
 
-/// The lanes of a pixel: those behind its channels count for nothing.
+/// The lanes of a pixel; lanes beyond its channels are ignored.
 BODY void weigh_float_columns_of(
     float *row, const float *samples, const cresample_columns *columns, size_t channels) {
     const size_t lanes = channels == 3 ? 4 : channels;
@@ -149,7 +149,7 @@ BODY void weigh_float_columns_body(
     }
 }
 
-/// Makes functions of those bodies that the compiler makes vectors of by itself.
+/// Makes functions that the compiler vectorises.
 #define PLAIN(name, attributes) \
     attributes static void name##_add( \
         uint16_t *sums, const uint8_t *row, size_t samples, bool begins) { \
@@ -211,7 +211,7 @@ KERNELS(portable, portable_fold, portable_add_pairs, portable_weigh_columns)
 
 #define AVX2 __attribute__((target("avx2")))
 
-/// Two weights, again and again.
+/// Two weights, repeated.
 BODY __m128i two_weights(const int16_t *weights) {
     int both;
     memcpy(&both, weights, sizeof both);
@@ -242,7 +242,7 @@ static void sse2_add_pairs(
     }
 }
 
-/// A lane for each channel → 8 bits each, the first channel lowest.
+/// Packs a lane for each channel into 8 bits each, the first channel lowest.
 BODY uint32_t packed_pixel(__m128i sums) {
     const int shift = CRESAMPLE_WEIGHT + CRESAMPLE_FRACTION;
     sums = _mm_srai_epi32(_mm_add_epi32(sums, _mm_set1_epi32(1 << (shift - 1))), shift);
@@ -362,7 +362,7 @@ AVX2 static void avx2_add_pairs(
             sum2 = _mm256_add_epi32(sum2, _mm256_madd_epi16(_mm256_load_si256(row + 2), weight));
             sum3 = _mm256_add_epi32(sum3, _mm256_madd_epi16(_mm256_load_si256(row + 3), weight));
         }
-        // Packed within each half of a vector.
+        // Packs within each half of a vector.
         __m256i low = _mm256_packs_epi32(
             _mm256_srai_epi32(sum0, CRESAMPLE_WEIGHT), _mm256_srai_epi32(sum1, CRESAMPLE_WEIGHT));
         __m256i high = _mm256_packs_epi32(
@@ -375,7 +375,7 @@ AVX2 static void avx2_add_pairs(
 
 AVX2 static void avx2_weigh_rgb(
     uint8_t *row, const int16_t *fixed, const cresample_columns *columns) {
-    // Two pixels of a half → their reds, their greens, their blues.
+    // Orders two pixels of a half into reds, greens and blues.
     const __m256i order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1));
     const __m256i spread = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
@@ -403,7 +403,7 @@ AVX2 static void avx2_weigh_columns(
     if (channels == 3) {
         avx2_weigh_rgb(row, fixed, columns);
     } else {
-        // A pixel has fewer weights than wider vectors would gain by.
+        // A pixel has too few weights to gain from wider vectors.
         sse2_weigh_grey(row, fixed, columns);
     }
 }
@@ -419,7 +419,7 @@ const cresample_kernels *cresample_kernels_of(cresample_path path) {
 #else
 
 const cresample_kernels *cresample_kernels_of(cresample_path path) {
-    // Written so that the compiler makes vectors of it.
+    // Written so that the compiler vectorises it.
     (void)path;
     return &portable_kernels;
 }

@@ -24,7 +24,7 @@ static double light_of(double sample) {
     return sample <= 0.04045 ? sample / 12.92 : pow((sample + 0.055) / 1.055, 2.4);
 }
 
-/// The sample whose light is nearest, of `least` to `most`; the higher of two that are as near.
+/// Returns the sample from `least` to `most` with the nearest light; the higher one on a tie.
 static uint32_t nearest_sample(
     const uint32_t *light, uint32_t amount, uint32_t least, uint32_t most) {
     while (least < most) {
@@ -78,7 +78,7 @@ static inline __attribute__((always_inline)) void add_amounts(
     }
 }
 
-/// One loop for each number of channels, with and without the table.
+/// A loop for each number of channels, with and without the table.
 static inline __attribute__((always_inline)) void add_amounts_of_depth(
     uint64_t *sums, const uint8_t *row, const uint32_t *light, uint32_t blocks, uint32_t ratio,
     uint32_t last, int channels, int bit_depth) {
@@ -110,7 +110,7 @@ static float clamped(float value, float most) {
     return value < 0 ? 0 : value > most ? most : value;
 }
 
-/// The sample that stands for a colour.
+/// Returns the sample that encodes a colour.
 static uint32_t encoded(const cresample_encoding *encoding, float colour, float most) {
     if (encoding->light == NULL) return (uint32_t)(clamped(colour, most) + 0.5f);
     uint32_t amount = (uint32_t)(clamped(colour, 1 << LIGHT_BITS) + 0.5f);

@@ -2,15 +2,15 @@
 
 #include <math.h>
 
-// Nothing is fused, so that every processor gives the same bytes.
+// No fused operations, so that every processor gives the same bytes.
 #pragma STDC FP_CONTRACT OFF
 
-/// Sums of 8-bit samples have 16 bits for a block's column, and 32 for all of it.
+/// Keeps sums of 8-bit samples within 16 bits for a block's column, and 32 for the block.
 static const uint32_t most_averaged = 256;
 
-/// The least factor that averages leave. Photographs of 24 megapixels become 600 × 400 at 57 dB (peak
-/// signal to noise) from Lanczos 3 alone; with 2, as libvips has it, at 52 dB in two thirds of the
-/// time.
+/// The least factor that averages leave to Lanczos. Photographs of 24 megapixels become 600 × 400
+/// at 57 dB (peak signal to noise) from Lanczos 3 alone. With 2, like libvips, it is 52 dB in two
+/// thirds of the time.
 static const double left_to_lanczos = 3;
 
 static double lanczos3(double x) {
@@ -21,8 +21,8 @@ static double lanczos3(double x) {
     return 3 * sin(angle) * sin(angle / 3) / (angle * angle);
 }
 
-/// A third of a tap's angle, from tap to tap by the addition theorems: of some 30 in a row the last is off by 10⁻¹⁴ at
-/// most, and two calls of the library a tap were most of what small pictures cost.
+/// A third of a tap's angle, advanced by the addition theorems. After 30 taps the error is 10⁻¹⁴ at
+/// most. Two library calls a tap were most of the cost of small pictures.
 typedef struct {
     double sine, cosine;
 } turning;
@@ -31,9 +31,9 @@ static turning turned(turning at, turning by) {
     return (turning){at.sine * by.cosine + at.cosine * by.sine, at.cosine * by.cosine - at.sine * by.sine};
 }
 
-/// The same as `lanczos3`, by the sine of a third of the angle.
+/// Computes `lanczos3` from the sine of a third of the angle.
 static double lanczos3_of(double x, double third_sine) {
-    // Where the quotient of two small numbers would magnify what that is off by.
+    // The quotient of two small numbers would magnify their error.
     if (fabs(x) < 1e-4 || fabs(x) >= 3) return lanczos3(x);
     double angle = M_PI * x;
     return 3 * third_sine * third_sine * (3 - 4 * third_sine * third_sine) / (angle * angle);
@@ -47,12 +47,12 @@ static uint32_t blocks_of(uint32_t pixels, uint32_t ratio) {
     return pixels / ratio + (pixels % ratio != 0);
 }
 
-/// The centre of what the target's pixel covers, in the source.
+/// Returns the centre of a target pixel, in the source.
 static double centre_of(const cresample_axis *axis, uint32_t index) {
     return axis->start + (index + 0.5) * axis->scale;
 }
 
-/// The first block of those that may have a weight, or the one behind the last.
+/// Returns the first block that may have a weight, or the one after the last.
 static uint32_t block_at(const cresample_axis *axis, double place, bool is_end) {
     double block = place / axis->ratio;
     return (uint32_t)clamped(
@@ -90,14 +90,14 @@ cresample_window cresample_weigh(const cresample_axis *axis, uint32_t index, dou
     for (uint32_t block = first; block < end; block++, at = turned(at, by)) {
         double size = cresample_block_pixels(axis, block);
         double place = (double)block * axis->ratio + size / 2;
-        // A block that the picture's edge cuts short counts for the pixels that it has.
+        // A block cut short by the picture's edge counts by its pixels.
         double x = (place - centre) / filter_scale;
         double weight = (size < axis->ratio ? lanczos3(x) : lanczos3_of(x, at.sine)) * size;
         weights[block - first] = weight;
         sum += weight;
     }
     uint32_t skipped = 0, taps = end - first;
-    // Where the filter's zeros meet pixels, they are not quite nothing.
+    // Zeros of the filter at pixels are not exactly zero.
     while (taps > 1 && fabs(weights[taps - 1]) < 1e-12 * sum) taps--;
     while (skipped + 1 < taps && fabs(weights[skipped]) < 1e-12 * sum) skipped++;
     taps -= skipped;

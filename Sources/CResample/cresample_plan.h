@@ -1,35 +1,35 @@
-/// Where each pixel of a target comes from, along one axis; and memory in one piece.
+/// The source of each target pixel along one axis; and memory in one piece.
 #ifndef CRESAMPLE_PLAN_H
 #define CRESAMPLE_PLAN_H
 
 #include "cresample.h"
 
-/// One axis. A block is what is averaged: `ratio` pixels, counted from the picture's first; the last
-/// may have fewer.
+/// One axis. A block is the unit of averaging: `ratio` pixels, counted from the picture's first;
+/// the last may have fewer.
 typedef struct {
     uint32_t pixels;
     uint32_t target;
     double start;
-    /// Pixels of the source for one of the target.
+    /// Source pixels for one target pixel.
     double scale;
-    /// 1 where nothing is averaged.
+    /// 1 without averaging.
     uint32_t ratio;
-    /// The filter's reach from its centre, in pixels of the source.
+    /// The filter's reach from its centre, in source pixels.
     double reach;
-    /// The blocks that any of the target's pixels looks at.
+    /// The blocks that contribute to any target pixel.
     uint32_t first_block;
     uint32_t blocks;
-    /// The most that one of them looks at.
+    /// The most blocks that contribute to one target pixel.
     uint32_t most_taps;
 } cresample_axis;
 
 cresample_axis cresample_axis_of(
     uint32_t pixels, double start, double length, uint32_t target, cresample_filter filter);
 
-/// Pixels of a block: `ratio`, but for the last.
+/// Pixels of a block: `ratio`, except for the last.
 uint32_t cresample_block_pixels(const cresample_axis *axis, uint32_t block);
 
-/// What one pixel of the target looks at.
+/// The blocks that contribute to one target pixel.
 typedef struct {
     uint32_t first_block;
     uint32_t taps;
@@ -41,14 +41,14 @@ typedef struct {
 /// - `weights`: room for `most_taps`.
 cresample_window cresample_weigh(const cresample_axis *axis, uint32_t index, double *weights);
 
-/// Weights as integers whose sum is 1 << 14. What rounding takes from one it gives to the next, so that
-/// the first so many are never further than a half from their true sum.
+/// Rounds weights to integers with a sum of 1 << 14. Rounding errors carry over to the next weight,
+/// so no partial sum is off by more than a half.
 void cresample_round(const double *weights, uint32_t taps, int16_t *rounded);
 
-/// Cuts one piece of memory into parts that begin at multiples of 64 bytes. Without memory it counts.
+/// Cuts one piece of memory into parts at multiples of 64 bytes. Without memory it only counts.
 typedef struct {
     uint8_t *memory;
-    /// `SIZE_MAX` where it overflows.
+    /// `SIZE_MAX` on overflow.
     size_t bytes;
 } cresample_arena;
 

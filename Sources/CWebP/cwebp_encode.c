@@ -86,10 +86,10 @@ cwebp_status cwebp_encode(
     if (!WebPConfigInit(&config)) return CWEBP_FAILED;
     config.method = options->method;
     config.lossless = options->is_lossless;
-    // Of what is lossless it is the effort within a method.
+    // For lossless output, the effort within a method.
     config.quality = !options->is_lossless ? options->quality : options->method < 3 ? 25 : 75;
     cwebp_status status = CWEBP_FAILED;
-    // The modes of all blocks together have 512 KB; with less choice among them they fit.
+    // The modes of all blocks are limited to 512 KB; with less choice of modes they fit.
     for (int attempt = 0; attempt < 2; attempt++) {
         config.partition_limit = attempt == 0 ? 0 : 100;
         WebPPicture picture;

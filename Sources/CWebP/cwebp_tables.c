@@ -11,22 +11,23 @@ enum {
     MOST_SYMBOLS = LITERALS + LENGTHS + (1 << MOST_CACHE_BITS),
     MOST_BITS = 15,
     MOST_GROUPS = 1 << 16,
-    /// Up to so many groups the library takes as many as the highest number says, beyond as many as are in use.
+    /// Up to this many groups the library allocates up to the highest number, used or not.
     GROUPS_AS_NUMBERED = 1000,
-    /// What the library has of a group beside its tables.
+    /// The library's memory for a group beside its tables.
     GROUP_BYTES = 640,
     ENTRY_BYTES = 4,
-    /// More of a pixel of alpha that is no palette's, than of one that is, as measured.
+    /// Extra bytes for a pixel of alpha without a palette, as measured.
     ALPHA_BYTES = 5,
 };
 
-/// Entries of the five tables of a group for each size of the colour cache, as the library allocates them.
+/// Entries of a group's five tables for each size of the colour cache, as the library allocates
+/// them.
 static const uint32_t entries_of_group[MOST_CACHE_BITS + 1] = {
     2954, 2956, 2958, 2962, 2970, 2986, 3018, 3082, 3212, 3468, 3980, 5004};
 
 typedef enum { RUNS, DAMAGED, TOO_LONG } state;
 
-/// Bits from the lowest of each byte on.
+/// A bit reader, lowest bit of each byte first.
 typedef struct {
     const uint8_t *at;
     const uint8_t *end;
@@ -51,7 +52,7 @@ static uint32_t take(reader *from, int bits) {
     return value;
 }
 
-/// Takes part of what the look at a file may cost.
+/// Uses up part of the effort.
 static void spend(reader *from, uint64_t steps) {
     if (*from->effort < steps) {
         *from->effort = 0;
@@ -61,15 +62,15 @@ static void spend(reader *from, uint64_t steps) {
     }
 }
 
-/// A canonical prefix code: how many symbols have each length, and the symbols in the order of their codes.
+/// A canonical prefix code: the count of symbols of each length, and the symbols in code order.
 typedef struct {
     uint16_t count[MOST_BITS + 1];
     uint16_t symbols[MOST_SYMBOLS];
-    /// The one symbol, which takes no bits; -1 for several.
+    /// The only symbol, which takes no bits; -1 for several.
     int single;
 } code;
 
-/// The same conditions as the library's: one symbol, or a code that is complete.
+/// Applies the library's conditions: a single symbol, or a complete code.
 static void make_code(reader *from, code *made, const uint8_t *lengths, int symbols) {
     memset(made->count, 0, sizeof made->count);
     for (int symbol = 0; symbol < symbols; symbol++) made->count[lengths[symbol]]++;
@@ -166,10 +167,10 @@ static uint64_t copied(reader *from, int symbol) {
     return ((uint64_t)(2 + (symbol & 1)) << bits) + take(from, bits) + 1;
 }
 
-/// Of the picture that says which group of codes each part of the image has.
+/// The groups of codes that the parts of an image use.
 typedef struct {
     uint32_t highest;
-    /// Different ones, at most.
+    /// The most distinct ones.
     uint32_t count;
     uint64_t seen[MOST_GROUPS / 64];
 } numbers;
@@ -189,8 +190,8 @@ static int cache_bits(reader *from) {
     return from->state == RUNS ? bits : 0;
 }
 
-/// Follows a picture of one group of codes to its end. What is copied, or comes from the cache, is a value that was there
-/// before, or 0.
+/// Follows a picture with one group of codes to its end. A copy, or a value from the cache, repeats
+/// an earlier value, or 0.
 static void follow(reader *from, uint64_t pixels, numbers *noted) {
     int cached = cache_bits(from);
     code codes[CODES];
@@ -227,7 +228,7 @@ static void follow(reader *from, uint64_t pixels, numbers *noted) {
 
 static uint64_t parts(uint64_t side, int bits) { return (side + (UINT64_C(1) << bits) - 1) >> bits; }
 
-/// Whether the codes of all groups say nothing but green.
+/// Whether the codes of all groups hold only green.
 static bool are_green(reader *from, uint32_t groups) {
     code made;
     for (uint32_t group = 0; group < groups && from->state == RUNS; group++) {
@@ -240,9 +241,10 @@ static bool are_green(reader *from, uint32_t groups) {
     return from->state == RUNS;
 }
 
-/// An image stream from its first transform on (RFC 9649, section 3.8), as far as the groups of codes.
+/// Reads an image stream from its first transform (RFC 9649, section 3.8) up to the groups of
+/// codes.
 ///
-/// - `is_indexed`: whether it is of a palette, by green alone; for NULL it is not looked at.
+/// - `is_indexed`: receives whether it uses a palette, by green alone; NULL to skip the check.
 static uint64_t table_bytes(reader *from, uint64_t width, uint64_t height, bool *is_indexed) {
     unsigned seen = 0;
     numbers noted = {0};
@@ -278,7 +280,7 @@ static uint64_t table_bytes(reader *from, uint64_t width, uint64_t height, bool 
         bool is_plain = from->state == RUNS && seen == 1u << 3 && cached == 0;
         *is_indexed = is_plain && are_green(from, noted.highest + 1);
     }
-    // Beyond a thousand the numbers that are in use get others.
+    // Beyond a thousand, used numbers are mapped to consecutive ones.
     uint64_t mapping = groups > GROUPS_AS_NUMBERED ? MOST_GROUPS * sizeof(int) : 0;
     return groups * (entries_of_group[cached] * ENTRY_BYTES + GROUP_BYTES) + mapping;
 }
@@ -307,7 +309,8 @@ uint64_t cwebp_table_bytes(
             take(&from, 8);
             bool is_indexed = false;
             own = table_bytes(&from, width, height, &is_indexed);
-            // What libwebp's encoder makes is held with a byte a pixel, anything else with four and more.
+            // libwebp holds alpha from its own encoder with a byte a pixel, any other with four and
+            // more.
             if (!is_indexed) own += ALPHA_BYTES * (uint64_t)width * height;
         }
         if (own > most) most = own;

@@ -1,7 +1,7 @@
 #include "cxml.h"
 
-// The header hides what guards against expansions unless it is told, as distributions build the library, that it
-// reads document types.
+// Without this the header hides the guards against expansion. Distributions build the library with
+// it.
 #define XML_DTD
 #include <expat.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 // MARK: Memory
 
-// Expat's functions for memory get no context, and a parse stays on its thread.
+// expat's memory functions get no context, and a parse stays on its thread.
 static _Thread_local size_t memory_left;
 
 typedef union {
@@ -42,7 +42,7 @@ static void *resize(void *block, size_t size) {
     size_t whole = size + sizeof(block_head);
     block_head *head = (block_head *)block - 1;
     size_t before = head->size;
-    // Old and new may both be there for a moment.
+    // The old and the new block may exist at the same time.
     if (whole > memory_left) return NULL;
     head = realloc(head, whole);
     if (head == NULL) return NULL;
@@ -60,7 +60,7 @@ typedef struct {
     bool is_whole;
     bool has_root;
     int depth;
-    /// What has stopped the parse; CXML_SVG for nothing.
+    /// The reason why the parse stopped; CXML_SVG for none.
     cxml_end stop;
     const char *message;
 } document;
@@ -78,7 +78,7 @@ static void look(document *document, uint64_t bytes) {
     if (cinterruption_after(document->interruption, bytes)) stop(document, CXML_INTERRUPTED, "");
 }
 
-/// `svg` in the namespace of SVG, or in none, which old drawings have.
+/// Whether it is `svg` in the SVG namespace, or in none, as in old drawings.
 static bool is_svg(const char *name) {
     const char *end = strchr(name, separator);
     if (end == NULL) return strcmp(name, "svg") == 0;
@@ -107,7 +107,8 @@ static void end_element(void *data, const char *name) {
     ((document *)data)->depth -= 1;
 }
 
-/// All that has no handler of its own. Its being there keeps entities in text from being expanded.
+/// Handles everything without a handler of its own. Its presence keeps expat from expanding
+/// entities in text.
 static void pass_over(void *data, const char *text, int length) {
     (void)text;
     look(data, (uint64_t)length);
@@ -119,7 +120,7 @@ static void start_doctype(
     (void)public;
     (void)has_subset;
     const char *colon = strrchr(name, ':');
-    // HTML names itself here; most of it is not well-formed.
+    // HTML is recognised here; most of it is not well-formed.
     if (strcmp(colon == NULL ? name : colon + 1, "svg") != 0) stop(data, CXML_OTHER, "");
 }
 
@@ -133,7 +134,7 @@ static void entity_declaration(
     (void)public;
     (void)notation;
     look(data, (uint64_t)length);
-    // References to characters have been replaced; `&#` is one that was written twice.
+    // Character references have been replaced; a remaining `&#` was written twice.
     for (int index = 0; value != NULL && index + 1 < length; index += 1) {
         if (value[index] == '&' && value[index + 1] != '#') {
             return stop(data, CXML_LIMIT, "an entity is made of other entities");
@@ -141,8 +142,8 @@ static void entity_declaration(
     }
 }
 
-/// Single-byte encodings, of which only ASCII means anything to the structure: the other letters may stand for
-/// any. All others are not read.
+/// Accepts single-byte encodings. Only their ASCII part matters for the structure; the other bytes
+/// may stand for any letters. Other encodings are refused.
 static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding) {
     (void)data;
     static const char *const known[] = {"windows-125", "iso-8859-", "koi8-", "macintosh"};
@@ -155,7 +156,7 @@ static int unknown_encoding(void *data, const char *name, XML_Encoding *encoding
         }
         if (*letter != 0) continue;
         for (int byte = 0; byte < 256; byte += 1) {
-            // Letters of Latin Extended-A, which names may have.
+            // Letters of Latin Extended-A, which are allowed in names.
             encoding->map[byte] = byte < 128 ? byte : 0x100 + (byte & 0x7F) % 0x30;
         }
         encoding->data = NULL;
@@ -207,7 +208,7 @@ cxml_verdict cxml_read(
     XML_SetStartDoctypeDeclHandler(parser, start_doctype);
     XML_SetEntityDeclHandler(parser, entity_declaration);
     XML_SetUnknownEncodingHandler(parser, unknown_encoding, NULL);
-    // Without a handler of external entities none is opened, whatever this says.
+    // Without a handler, no external entity is opened, whatever this says.
     XML_SetParamEntityParsing(parser, XML_PARAM_ENTITY_PARSING_NEVER);
     XML_SetBillionLaughsAttackProtectionActivationThreshold(parser, 1 << 20);
     XML_SetBillionLaughsAttackProtectionMaximumAmplification(parser, 2);
@@ -217,13 +218,13 @@ cxml_verdict cxml_read(
         verdict.message = document.message;
         if (status == XML_STATUS_OK && !document.has_root) verdict.end = CXML_UNDECIDED;
     } else if (XML_GetErrorCode(parser) == XML_ERROR_ABORTED) {
-        // At the root of a beginning.
+        // At the root element of a beginning.
         verdict.end = CXML_SVG;
     } else {
         verdict.end = end_by_error(&document, XML_GetErrorCode(parser));
         const char *message = XML_ErrorString(XML_GetErrorCode(parser));
         verdict.message = message == NULL ? "" : message;
-        // There would be more; it may not have it.
+        // The limit was reached, not the end of memory.
         if (XML_GetErrorCode(parser) == XML_ERROR_NO_MEMORY) {
             verdict.message = "takes too much memory for its size";
         }

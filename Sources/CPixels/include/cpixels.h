@@ -1,4 +1,5 @@
-/// Changes pixels where they are: blurring, tinting, rounded corners, colours of other primaries. And compares pictures.
+/// Changes pixels in place: blur, tint, rounded corners, conversion of colours to sRGB. Also
+/// compares pictures.
 ///
 /// No function keeps state; all may run on several threads at once.
 #ifndef CPIXELS_H
@@ -15,57 +16,57 @@
 typedef enum {
     CPIXELS_OK = 0,
     CPIXELS_OUT_OF_MEMORY,
-    /// The interruption has the cause; the pixels mean nothing.
+    /// Interrupted; the interruption says why. The pixels are undefined.
     CPIXELS_INTERRUPTED,
 } cpixels_status;
 
-/// Rows from the top, samples of 8 bits in the order grey · grey, alpha · red, green, blue · red, green, blue, alpha. Alpha
-/// is straight.
+/// Rows from the top, 8-bit samples in the order grey · grey, alpha · red, green, blue · red,
+/// green, blue, alpha. Alpha is straight.
 typedef struct {
     /// The first sample of the first row.
     uint8_t *pixels;
-    /// From a row to the next, in bytes.
+    /// Distance between rows, in bytes.
     size_t stride;
-    /// In pixels, 1 or more, as the height.
+    /// In pixels, 1 or more, like the height.
     uint32_t width;
     uint32_t height;
     /// 1 to 4 samples a pixel.
     int channels;
 } cpixels_picture;
 
-/// Blurs by a Gaussian of that standard deviation in pixels, above 0, with colours weighted by their alpha. Beyond the edges
-/// the picture goes on as its last pixel.
+/// Applies a Gaussian blur of that standard deviation in pixels, above 0, with colours weighted by
+/// alpha. Edge pixels repeat beyond the edges.
 ///
-/// Three running means, whose ends count in part so that any deviation is met (Gwosdek, Grewenig, Bruhn, Weickert,
-/// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a pixel, whatever the deviation.
-/// It allocates 2 bytes a sample, and some lines.
+/// Three running means with fractional ends meet any deviation (Gwosdek, Grewenig, Bruhn, Weickert,
+/// "Theoretical Foundations of Gaussian Convolution by Extended Box Filtering", 2011): O(1) a
+/// pixel, whatever the deviation. It allocates 2 bytes a sample, and some lines.
 cpixels_status cpixels_blur(
     const cpixels_picture *picture, double deviation, cinterruption *_Nullable interruption);
 
-/// Lays a colour (red, green, blue) over the picture, whose alpha stays.
+/// Blends a colour (red, green, blue) over the picture, whose alpha stays.
 ///
 /// - `alpha`: 255 hides the picture.
-/// - A picture of grey takes the first sample of the colour.
+/// - A grey picture takes the first sample of the colour.
 cpixels_status cpixels_tint(
     const cpixels_picture *picture, const uint8_t color[_Nonnull 3], uint8_t alpha,
     cinterruption *_Nullable interruption);
 
-/// Makes the corners transparent outside of circles of that radius in pixels, at most half the shorter side. Pixels that
-/// the circle goes through are covered by their share of it, by the distance of their centre.
+/// Makes the corners transparent outside circles of that radius in pixels, at most half the shorter
+/// side. Pixels on the circle are covered in part, by the distance of their centre.
 ///
 /// - The picture has alpha: 2 or 4 channels.
 cpixels_status cpixels_round(
     const cpixels_picture *picture, double radius, cinterruption *_Nullable interruption);
 
-/// Whether no pixel is transparent, not even in part.
+/// Whether every pixel is fully opaque.
 bool cpixels_is_opaque(const cpixels_picture *picture);
 
-/// How alike two pictures of the same size are: 1 for equal ones, about 0 for such as have nothing to do with each other.
+/// The similarity of two pictures of the same size: 1 for equal ones, about 0 for unrelated ones.
 ///
-/// The mean of SSIM (Wang, Bovik, Sheikh, Simoncelli, "Image Quality Assessment: From Error Visibility to Structural
-/// Similarity", 2004) over windows of 8 × 8 samples, 4 apart, of luma and the two planes of chroma, which count 6 : 1 : 1.
-/// What is transparent is laid over black; at the right and the bottom edge the pictures go on as their last pixels. The
-/// result is the same on every processor.
+/// It is the mean of SSIM (Wang, Bovik, Sheikh, Simoncelli, "Image Quality Assessment: From Error
+/// Visibility to Structural Similarity", 2004) over windows of 8 × 8 samples, 4 apart, of luma and
+/// two planes of chroma, weighted 6 : 1 : 1. Transparent pixels are blended over black; right and
+/// bottom edge pixels repeat. The result is the same on every processor.
 cpixels_status cpixels_similarity(
     const cpixels_picture *first, const cpixels_picture *second, double *similarity,
     cinterruption *_Nullable interruption);
@@ -78,7 +79,7 @@ typedef struct {
     double white[2];
 } cpixels_primaries;
 
-/// How samples encode light.
+/// The encoding of light by samples.
 typedef enum {
     /// IEC 61966-2-1.
     CPIXELS_CURVE_SRGB,
@@ -89,13 +90,13 @@ typedef enum {
     CPIXELS_CURVE_240M,
 } cpixels_curve;
 
-/// Makes samples of sRGB out of such of other primaries and another curve: by their light, adapted to sRGB's white
-/// (Bradford), with what sRGB cannot show cut off at 0 and the most. Grey stays grey, and alpha what it is.
+/// Converts samples of other primaries and another curve to sRGB: by their light, adapted to sRGB's
+/// white (Bradford), clamped to sRGB's range. Grey stays grey, and alpha is kept.
 ///
-/// Every processor makes the same samples. Those of 8 bits are the nearest to the exact ones, or next to them where these
-/// lie between two; those of 16 bits are off by up to 4.
+/// Every processor gives the same samples. 8-bit ones are the nearest to the exact value, or next
+/// to it on ties; 16-bit ones are off by up to 4.
 ///
-/// - The picture has 3 or 4 channels, here of `bit_depth` 8, or 16, big-endian.
+/// - The picture has 3 or 4 channels of `bit_depth` 8, or 16, big-endian.
 /// - It allocates 0.5 MB.
 cpixels_status cpixels_convert_to_srgb(
     const cpixels_picture *picture, int bit_depth, const cpixels_primaries *primaries,

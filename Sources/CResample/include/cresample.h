@@ -1,14 +1,14 @@
-/// Resizes pictures: averages of whole pixels by an integer ratio, where there is enough to reduce,
-/// then Lanczos 3 (Duchon, "Lanczos Filtering in One and Two Dimensions", 1979) for the rest.
+/// Resizes pictures. Averages whole pixels by an integer ratio if there is enough to reduce, then
+/// applies Lanczos 3 (Duchon, "Lanczos Filtering in One and Two Dimensions", 1979).
 ///
-/// Pixel `n` covers `n` to `n + 1`. The target's pixel `n` has its centre where the source has
-/// `x + (n + ½) · width / target width`, by the rectangle. The filter sees pixels outside of the
-/// rectangle, as if the whole picture were resized and cut afterwards; beyond the picture there is
-/// nothing, and the weights that are left are scaled so that their sum is 1.
+/// Pixel `n` covers `n` to `n + 1`. The centre of target pixel `n` is at `x + (n + ½) · width /
+/// target width` in the source, by the rectangle. The filter sees pixels outside the rectangle, as
+/// if the whole picture were resized and cut afterwards. Beyond the picture there is nothing, and
+/// the remaining weights are scaled to a sum of 1.
 ///
-/// Grey and RGB of 8 bits in the samples' own encoding of light, the usual case, are computed in
-/// integers of 16 bits with weights of 14. All others are single-precision floats, multiplied and
-/// added in one order. So all paths give the same bytes, however wide their vectors.
+/// 8-bit grey and RGB in the samples' own encoding of light, the usual case, are computed in 16-bit
+/// integers with weights of 14 bits. All others are single-precision floats, multiplied and added
+/// in a fixed order. So all paths give the same bytes, however wide their vectors.
 ///
 /// No function keeps state; all may run on several threads at once.
 #ifndef CRESAMPLE_H
@@ -25,18 +25,18 @@
 typedef enum {
     CRESAMPLE_OK = 0,
     CRESAMPLE_OUT_OF_MEMORY,
-    /// The interruption has the cause; the target's bytes mean nothing.
+    /// Interrupted; the interruption says why. The target's bytes are undefined.
     CRESAMPLE_INTERRUPTED,
 } cresample_status;
 
-/// Rows from the top. Samples follow each other in the order grey · grey, alpha · red, green, blue · red, green,
-/// blue, alpha; those of 16 bits are big-endian. Alpha is straight.
+/// Rows from the top. The order of samples is grey · grey, alpha · red, green, blue · red, green,
+/// blue, alpha; 16-bit samples are big-endian. Alpha is straight.
 typedef struct {
     /// The first sample of the first row.
     const uint8_t *pixels;
-    /// From a row to the next, in bytes.
+    /// Distance between rows, in bytes.
     size_t stride;
-    /// In pixels, 1 or more, as the height.
+    /// In pixels, 1 or more, like the height.
     uint32_t width;
     uint32_t height;
     /// 1 to 4 samples a pixel.
@@ -45,7 +45,8 @@ typedef struct {
     int bit_depth;
 } cresample_source;
 
-/// A part of the source, in its pixels; may begin and end between them. Not empty, and inside of the picture.
+/// A part of the source, in its pixels, not necessarily whole ones. Not empty, and inside the
+/// picture.
 typedef struct {
     double x;
     double y;
@@ -57,23 +58,24 @@ typedef struct {
 typedef struct {
     uint8_t *pixels;
     size_t stride;
-    /// In pixels, 1 or more, as the height.
+    /// In pixels, 1 or more, like the height.
     uint32_t width;
     uint32_t height;
 } cresample_target;
 
 typedef enum {
-    /// Averages by the largest integer ratio that leaves Lanczos a factor of three or more, on each axis for itself.
+    /// Averages by the largest integer ratio that leaves Lanczos a factor of three or more, per
+    /// axis.
     CRESAMPLE_AUTOMATIC,
-    /// Lanczos for all of it: what the other is measured by. Floats lose their last bits where one pixel is made of
-    /// thousands.
+    /// Lanczos throughout: the reference in comparisons. Floats lose their last bits where one
+    /// pixel is made of thousands.
     CRESAMPLE_LANCZOS3,
 } cresample_filter;
 
 /// For tests: all give the same bytes.
 typedef enum {
     CRESAMPLE_FASTEST,
-    /// AVX2 left out.
+    /// Without AVX2.
     CRESAMPLE_BASELINE,
     /// Plain C.
     CRESAMPLE_PORTABLE,
@@ -81,27 +83,28 @@ typedef enum {
 
 typedef struct {
     cresample_filter filter;
-    /// Whether light is added, and not its encoding, which is taken for sRGB (IEC 61966-2-1).
+    /// Whether to add light, decoding samples as sRGB (IEC 61966-2-1), and not their encoded
+    /// values.
     bool is_linear;
     cresample_path path;
-    /// Looked at every 65 536 bytes or so; NULL for none.
+    /// Checked about every 65,536 bytes; NULL for none.
     cinterruption *_Nullable interruption;
 } cresample_options;
 
 /// Resizes a part of the source to the whole target.
 ///
-/// A picture of one colour keeps it exactly, and what is opaque stays so. A part of the target's size
-/// that begins at a whole pixel is copied. Colours count by their alpha, so those of transparent
-/// pixels do not show elsewhere; fully transparent pixels of the result are black.
+/// A picture of one colour keeps it exactly, and opaque pictures stay opaque. A part of the
+/// target's size that begins at a whole pixel is copied. Colours are weighted by alpha, so colours
+/// of transparent pixels do not show; fully transparent pixels of the result are black.
 ///
-/// - `target`: lies apart from the source.
+/// - `target`: must not overlap the source.
 cresample_status cresample_resize(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target);
 
 /// The bytes that `cresample_resize` allocates, in one piece, beside source and target; `SIZE_MAX`
-/// for more than there can be. They follow from the widths and from the rows that the filter reaches,
-/// not from the areas. `pixels` is not read.
+/// if too large to count. It depends on the widths and the filter's rows, not on the areas.
+/// `pixels` is not read.
 size_t cresample_memory(
     const cresample_source *source, const cresample_rectangle *rectangle,
     const cresample_options *options, const cresample_target *target);

@@ -1,6 +1,7 @@
 /// The boundary to libwebp (1.2.4: the incremental decoder, and the encoder).
 ///
-/// The library reports errors by status. No function keeps state; all may run on several threads at once.
+/// The library reports errors by status. No function keeps state; all may run on several threads at
+/// once.
 #ifndef CWEBP_H
 #define CWEBP_H
 
@@ -15,69 +16,71 @@
 typedef enum {
     CWEBP_OK = 0,
     CWEBP_CORRUPT,
-    /// The data ends before the image does.
+    /// The data ends before the image is complete.
     CWEBP_TRUNCATED,
     CWEBP_OUT_OF_MEMORY,
-    /// The interruption has the cause.
+    /// Interrupted; the interruption says why.
     CWEBP_INTERRUPTED,
-    /// What is made would have more bytes than it may have.
+    /// The output would exceed its maximum.
     CWEBP_TOO_LARGE,
-    /// What the format cannot hold.
+    /// The picture does not fit the format.
     CWEBP_FAILED,
 } cwebp_status;
 
 typedef struct {
-    /// 1 to 16 383; of a canvas (`VP8X`) to 2²⁴.
+    /// 1 to 16,383; up to 2²⁴ for a canvas (`VP8X`).
     uint32_t width;
     uint32_t height;
     bool has_alpha;
     bool is_animated;
-    /// False where the file does not say, which is so of animations.
+    /// False if the file does not say, as for animations.
     bool is_lossy;
 } cwebp_features;
 
-/// Reads the header of a file, or of a frame's data without a container.
+/// Reads the header of a file, or of a frame's data without container.
 cwebp_status cwebp_read_header(const uint8_t *bytes, size_t length, cwebp_features *features);
 
-/// Where decoded pixels go.
+/// Destination of decoded pixels.
 typedef struct {
-    /// The first sample of the first row: red, green, blue, and alpha where there are four, not premultiplied.
+    /// The first sample of the first row: red, green, blue, and alpha if there are four channels,
+    /// not premultiplied.
     uint8_t *first;
-    /// From a row to the next, in bytes.
+    /// Distance between rows, in bytes.
     size_t stride;
     /// 3 or 4.
     int channels;
 } cwebp_rows;
 
-/// Decodes the picture of a file, or a frame's data, as long as its size is the one that the caller knows.
+/// Decodes the picture of a file, or a frame's data, if it has the size that the caller knows.
 ///
-/// The library decodes what comes with each of about as many slices as the picture has megapixels, and the
-/// interruption is looked at between them. A picture whose pixels cost no bits is decoded at once, however large.
+/// The library gets about as many slices as the picture has megapixels, and the interruption is
+/// checked between them. A picture whose pixels take no bits is decoded at once, however large.
 ///
-/// - `rows`: for the whole picture; NULL keeps nothing, and takes memory for a 64th of the pixels.
+/// - `rows`: for the whole picture; NULL keeps none, and takes memory for a 64th of the pixels.
 cwebp_status cwebp_decode(
     const uint8_t *bytes, size_t length, uint32_t width, uint32_t height,
     const cwebp_rows *_Nullable rows, cinterruption *_Nullable interruption);
 
-/// What the library allocates for the tables of prefix codes, which a file of 300 KB may have 1.3 GB of: followed as far as
-/// these are known, without decoding. For more than one picture it is the most of one.
+/// The memory that the library allocates for prefix code tables, read from the file without
+/// decoding it. A file of 300 KB may need 1.3 GB. For several pictures it is the largest of them.
 ///
-/// A lossless picture, and the alpha of a lossy one, says for each part of it which of up to 65 536 groups of codes it has;
-/// libwebp 1.2.4 holds tables of 12 to 20 KB for each group. What it refuses before it has any is 0. Alpha that is not
-/// of a palette counts with what it takes beside them, too.
+/// A lossless picture, and the alpha of a lossy one, assigns each of its parts one of up to 65,536
+/// groups of codes; libwebp 1.2.4 holds tables of 12 to 20 KB for each. Files that it refuses
+/// before allocating count 0. Alpha without a palette includes its memory beside the tables.
 ///
-/// - `chunks`: those of a file behind `WEBP`, or a frame's. Those that are cut count as far as they are there.
-/// - `width` and `height`: of the picture, for its alpha.
-/// - `effort`: steps, some nanoseconds each, that the look may take, and on return those that are left. A picture that
-///   takes more is answered as if it had all groups that its size allows.
+/// - `chunks`: the chunks of a file after `WEBP`, or a frame's. Truncated chunks count as far as
+///   they reach.
+/// - `width` and `height`: the picture's, for its alpha.
+/// - `effort`: the most steps, some nanoseconds each; on return the steps left. A picture that
+///   takes more counts as if it had all groups that its size allows.
 uint64_t cwebp_table_bytes(
     const uint8_t *chunks, size_t length, uint32_t width, uint32_t height, uint64_t *effort);
 
-/// Pixels to encode: red, green, blue, and alpha where there are four channels, not premultiplied.
+/// Pixels to encode: red, green, blue, and alpha if there are four channels, not premultiplied.
 typedef struct {
     /// The first sample of the first row.
     const uint8_t *first;
-    /// From a row to the next, in bytes.
+    /// Distance between rows, in bytes.
     size_t stride;
     uint32_t width;
     uint32_t height;
@@ -86,21 +89,22 @@ typedef struct {
 } cwebp_picture;
 
 typedef struct {
-    /// Of every sample of a pixel that is not fully transparent.
+    /// Lossless for every pixel that is not fully transparent.
     bool is_lossless;
-    /// The library's: 0 to 100. Not looked at where the result is lossless.
+    /// The library's, 0 to 100. Ignored for lossless output.
     float quality;
     /// The library's: 0 (fast) to 6.
     int method;
 } cwebp_options;
 
-/// Encodes a picture, with an alpha channel where any pixel is not opaque. Alpha itself loses nothing.
+/// Encodes a picture, with an alpha channel if any pixel is not opaque. Alpha is lossless.
 ///
-/// The interruption is looked at for each row of blocks, and some twenty times for a lossless picture.
+/// The interruption is checked for each row of blocks, and some twenty times for a lossless
+/// picture.
 ///
-/// - `maximum`: of the bytes made.
-/// - `bytes`: the file, a container of its own without metadata, for the caller to release with `free`; NULL without
-///   success.
+/// - `maximum`: the most bytes.
+/// - `bytes`: the file, with its container and without metadata, for the caller to release with
+///   `free`; NULL on failure.
 cwebp_status cwebp_encode(
     const cwebp_picture *picture, const cwebp_options *options, size_t maximum,
     cinterruption *_Nullable interruption, uint8_t *_Nullable *_Nonnull bytes, size_t *length);
