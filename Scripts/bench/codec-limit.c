@@ -3,7 +3,7 @@
 // it at libpng's defaults. Uses one thread, and reads files before the clock starts. Prints Mpixel,
 // CPU seconds and Mpixel/s for each kind.
 //
-//   cc -O2 codec-limit.c -ljpeg -lpng -o codec-limit && ./codec-limit [--png-encode] FOLDER
+//     cc -O2 codec-limit.c -ljpeg -lpng -o codec-limit && ./codec-limit [--png-encode] FOLDER
 //
 // The input is trusted: an error of either library ends the program.
 #include <dirent.h>

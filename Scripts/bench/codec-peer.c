@@ -1,8 +1,8 @@
 // The reference for codec-bench: encoding with libpng and libjpeg-turbo through pixels, on one thread,
 // and the distance between two JPEGs.
 //
-//   cc -O2 codec-peer.c -ljpeg -lpng -lm -o codec-peer
-//   codec-peer png ROUNDS FILE...            encodes at libpng's defaults (level 6, adaptive
+//     cc -O2 codec-peer.c -ljpeg -lpng -lm -o codec-peer
+//     codec-peer png ROUNDS FILE...          encodes at libpng's defaults (level 6, adaptive
 //                                            filters, the file's own colour type and depth)
 //   codec-peer jpeg QUALITY ROUNDS FILE...   decodes to RGB and encodes, 4:2:0
 //   codec-peer psnr QUALITY SOURCE OTHER     decibels against the source: of the other file, and of

@@ -13,7 +13,7 @@ typedef struct {
     const uint8_t *bytes;
     size_t length;
     size_t offset;
-    /// Whether a read went beyond the end.
+    /// Whether a read passed the end.
     bool is_at_end;
     const cgif_limits *limits;
     GifFileType *file;

@@ -2,28 +2,28 @@ import Codecs
 import Glibc
 import PrefetchModel
 
-/// Encodes images again as a run does, on one thread, and says what it cost: what `Scripts/bench/run
-/// --only codec` measures. Not installed with the command.
+/// Re-encodes images as a run does, on one thread, and prints the cost. `Scripts/bench/run --only
+/// codec` uses it. Not installed with the command.
 ///
-/// Usage: `codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...`. PNG stays PNG, JPEG stays JPEG; what
-/// comes out is kept, however large, and goes to `FOLDER/NAME`. For each file a line on standard output:
-/// pixels, seconds of CPU for decoding and for encoding (each the least of the rounds), bytes,
-/// name, with tabs between them. Files are read before the clock starts.
+/// Usage: `codec-bench EFFORT QUALITY ROUNDS FOLDER FILE...`. PNG stays PNG, JPEG stays JPEG. The
+/// result is written to `FOLDER/NAME`, however large. For each file standard output has a line:
+/// pixels, CPU seconds for decoding and for encoding (the minimum of the rounds), bytes, name,
+/// separated by tabs. Files are read before the clock starts.
 ///
-/// `codec-bench encode FORMAT QUALITY ROUNDS FOLDER FILE...` does the same for another format, as `--encode` names it; the
-/// name gets its extension.
+/// `codec-bench encode FORMAT QUALITY ROUNDS FOLDER FILE...` does the same for another format of
+/// `--encode`; the name gets its extension.
 ///
-/// `codec-bench placeholders ROUNDS FILE...` measures what placeholders cost: for each file pixels, the least seconds
-/// of CPU of a round without and with them, name.
+/// `codec-bench placeholders ROUNDS FILE...` measures placeholders. It prints for each file:
+/// pixels, the minimum CPU seconds of a round without and with them, name.
 ///
-/// `codec-bench limit QUALITY FILE...` encodes the files again on all processors and keeps nothing; it says how many there
-/// are, and of how many nothing could be made. See ``LimitBench``.
+/// `codec-bench limit QUALITY FILE...` re-encodes the files on all processors and discards the
+/// results. It prints the number of files, and of failures. See ``LimitBench``.
 ///
-/// `codec-bench reading ROUNDS FILE...` reads PNGs to their pixels, see ``ReadingBench``; `codec-bench scales ROUNDS
-/// FILE...` decodes JPEGs at their size, a half, a quarter and an eighth of it, see ``ScaleBench``.
+/// `codec-bench reading ROUNDS FILE...` reads PNGs to pixels, see ``ReadingBench``. `codec-bench
+/// scales ROUNDS FILE...` decodes JPEGs at full size, 1/2, 1/4 and 1/8, see ``ScaleBench``.
 ///
-/// `codec-bench resample` resizes instead: see ``ResampleBench``. `codec-bench curves` compares formats and qualities: see
-/// ``CurveBench``.
+/// `codec-bench resample` resizes, see ``ResampleBench``. `codec-bench curves` compares formats and
+/// qualities, see ``CurveBench``.
 @main
 struct CodecBench {
     static func main() throws {
@@ -186,7 +186,7 @@ struct CodecBench {
     private static func seconds(_ duration: Duration) -> Double { duration / .seconds(1) }
 
     private static func fail(_ message: String) -> Never {
-        // Whether it can be written or not, the status says that something is wrong.
+        // A failed write is ignored: the exit status reports the problem.
         _ = "codec-bench: \(message)\n".withBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
         exit(64)
     }

@@ -10,18 +10,18 @@ import Glibc
     import CWebP
 #endif
 
-/// Encodes a picture at each quality of each format, decodes it and compares: what `Scripts/bench/quality-curves` makes its
-/// tables of.
+/// Encodes a picture at each quality of each format, decodes and compares it.
+/// `Scripts/bench/quality-curves` makes its tables from the output.
 ///
-/// Usage: `codec-bench curves FILE`. The file is a binary PPM of 8 bits. On standard output a line for each format
-/// and quality: `jpeg`, `webp` or `avif`, the library's own quality, bytes, similarity (`cpixels_similarity`), seconds of
-/// CPU for encoding, with tabs between them.
+/// Usage: `codec-bench curves FILE`. The file is a binary 8-bit PPM. Standard output has a line for
+/// each format and quality: `jpeg`, `webp` or `avif`, the library's own quality, bytes, similarity
+/// (`cpixels_similarity`), CPU seconds for encoding, separated by tabs.
 struct CurveBench {
     private let width: UInt32
     private let height: UInt32
     private let samples: [UInt8]
 
-    /// Nil for what is no such file.
+    /// Returns nil for any other kind of file.
     init?(_ file: [UInt8]) {
         guard let picture = PortablePixmap(file), picture.channels == 3 else { return nil }
         width = picture.width
@@ -45,7 +45,7 @@ struct CurveBench {
         #endif
     }
 
-    /// Memory that C made, freed with the value.
+    /// Memory allocated by C, freed with the object.
     private final class Bytes {
         let start: UnsafeMutablePointer<UInt8>
         let count: Int
@@ -80,7 +80,7 @@ struct CurveBench {
         print(name, quality, file.count, similarity, time, separator: "\t")
     }
 
-    /// With a sample of chroma for two by two pixels, as photographs are encoded.
+    /// Uses 4:2:0 chroma, as photographs are encoded.
     private func encodedJPEG(_ quality: Int) -> Bytes? {
         var result = cjpeg_result()
         var message = [CChar](repeating: 0, count: Int(CJPEG_MESSAGE_BYTES))
@@ -154,7 +154,7 @@ struct CurveBench {
         }
     #endif
 
-    /// Of this thread's processor time.
+    /// The processor time of this thread, in seconds.
     private func seconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

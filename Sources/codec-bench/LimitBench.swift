@@ -4,8 +4,8 @@ import PrefetchModel
 import Synchronization
 import Threading
 
-/// What a cold run cannot do without: every image of a list read from its file, decoded and encoded again as a run does
-/// it, on all processors at once, and nothing kept. No network, no digests, no rows.
+/// The lower limit of a cold run: reads, decodes and re-encodes every image of a list as a run
+/// does, on all processors, and discards the results. No network, no digests, no rows.
 final class LimitBench: Sendable {
     private let paths: [String]
     private let recipe: Recipe
@@ -13,7 +13,7 @@ final class LimitBench: Sendable {
     private let next = Atomic(0)
     private let failures = Atomic(0)
 
-    /// `contents` reads the file of a path.
+    /// `contents` reads a file by its path.
     init(
         _ paths: [String], quality: Int, contents: @escaping @Sendable (String) -> [UInt8]
     ) {
@@ -22,8 +22,8 @@ final class LimitBench: Sendable {
         recipe = Recipe(quality: quality)
     }
 
-    /// - Returns: how many images there is no result of.
-    /// - Throws: when the system has no room for a thread.
+    /// - Returns: the number of images without a result.
+    /// - Throws: when the system cannot start a thread.
     func run() throws(ThreadError) -> Int {
         var threads: [OwnedThread] = []
         for number in 0..<max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) {
@@ -35,7 +35,8 @@ final class LimitBench: Sendable {
 
     private func work() {
         while case let number = next.add(1, ordering: .relaxed).oldValue, number < paths.count {
-            // Only counted, since the figure is of no use then; the other ways say what is wrong with a file.
+            // Failures are only counted: they invalidate the figure anyway. The other modes report
+            // the reason.
             let isMade = contents(paths[number]).withUnsafeBytes { bytes in
                 guard let header = try? header(of: bytes),
                     let entry = try? ImageProcessor.process(

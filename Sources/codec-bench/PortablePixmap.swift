@@ -1,18 +1,18 @@
-/// The header of a binary PGM or PPM of 8 bits.
+/// The header of a binary 8-bit PGM or PPM.
 struct PortablePixmap {
     let width: UInt32
     let height: UInt32
     /// 1 or 3.
     let channels: Int
-    /// Where the samples begin.
+    /// The offset of the samples.
     let start: Int
 
-    /// Nil for what is no such file.
+    /// Returns nil for any other kind of file.
     init?(_ file: [UInt8]) {
         guard file.count > 2, file[0] == UInt8(ascii: "P"), [0x35, 0x36].contains(file[1]) else {
             return nil
         }
-        // Width, height and the largest sample, with one space behind the last.
+        // Width, height and the largest sample, with one space after the last.
         var (numbers, position) = ([UInt32](), 2)
         while numbers.count < 3 {
             while position < file.count, file[position] <= 32 { position += 1 }

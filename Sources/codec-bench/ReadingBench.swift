@@ -1,18 +1,18 @@
 import CPNG
 import Glibc
 
-/// Reads PNGs to their pixels in both ways: row by row by libpng, and their image data as a whole. In each round
-/// every file is read once in each way, by turns.
+/// Reads PNGs to pixels in two ways: row by row by libpng, and by unpacking the image data at once.
+/// In each round both ways read every file, alternating.
 struct ReadingBench: CustomStringConvertible {
     private var pixels = 0
-    /// Of those that were read as a whole; the others are read twice in the same way.
+    /// The files whose image data was unpacked at once; others are read twice in the same way.
     private var wholeFiles = 0
-    /// Of CPU, for all files, a round.
+    /// CPU seconds for all files, by round.
     private var rowSeconds: [Double] = []
     private var wholeSeconds: [Double] = []
     private let files: Int
 
-    /// Nil where one of the files is not read.
+    /// Returns nil if a file cannot be read.
     init?(_ files: [[UInt8]], rounds: Int) {
         self.files = files.count
         for round in 0...rounds {
@@ -27,14 +27,14 @@ struct ReadingBench: CustomStringConvertible {
                     if image.is_whole { wholeFiles += 1 }
                 }
             }
-            // The first warms up.
+            // The first round warms up.
             guard round > 0 else { continue }
             rowSeconds.append(seconds[0])
             wholeSeconds.append(seconds[1])
         }
     }
 
-    /// Its rows are freed already.
+    /// The result's rows are freed already.
     private static func read(_ file: [UInt8], asWhole: Bool) -> cpng_image? {
         var limits = cpng_limits(
             maximum_pixels: 1 << 30, maximum_chunk_bytes: 4 << 20, maximum_cached_chunks: 128,
@@ -50,8 +50,8 @@ struct ReadingBench: CustomStringConvertible {
 
     private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
-    /// Files, files read as a whole, pixels, the median seconds of a round by rows and as a whole, the median, the
-    /// least and the most of the rounds' ratios, with tabs between them.
+    /// Tab-separated: files, files unpacked at once, pixels, the median seconds of a round row by
+    /// row and at once, the median, minimum and maximum of the rounds' ratios.
     var description: String {
         let ratios = zip(rowSeconds, wholeSeconds).map(/)
         let numbers = [

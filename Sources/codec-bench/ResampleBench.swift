@@ -1,22 +1,22 @@
 import CResample
 import Glibc
 
-/// Resizes a picture as a run does, on one thread, and says what it cost.
+/// Resizes a picture as a run does, on one thread, and prints the cost.
 ///
-/// Usage: `codec-bench resample WIDTHxHEIGHT gamma|linear ROUNDS OUTPUT FILE`. The file is a binary PGM or PPM
-/// of 8 bits, and so is the output. On standard output a line: pixels of the source, seconds of CPU (the least of
-/// the rounds), bytes of memory beside both pictures, with tabs between them.
+/// Usage: `codec-bench resample WIDTHxHEIGHT gamma|linear ROUNDS OUTPUT FILE`. File and output are
+/// binary 8-bit PGM or PPM. Standard output has a line: pixels of the source, CPU seconds (the
+/// minimum of the rounds), bytes of memory beside both pictures, separated by tabs.
 struct ResampleBench {
     private let source: [UInt8]
     private let width: UInt32
     private let height: UInt32
     private let channels: Int
-    /// Where the samples begin.
+    /// The offset of the samples.
     private let start: Int
 
     var pixels: Int { Int(width) * Int(height) }
 
-    /// Nil for what is no such file.
+    /// Returns nil for any other kind of file.
     init?(_ file: [UInt8]) {
         guard let picture = PortablePixmap(file) else { return nil }
         (width, height) = (picture.width, picture.height)
@@ -25,7 +25,8 @@ struct ResampleBench {
         source = file
     }
 
-    /// The picture as a file, the least time in seconds, and the memory in bytes; nil where there is no memory.
+    /// Returns the picture as a file, the minimum time in seconds, and the memory in bytes; nil
+    /// without memory.
     func resized(
         to size: (width: UInt32, height: UInt32), isLinear: Bool, rounds: Int
     ) -> (file: [UInt8], seconds: Double, memoryBytes: Int)? {
@@ -59,7 +60,7 @@ struct ResampleBench {
         return (Array(header.utf8) + made, least, memoryBytes)
     }
 
-    /// Of this thread's processor time.
+    /// The processor time of this thread, in seconds.
     private func seconds() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

@@ -1,19 +1,19 @@
 import CJPEG
 import Glibc
 
-/// Decodes JPEGs at a fraction of their size in both ways: by libjpeg alone, and from the coefficients that our decoder
-/// reads. In each round every file is decoded once in each way, by turns.
+/// Decodes JPEGs at a fraction of their size in two ways: by libjpeg alone, and from coefficients
+/// that our decoder reads. In each round both ways decode every file, alternating.
 struct ScaleBench: CustomStringConvertible {
     private let scale: UInt32
     private let files: Int
     private var pixels = 0
-    /// Of those that our decoder has read; the others are decoded twice in the same way.
+    /// The files that our decoder has read; others are decoded twice in the same way.
     private var readHere = 0
-    /// Of CPU, for all files, a round.
+    /// CPU seconds for all files, by round.
     private var librarySeconds: [Double] = []
     private var ownSeconds: [Double] = []
 
-    /// Nil where one of the files is not decoded, or not to the same pixels.
+    /// Returns nil if a file cannot be decoded, or the pixels differ.
     init?(_ files: [[UInt8]], scale: UInt32, rounds: Int) {
         self.scale = scale
         self.files = files.count
@@ -30,7 +30,7 @@ struct ScaleBench: CustomStringConvertible {
                     results[way] = result
                     seconds[way] += Double(result.decode_nanoseconds) / 1e9
                 }
-                // The first warms up.
+                // The first round warms up.
                 guard round == 0 else { continue }
                 guard ScaleBench.isEqual(results[0], results[1]) else { return nil }
                 pixels += Int(results[1].width) * Int(results[1].height) * Int(scale * scale)
@@ -62,8 +62,9 @@ struct ScaleBench: CustomStringConvertible {
 
     private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
-    /// The scale's divisor, files, files that our decoder read, pixels of the sources, the median seconds of a round by
-    /// libjpeg and by our decoder, the median, the least and the most of the rounds' ratios, with tabs between them.
+    /// Tab-separated: the scale's divisor, files, files read by our decoder, pixels of the sources,
+    /// the median seconds of a round by libjpeg and by our decoder, the median, minimum and maximum
+    /// of the rounds' ratios.
     var description: String {
         let ratios = zip(librarySeconds, ownSeconds).map(/)
         let numbers = [

@@ -16,7 +16,7 @@ void creference_turn(
         for (size_t x = 0; x < width; x++) {
             size_t right = width - 1 - x, below = height - 1 - y;
             size_t column = 0, row = 0;
-            // The displayed position of the pixel at column x and row y (JEITA CP-3451, 4.6.4 A).
+            // The shown position of the pixel at column x and row y (JEITA CP-3451, 4.6.4 A).
             switch (orientation) {
             case 2: column = right; row = y; break;
             case 3: column = right; row = below; break;

@@ -56,7 +56,7 @@ static void begin(session *s, int maximum_scans, char *message) {
     s->decompress.client_data = s;
 }
 
-/// The caller must have set the jump target.
+/// Runs under a jump target.
 static void open_source(session *s, const uint8_t *source, size_t length) {
     jpeg_create_decompress(&s->decompress);
     s->decompress.progress = &s->progress;
@@ -107,8 +107,8 @@ typedef struct {
     char *message;
 } comparison;
 
-/// The source's column, row and coefficient for one of the output's, by the definition of the DCT:
-/// mirroring negates odd frequencies in its direction.
+/// The source's column, row and coefficient for an output coefficient, by the definition of the
+/// DCT: mirroring negates odd frequencies in its direction.
 typedef struct {
     bool is_transposed, flips_x, flips_y;
 } turning;
@@ -141,7 +141,7 @@ static bool compare_block(
         long step = coarse[place];
         if (step < fine[origin]) return differs(c, "step", index, fine[origin], step);
         long distance = labs(to[place] * step - wanted);
-        // Ratios are floats, so a value in the middle may round either way.
+        // Ratios are floats, so ties may round either way.
         bool is_near = step == fine[origin] ? distance == 0 : 200 * distance <= 102 * step;
         if (!is_near) return differs(c, "coefficient", index, wanted, to[place] * step);
     }
@@ -189,7 +189,7 @@ static bool compare_component(
     return true;
 }
 
-/// Returns NULL if the file is rejected.
+/// Returns NULL if the file is refused.
 static jvirt_barray_ptr *_Nullable coefficients(
     session *s, const uint8_t *bytes, size_t length) {
     if (setjmp(s->jump)) return NULL;
@@ -200,7 +200,7 @@ static jvirt_barray_ptr *_Nullable coefficients(
 static bool compare(
     comparison *c, jvirt_barray_ptr *from, jvirt_barray_ptr *to, turning turning) {
     j_decompress_ptr source = &c->source.decompress, output = &c->output.decompress;
-    // Access to an array fails if its temporary file cannot be read.
+    // Accessing an array fails if it was written to a file and cannot be read.
     if (setjmp(c->source.jump)) return false;
     if (setjmp(c->output.jump)) return false;
     if (output->jpeg_color_space != source->jpeg_color_space) {

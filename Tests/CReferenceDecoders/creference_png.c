@@ -33,7 +33,7 @@ static _Noreturn void on_error(png_structp png, png_const_charp text) {
 
 static void on_warning(png_structp png, png_const_charp text) {
     session *s = png_get_error_ptr(png);
-    // libpng checks profiles more strictly than other readers.
+    // libpng judges profiles more strictly than other programs.
     if (strncmp(text, "iCCP", 4) != 0) note(s->picture, CREFERENCE_WARNED, text);
 }
 
@@ -53,7 +53,7 @@ static void decode(session *s, uint64_t maximum_pixels) {
     if (s->info == NULL) end(s, CREFERENCE_LIMIT, "no memory");
     png_structp png = s->png;
     png_set_read_fn(png, s, on_read);
-    // The format's limits, instead of a million pixels.
+    // The format's own limit, instead of a million pixels.
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_read_info(png, s->info);
     picture->width = png_get_image_width(png, s->info);

@@ -57,7 +57,7 @@ static bool has_same_segments(side sides[2]) {
     return one == other;
 }
 
-/// The component's number of blocks, including those that pad its last MCUs.
+/// Blocks of the component, padding of its last MCUs included.
 static JDIMENSION padded(JDIMENSION count, int step, int components) {
     JDIMENSION size = components == 1 ? 1 : (JDIMENSION)step;
     return (count + size - 1) / size * size;
@@ -133,7 +133,7 @@ uint8_t *creference_make_baseline(const creference_baseline *baseline, size_t *l
     unsigned char *bytes = NULL;
     unsigned long count = 0;
     int channels = baseline->horizontal == 0 ? 1 : 3;
-    // The library's own handler ends the process, which is acceptable for a mistake in a test.
+    // The library's own handler ends the process, which is acceptable in a test.
     cinfo.err = jpeg_std_error(&errors);
     jpeg_create_compress(&cinfo);
     jpeg_mem_dest(&cinfo, &bytes, &count);

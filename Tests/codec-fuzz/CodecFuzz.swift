@@ -4,24 +4,28 @@ import Codecs
 import Glibc
 import PrefetchModel
 
-/// The fuzzers of the codecs, for `Scripts/fuzz` and `Scripts/check corpus`:
-/// `codec-fuzz --target=NAME [ARGUMENT OF libFuzzer]...`.
+/// The codecs' fuzzers, for `Scripts/fuzz` and `Scripts/check corpus`: `codec-fuzz --target=NAME
+/// [ARGUMENT OF libFuzzer]...`.
 ///
-/// Each target looks at an input with one recipe, which follows from its bytes, and the first ones with several at once:
+/// Each target processes an input by a recipe derived from its bytes; the first ones by several at
+/// once:
 ///
 /// - `jpeg`: JPEG bytes to stored bytes;
 /// - `png`: PNG bytes to stored bytes;
-/// - `reading`: PNG bytes, read as a whole and row by row, by ``PNGReading``;
+/// - `reading`: PNG bytes, unpacked at once and row by row, by ``PNGReading``;
 /// - `bmp`, `webp`, `gif`, `avif`, `ico`: bytes of that format to stored bytes;
-/// - `differential`: JPEG or PNG, as PNG, where the verdict has to be that of the library alone, too;
-/// - `transcoder`: JPEG, written again without coefficients and by libjpeg's, by ``TranscoderInvariants``;
-/// - `scales`: JPEG, decoded at fractions of its size by our decoder and by libjpeg, by ``ScaleInvariants``;
-/// - `containers`: what is followed without decoding, in this build or another, by ``ContainerInvariants``.
+/// - `differential`: JPEG or PNG to PNG, with the library's own verdict as the reference;
+/// - `transcoder`: JPEG, rewritten by symbols and by libjpeg's coefficients, by
+///   ``TranscoderInvariants``;
+/// - `scales`: JPEG, decoded at fractions of its size by our decoder and by libjpeg, by
+///   ``ScaleInvariants``;
+/// - `containers`: formats parsed without decoding, in this build or another, by
+///   ``ContainerInvariants``.
 ///
 /// `codec-fuzz --seeds=FOLDER` writes the smallest files that have a container.
 ///
-/// `corpus` looks at each with the sample recipes, under the limits of the program and with the
-/// comparison of the verdicts. An invariant that is broken ends the process.
+/// `corpus` processes each file by the sample recipes, under the program's limits, and compares
+/// verdicts. A broken invariant ends the process.
 @main
 enum CodecFuzz {
     static func main() {
@@ -64,17 +68,17 @@ private enum Target: String {
     case containers
     case corpus
 
-    /// Small, so that many inputs are looked at in a second.
+    /// Small, so that many inputs run in a second.
     private static let fuzzingLimits: CodecLimits = {
         var limits = CodecLimits(maximumPixels: 1 << 16, maximumTime: .seconds(2))
         limits.maximumLibraryBytes = 256 << 20
         return limits
     }()
 
-    /// The effort `small` takes minutes for 33 megapixels, which the corpus has.
+    /// At effort `small` the corpus's 33 megapixels would take minutes.
     private static let smallPixels = 1 << 20
 
-    /// What an input may become; what loses detail is slow to make.
+    /// The possible output formats; lossy ones are slow to make.
     private static let encodings: [Recipe.Encoding] =
         [.same, .same, .jpeg, .png]
         + [(.webp, .webp), (.avif, .avif), (.webp, .auto)].compactMap {
@@ -82,7 +86,7 @@ private enum Target: String {
             format.isMade ? encoding : nil
         }
 
-    /// - Returns: whether the input is one for the target's corpus.
+    /// - Returns: whether the input belongs in the target's corpus.
     func run(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let format = sniffed(bytes)
         let isWanted =
@@ -153,7 +157,7 @@ private enum Target: String {
     }
 
     private func runTranscoder(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // Any bits decide what of: those of the length, which changes of a byte leave alone.
+        // Derived from the length, which changes of single bytes do not affect.
         let quality = [85, 40, 70, 95][bytes.count % 4]
         do throws(TranscoderInvariants.Violation) {
             try TranscoderInvariants.check(
@@ -184,7 +188,7 @@ private enum Target: String {
     }
 }
 
-/// Read once, from the one argument that libFuzzer leaves alone.
+/// Read once, from the only argument that libFuzzer ignores.
 private let target: Target = {
     for argument in CommandLine.arguments where argument.hasPrefix("--target=") {
         if let target = Target(rawValue: String(argument.dropFirst(9))) { return target }
@@ -195,7 +199,7 @@ private let target: Target = {
     exit(64)
 }()
 
-/// Found by libFuzzer by its name. Every eighth input is changed without regard to its form.
+/// libFuzzer looks this up by name. Every eighth input is changed regardless of its format.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func mutateInput(
     _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ maximum: Int, _ seed: UInt32
