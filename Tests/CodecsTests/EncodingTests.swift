@@ -58,7 +58,7 @@ struct EncodingTests {
             try bytes.withUnsafeBytes { bytes in
                 let header = try header(of: bytes)
                 let codec = try #require(header.format.codec)
-                let source = try codec.source(bytes, header: header, limits: CodecLimits())
+                let source = try codec.open(bytes, header, CodecLimits())
                 var raster = try source.raster(
                     RasterRequest(form: .native), Interruption(CodecLimits(), nil)
                 ).encodable(Interruption(CodecLimits(), nil))
@@ -164,7 +164,7 @@ struct EncodingTests {
         let found: [UInt8]? = try made.withUnsafeBytes { bytes in
             let header = try header(of: bytes)
             let codec = try #require(header.format.codec)
-            return try codec.source(bytes, header: header, limits: CodecLimits()).raster(
+            return try codec.open(bytes, header, CodecLimits()).raster(
                 RasterRequest(form: .native), Interruption(CodecLimits(), nil)
             ).colour.profile
         }

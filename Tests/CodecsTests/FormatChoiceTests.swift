@@ -155,14 +155,17 @@ struct FormatChoiceTests {
 
     @Test func curvesDoNotTurn() {
         for quality in 2...100 {
-            #expect(QualityScale.webp(of: quality) > QualityScale.webp(of: quality - 1))
             #expect(
-                QualityScale.avifQuantizer(of: quality)
-                    <= QualityScale.avifQuantizer(of: quality - 1))
+                QualityCurve.libwebp.value(at: quality)
+                    > QualityCurve.libwebp.value(at: quality - 1))
+            #expect(
+                QualityCurve.aom.value(at: quality)
+                    <= QualityCurve.aom.value(at: quality - 1))
         }
-        #expect(QualityScale.webp(of: 1) == 0 && QualityScale.webp(of: 100) == 100)
-        #expect(QualityScale.avifQuantizer(of: 1) == 63)
-        #expect(QualityScale.avifQuantizer(of: 100) == 0)
+        #expect(
+            QualityCurve.libwebp.value(at: 1) == 0 && QualityCurve.libwebp.value(at: 100) == 100)
+        #expect(QualityCurve.aom.value(at: 1) == 63)
+        #expect(QualityCurve.aom.value(at: 100) == 0)
     }
 
     /// Pictures whose loss per quality step is larger or smaller than usual.

@@ -15,7 +15,7 @@ import Testing
             let header = try header(of: bytes)
             let codec = try #require(header.format.codec)
             let interruption = Interruption(CodecLimits(), nil)
-            let raster = try codec.source(bytes, header: header, limits: CodecLimits()).raster(
+            let raster = try codec.open(bytes, header, CodecLimits()).raster(
                 RasterRequest(form: form, scale: scale), interruption)
             return try body(raster, interruption)
         }

@@ -62,11 +62,11 @@ import Testing
         #expect(recipe.canonicalText == "original")
     }
 
-    /// Formats without an encoder have no quality, but an animation's first frame becomes a PNG.
-    @Test(arguments: [ImageFormat.webp, .gif, .avif])
-    func containersKeepTheirData(format: ImageFormat) {
+    /// Kept data has no quality, but an animation's first frame is encoded.
+    @Test(arguments: [EncodedImageFormat.webp, .png, .avif])
+    func containersKeepTheirData(format: EncodedImageFormat) {
         func effective(_ text: String) -> String {
-            Recipe.effectiveText(of: text, forSource: format.rawValue)
+            Recipe.effectiveText(of: text, under: .kept(orEncodedAs: format))
         }
         #expect(effective("same;q=85;strip=safe;max=9;effort=small;larger") == "same;strip=safe")
         #expect(effective("same;q=85;strip=all") == "same;strip=all")
@@ -75,6 +75,19 @@ import Testing
         ] {
             #expect(effective(text) == text)
         }
+    }
+
+    @Test func ignoresOptionsWithoutEffectOnSame() {
+        func effective(_ text: String) -> String {
+            Recipe.effectiveText(of: text, under: .encoded(as: .png, ignoring: [.quality]))
+        }
+        #expect(effective("same;q=85;strip=safe;larger") == "png;strip=safe;larger")
+        #expect(effective("png;strip=safe;larger") == "png;strip=safe;larger")
+        for text in ["jpeg;q=85;strip=safe", "same;q=85;strip=safe;blur=2", "anything"] {
+            #expect(effective(text) == text)
+        }
+        #expect(
+            Recipe.effectiveText(of: "same;q=85;strip=safe", under: nil) == "same;q=85;strip=safe")
     }
 
     @Test func theEffortIsPartOfWhatMayBecomePNG() {

@@ -76,7 +76,8 @@ struct TransformationTests {
         #expect(recipe.untransformed == Recipe(encoding: .jpeg))
         // For a JPEG `same` is `jpeg`, except for settings that depend on the size.
         #expect(
-            Recipe.effectiveText(of: "same;q=85;strip=safe;resize=9", forSource: "jpeg")
+            Recipe.effectiveText(
+                of: "same;q=85;strip=safe;resize=9", under: .encoded(as: .jpeg, ignoring: []))
                 == "same;q=85;strip=safe;resize=9")
     }
 

@@ -182,7 +182,7 @@ package final class CacheReader {
     /// A variant can be made from a stored original. It is stored if another recipe produced the
     /// same bytes. Nil for keys without stored variants.
     package func sources(
-        of wanted: [(key: String, recipes: [Recipe])]
+        of wanted: [(key: String, recipes: [Recipe])], sameRules: SameRules
     ) throws(StorageError) -> [(record: FreshnessRecord, isDerivable: Bool)?] {
         try database.read("looking up other variants") { database in
             let statement = try Statement(
@@ -208,7 +208,7 @@ package final class CacheReader {
                 }
                 guard let first = stored.first else { return nil }
                 func effect(_ text: String) -> String {
-                    Recipe.effectiveText(of: text, forSource: first.format)
+                    Recipe.effectiveText(of: text, under: sameRules[first.format])
                 }
                 if let source = stored.first(where: { $0.recipe == original || !$0.isDecoded }) {
                     return (source.record, true)
@@ -302,11 +302,12 @@ package struct CachedCopy: Sendable {
 
     /// The variant of a recipe, given its canonical text, or a variant of another recipe with the
     /// same bytes; nil if neither is stored.
-    package func image(asBy recipe: String) -> StoredImage? {
+    package func image(asBy recipe: String, sameRules: SameRules) -> StoredImage? {
         if let image = self[recipe] { return image }
-        let effective = Recipe.effectiveText(of: recipe, forSource: sourceFormat)
+        let rule = sameRules[sourceFormat]
+        let effective = Recipe.effectiveText(of: recipe, under: rule)
         return images.first {
-            Recipe.effectiveText(of: $0.recipe, forSource: sourceFormat) == effective
+            Recipe.effectiveText(of: $0.recipe, under: rule) == effective
         }?.image
     }
 }

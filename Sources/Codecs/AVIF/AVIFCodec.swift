@@ -3,13 +3,19 @@
     internal import CPNG
     internal import PrefetchModel
 
-    /// AVIF by libavif, dav1d and aom. `same` keeps its data.
-    enum AVIFCodec: ImageCodec {
-        /// Another without libavif: what is refused for want of it is asked for again when it is there.
+    extension ImageCodec {
+        /// AVIF by libavif, dav1d and aom. `same` keeps its data.
+        static let avif: ImageCodec? = ImageCodec(
+            decoder: LibAVIF.decoder, same: .kept(orEncodedAs: .avif),
+            isAnnounced: { isoBaseMediaFormat($0) == .avif }, open: AVIFSource.init,
+            encoder: .avif)
+    }
+
+    /// The library as loaded.
+    enum LibAVIF {
+        /// Different without libavif, so that its failures are retried once it is installed.
         static let decoder =
             "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
-        static let same = EncodedFormat.container
-        static let sameOfPixels = EncodedFormat.avif
 
         /// Why libavif, which this loads, cannot be loaded; nil where it can.
         static var missing: String? {
@@ -24,35 +30,6 @@
                 cavif_library_versions(start)
                 return String(cString: start).split(separator: " ")
             }
-        }
-
-        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-            isoBaseMediaFormat(bytes) == .avif
-        }
-
-        /// Samples of 10 and 12 bits become 16: a PNG loses nothing that way, and a JPEG is made of 8 in the end.
-        static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-            let container = try container(of: source)
-            var header = ImageHeader(
-                format: .avif, widthInPixels: Int(container.width),
-                heightInPixels: Int(container.height), bitDepth: container.depth > 8 ? 16 : 8,
-                isProgressiveOrInterlaced: false, orientation: Int(container.orientation),
-                channels: container.has_alpha ? 4 : 3, coefficientBytes: 0,
-                sourceBytes: source.count)
-            header.isAnimated = container.frames > 1
-            header.libraryBytes = libraryBytes(container)
-            return header
-        }
-
-        /// What libavif and dav1d take, measured as the growth of the process: 1.3 to 1.5 times the bytes of all samples,
-        /// 2.3 times for a grid, which the header does not tell, and 4.7 times for a sequence, whose frames refer to others.
-        private static func libraryBytes(_ container: cavif_header) -> Int {
-            let pixels =
-                ByteEstimate(Int(container.coded_width)) * ByteEstimate(Int(container.coded_height))
-            let sampleBytes: ByteEstimate = container.depth > 8 ? 2 : 1
-            let samples =
-                pixels * sampleBytes * ByteEstimate(Int(container.samples_of_two_pixels)) / 2
-            return (samples * (container.frames > 1 ? 12 : 5) / 2 + ByteEstimate(16 << 20)).count
         }
 
         static func container(
@@ -98,31 +75,47 @@
             default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)
             }
         }
-
-        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-            EstimateBasis(header, recipe).ofDecoded
-        }
-
-        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
-
-        static func source(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-        ) throws(CodecError) -> any ImageSource {
-            AVIFSource(
-                source: source, header: header, limits: limits,
-                container: try container(of: source))
-        }
     }
 
-    /// An AVIF of which the container was read.
-    private struct AVIFSource: ImageSource {
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let limits: CodecLimits
-        let container: cavif_header
+    /// An AVIF whose container was read.
+    struct AVIFSource: ImageDecoding, OwnFormatMaking, EXIFCarrying, ColourChecking {
+        private let source: UnsafeRawBufferPointer
+        private let header: ImageHeader
+        private let limits: CodecLimits
+        private let container: cavif_header
 
-        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            try format.way(from: header, by: recipe)
+        init(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) {
+            self.source = source
+            self.header = header
+            self.limits = limits
+            container = try LibAVIF.container(of: source)
+        }
+
+        /// Samples of 10 and 12 bits become 16: a PNG loses nothing that way, and a JPEG is made of 8 in the end.
+        static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+            let container = try LibAVIF.container(of: source)
+            var header = ImageHeader(
+                format: .avif, widthInPixels: Int(container.width),
+                heightInPixels: Int(container.height), bitDepth: container.depth > 8 ? 16 : 8,
+                isProgressiveOrInterlaced: false, orientation: Int(container.orientation),
+                channels: container.has_alpha ? 4 : 3, coefficientBytes: 0,
+                sourceBytes: source.count)
+            header.isAnimated = container.frames > 1
+            header.libraryBytes = libraryBytes(container)
+            return header
+        }
+
+        /// What libavif and dav1d take, measured as the growth of the process: 1.3 to 1.5 times the bytes of all samples,
+        /// 2.3 times for a grid, which the header does not tell, and 4.7 times for a sequence, whose frames refer to others.
+        private static func libraryBytes(_ container: cavif_header) -> Int {
+            let pixels =
+                ByteEstimate(Int(container.coded_width)) * ByteEstimate(Int(container.coded_height))
+            let sampleBytes: ByteEstimate = container.depth > 8 ? 2 : 1
+            let samples =
+                pixels * sampleBytes * ByteEstimate(Int(container.samples_of_two_pixels)) / 2
+            return (samples * (container.frames > 1 ? 12 : 5) / 2 + ByteEstimate(16 << 20)).count
         }
 
         private var colours: CodePointColours {
@@ -136,25 +129,24 @@
             throw .unsupported("an AVIF \(text)")
         }
 
-        /// The container is whole as far as it says; damage of pictures is not looked for.
-        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-            try checkSilentDamage()
+        /// Damage inside pictures is found by decoding alone.
+        func check(
+            _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+        ) throws(CodecError) {
+            switch depth {
+            case .ignoredByDecoder, .structure: try checkFrames()
+            case .pixels: try decode(into: nil, interruption)
+            }
         }
 
-        /// - Throws: `tooManyPixels` for a sequence beyond its limit.
-        func checkSilentDamage() throws(CodecError) {
+        /// - Throws: `tooManyPixels` for a sequence over its limit.
+        private func checkFrames() throws(CodecError) {
             guard container.frames > 1 else { return }
             var budget = FrameBudget(limits)
             let frame = header.stride(ByteEstimate(Int(container.coded_width)))
             try budget.take(
                 frame * ByteEstimate(Int(container.coded_height))
                     * ByteEstimate(Int(container.frames)))
-        }
-
-        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-            let begin = ThreadClock.now
-            try decode(into: nil, interruption)
-            return ThreadClock.now - begin
         }
 
         func raster(
@@ -195,7 +187,7 @@
                 maximum_pixels: UInt64(most), maximum_frames: UInt32(CodecLimits.maximumPieces),
                 interruption: interruption.pointer)
             var container = container
-            try AVIFCodec.check(interruption) { message in
+            try LibAVIF.check(interruption) { message in
                 guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                     return CAVIF_TRUNCATED
                 }
@@ -204,18 +196,8 @@
             }
         }
 
-        func shortcut(
-            by recipe: Recipe, _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            let duration = try verify(interruption)
-            return try keepingContainer(
-                stripped(recipe.stripping), of: source, header, decodeDuration: duration)
-        }
-
-        func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage? {
-            let pieces = stripped(recipe.stripping)
-            guard pieces.byteCount <= count else { return nil }
-            return try keepingContainer(pieces, of: source, header, decodeDuration: .zero)
+        func ownWay(by recipe: Recipe) -> OwnWay? {
+            .container { stripped(recipe.stripping) }
         }
 
         /// The file with its EXIF and XMP overwritten where they are, since the tables of the container say where each of
@@ -292,5 +274,9 @@
             guard header.orientation != ExifOrientation.upright else { return nil }
             return ExifOrientation.minimalTIFF(header.orientation)
         }
+    }
+#else
+    extension ImageCodec {
+        static let avif: ImageCodec? = nil
     }
 #endif

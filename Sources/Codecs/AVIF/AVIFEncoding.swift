@@ -1,17 +1,31 @@
 internal import CPNG
 internal import PrefetchModel
 
+extension QualityCurve {
+    /// aom's quantizer, 63…0, at speed 9.
+    static let aom = QualityCurve(
+        values: [63, 51, 42, 37, 34, 32, 29, 26, 25, 22, 18, 13, 7, 3, 0])
+}
+
 #if AVIF
     internal import CAVIF
-#endif
 
-/// Makes AVIFs of rasters.
-enum AVIFEncoding {
-    /// The most pixels a side that libavif decodes unless it is told otherwise (`avif.h`,
-    /// `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`); the format itself has 65 536 (AV1, section 5.5.1).
-    static let mostPixelsOfSide = 32768
+    extension ImageEncoder {
+        static let avif = ImageEncoder(
+            name: "AVIF",
+            // libavif decodes no more unless told otherwise (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`); the
+            // format itself has 65,536 (AV1, section 5.5.1).
+            maximumSidePixels: 32768, curve: .aom,
+            // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a pixel, and frames
+            // with wide borders.
+            workingMemory: { basis in
+                30 * basis.pixels + 12 * ((basis.width + 384) * (basis.height + 384))
+                    + ByteEstimate(16 << 20)
+            }, encode: AVIFEncoding.encoded)
+    }
 
-    #if AVIF
+    /// Makes AVIFs of rasters.
+    enum AVIFEncoding {
         /// Writes a raster, upright, with the recipe's quality or what its largest size asks for. Grey stays grey.
         ///
         /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted.
@@ -35,7 +49,7 @@ enum AVIFEncoding {
                 let made = try encoded(
                     plain,
                     cavif_options(
-                        quantizer: Int32(QualityScale.avifQuantizer(of: quality)),
+                        quantizer: Int32(QualityCurve.aom.value(at: quality).rounded()),
                         speed: speed(recipe), halves_chroma: halvesChroma, is_grey: isGrey),
                     metadata, interruption)
                 return made.count <= most ? made : nil
@@ -62,7 +76,7 @@ enum AVIFEncoding {
                         height: rows.height, channels: rows.color_type == 6 ? 4 : 3,
                         profile: profile.baseAddress, profile_length: profile.count,
                         exif: exif.baseAddress, exif_length: exif.count)
-                    try AVIFCodec.check(interruption) { message in
+                    try LibAVIF.check(interruption) { message in
                         cavif_encode(
                             &picture, &options, interruption.pointer, &bytes, &count, message)
                     }
@@ -86,12 +100,5 @@ enum AVIFEncoding {
             let profile: [UInt8]
             let exif: [UInt8]
         }
-    #else
-        static func encoded(
-            _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
-            _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            throw .unsupported("this build makes no AVIF")
-        }
-    #endif
-}
+    }
+#endif

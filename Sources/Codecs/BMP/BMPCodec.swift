@@ -1,17 +1,37 @@
 internal import PrefetchModel
 
-/// BMP: decoded here, and never encoded. It becomes PNG where it is to stay what it is.
-enum BMPCodec: ImageCodec {
-    static let decoder = "bmp/1"
-    static let same = EncodedFormat.png
+extension ImageCodec {
+    /// BMP: decoded here and never encoded; `same` makes a PNG.
+    static let bmp = ImageCodec(
+        decoder: "bmp/1",
+        // Across formats the result is stored at any size.
+        same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .keepsLarger, .animation]),
+        isAnnounced: BMPFile.isAnnounced, open: BMPSource.init)
+}
 
-    /// Two letters alone begin many a text, so the header's size must be one that exists too.
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
+extension BMPFile {
+    /// Two letters alone begin many a text, so the header's size must be a known one too.
+    fileprivate static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count >= 18, bytes.holds("BM", at: 0) else { return false }
         return [12, 16, 40, 52, 56, 64, 108, 124].contains(bytes.littleEndian32(at: 14))
     }
+}
 
-    /// Indices are expanded as they are decoded, so the samples are those of grey, RGB, or RGB and alpha.
+/// A BMP whose headers were read.
+private struct BMPSource: ImageDecoding {
+    let source: UnsafeRawBufferPointer
+    let limits: CodecLimits
+    let file: BMPFile
+
+    init(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) {
+        self.source = source
+        self.limits = limits
+        file = try BMPFile(source)
+    }
+
+    /// The samples are those of grey, RGB, or RGB and alpha: decoding expands indices.
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
         let file = try BMPFile(source)
         return ImageHeader(
@@ -21,40 +41,12 @@ enum BMPCodec: ImageCodec {
             hasPackedProfile: file.profileRange != nil)
     }
 
-    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-        EstimateBasis(header, recipe).ofDecoded
-    }
-
-    /// Nothing is kept, whether there are runs to follow or not.
-    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
-
-    static func source(
-        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-    ) throws(CodecError) -> any ImageSource {
-        BMPSource(source: source, header: header, limits: limits, file: try BMPFile(source))
-    }
-}
-
-/// A BMP of which the headers were read.
-private struct BMPSource: ImageSource {
-    let source: UnsafeRawBufferPointer
-    let header: ImageHeader
-    let limits: CodecLimits
-    let file: BMPFile
-
-    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        try format.way(from: header, by: recipe)
-    }
-
-    /// Without checksums there is nothing else to look at than to decoding.
-    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+    /// The file has no checksums, so its structure is checked by decoding it.
+    func check(
+        _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        guard depth != .ignoredByDecoder else { return }
         try BMPDecoding(source, file).verify(interruption)
-    }
-
-    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-        let begin = ThreadClock.now
-        try BMPDecoding(source, file).verify(interruption)
-        return ThreadClock.now - begin
     }
 
     func raster(

@@ -53,10 +53,12 @@ struct FormatChoice {
         let exif = exif.map(ExifOrientation.uprightTIFF)
         let isTransparent = picture.alpha != .none
         let formats = formats(for: picture, beside: own, isTransparent)
-        if isTransparent, formats == [.jpeg] {
+        if isTransparent, !formats.isEmpty,
+            !formats.contains(where: { $0.encoder?.hasAlpha == true })
+        {
             picture = try picture.opaque(over: recipe.background, interruption)
         }
-        let isCompared = formats.contains(.webp) || formats.contains(.avif)
+        let isCompared = formats.contains { $0.encoder?.curve != nil }
         let reference = isCompared ? try reference(of: picture) : 1
         var best = own.map { Candidate(image: $0.image, byteCount: $0.byteCount, isGood: true) }
         for format in formats {
@@ -81,15 +83,15 @@ struct FormatChoice {
         var formats = EncodedImageFormat.allCases.filter { format in
             recipe.allowedFormats.contains(format)
                 && format.rawValue != own?.image.format.rawValue
-                && (try? EncodedFormat(format).check(picture.widthInPixels, picture.heightInPixels))
-                    != nil
+                && (try? EncodedFormat.encoded(format)
+                    .check(picture.widthInPixels, picture.heightInPixels)) != nil
         }
-        func drop(_ format: EncodedImageFormat) {
-            let others = formats.filter { $0 != format }
+        func prefer(_ isSuitable: (ImageEncoder) -> Bool) {
+            let others = formats.filter { $0.encoder.map(isSuitable) ?? false }
             if !others.isEmpty || own != nil { formats = others }
         }
-        if isTransparent { drop(.jpeg) }
-        if !picture.isFlat { drop(.png) }
+        if isTransparent { prefer(\.hasAlpha) }
+        if !picture.isFlat { prefer { !$0.isLossless } }
         return formats
     }
 
@@ -105,7 +107,7 @@ struct FormatChoice {
             let image = try encoded(picture, format, quality, exif: exif)
             guard case .encoded(let bytes) = image.output else { break }
             var made = Candidate(image: image, byteCount: bytes.count, isGood: true)
-            if format == .png || format == .jpeg { return made }
+            if format.encoder?.curve == nil { return made }
             let similarity = try similarity(of: bytes, in: image.format, to: picture)
             search.add(similarity, of: quality)
             made.isGood = search.isLastGood
@@ -125,7 +127,7 @@ struct FormatChoice {
         trial.maximumStoredBytes = nil
         var copy = try picture.copy()
         copy.follow(interruption)
-        return try EncodedFormat(format).encoded(copy, exif: exif, by: trial, interruption)
+        return try EncodedFormat.encoded(format).encoded(copy, exif: exif, by: trial, interruption)
     }
 
     /// How like the picture a JPEG of the recipe's quality is. Its blocks begin four pixels further to the right and
@@ -153,8 +155,8 @@ struct FormatChoice {
         limits.maximumPixels = .max
         var similarity = 0.0
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
-            let header = try codec.header(of: bytes)
-            let source = try codec.source(bytes, header: header, limits: limits)
+            let header = try codec.header(bytes)
+            let source = try codec.open(bytes, header, limits)
             var decoded = try source.raster(
                 RasterRequest(form: .native, takesProfile: false), interruption)
             try decoded.turn(interruption)

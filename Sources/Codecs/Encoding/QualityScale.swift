@@ -7,29 +7,15 @@ internal import Glibc
 /// half of them libwebp's number is up to 12 off the curve, aom's up to 4. ``FormatChoice`` looks at each picture.
 enum QualityScale {
     /// The steps of the curves.
-    private static let qualities = [1.0, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 95, 98, 100]
+    fileprivate static let qualities = [
+        1.0, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 95, 98, 100,
+    ]
 
-    /// libwebp's, 0…100, with method 2.
-    private static let webpQualities = [
-        0.0, 5, 15, 30, 41, 51, 64, 75, 79, 82, 86, 90, 95, 98, 100,
-    ]
-    /// aom's, from 63 down to 0, at speed 9.
-    private static let avifQuantizers = [
-        63.0, 51, 42, 37, 34, 32, 29, 26, 25, 22, 18, 13, 7, 3, 0,
-    ]
     /// How far a JPEG is from being its source: 1 less the similarity.
     private static let dissimilarities = [
         0.3, 0.137, 0.093, 0.070, 0.060, 0.051, 0.044, 0.038, 0.033, 0.029, 0.025, 0.019, 0.012,
         0.007, 0.004,
     ]
-
-    static func webp(of quality: Int) -> Double {
-        value(at: Double(quality), in: webpQualities, over: qualities)
-    }
-
-    static func avifQuantizer(of quality: Int) -> Int {
-        Int(value(at: Double(quality), in: avifQuantizers, over: qualities).rounded())
-    }
 
     /// Looks for the quality of a format at which a picture is as like its source as a JPEG of the quality that was asked
     /// for: by the curve first, then by what came of that, which pictures differ in.
@@ -102,7 +88,7 @@ enum QualityScale {
     }
 
     /// Linear between points, of which the places ascend; beyond them as at the last one.
-    private static func value(
+    fileprivate static func value(
         at place: Double, in values: [Double], over places: [Double]
     ) -> Double {
         guard let next = places.firstIndex(where: { $0 >= place }) else {
@@ -111,5 +97,16 @@ enum QualityScale {
         guard next > 0 else { return values[0] }
         let share = (place - places[next - 1]) / (places[next] - places[next - 1])
         return values[next - 1] + (values[next] - values[next - 1]) * share
+    }
+}
+
+/// Another encoder's quality that looks like a JPEG of each of ``QualityScale``'s qualities.
+struct QualityCurve: Sendable {
+    /// At the steps of the scale.
+    let values: [Double]
+
+    /// The value for libjpeg's `quality`, 1…100.
+    func value(at quality: Int) -> Double {
+        QualityScale.value(at: Double(quality), in: values, over: QualityScale.qualities)
     }
 }

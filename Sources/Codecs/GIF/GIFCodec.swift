@@ -4,17 +4,35 @@
     internal import Glibc
     internal import PrefetchModel
 
-    /// GIF by giflib: decoded, and not encoded. `same` keeps its data.
-    enum GIFCodec: ImageCodec {
-        static let decoder = "gif/\(version)"
-        static let same = EncodedFormat.container
-        static let sameOfPixels = EncodedFormat.png
+    extension ImageCodec {
+        /// GIF by giflib: decoded, and not encoded. `same` keeps its data; its pixels become PNG.
+        static let gif: ImageCodec? = ImageCodec(
+            decoder: "gif/\(GIFSource.version)", same: .kept(orEncodedAs: .png),
+            isAnnounced: isGIF, open: GIFSource.init, outlook: GIFSource.outlook,
+            // Nothing is kept: every check follows the codes.
+            memory: .decoded(structure: \.libraryBytes))
+    }
+
+    /// A GIF whose blocks are known.
+    struct GIFSource: ImageDecoding, OwnFormatMaking {
+        private let source: UnsafeRawBufferPointer
+        private let header: ImageHeader
+        private let limits: CodecLimits
+        private let file: GIFFile
 
         static var version: String { String(cString: cgif_library_version()) }
 
-        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isGIF(bytes) }
+        init(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) {
+            file = try GIFFile(source)
+            try file.checkPieces()
+            self.source = source
+            self.header = header
+            self.limits = limits
+        }
 
-        /// Indices are expanded as they are decoded, so the samples are those of RGB, or RGB and alpha.
+        /// The samples are those of RGB, or RGB and alpha: decoding expands indices.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
             let file = try GIFFile(source)
             var header = ImageHeader(
@@ -22,13 +40,13 @@
                 isProgressiveOrInterlaced: file.isInterlaced, orientation: ExifOrientation.upright,
                 channels: file.hasAlpha ? 4 : 3, coefficientBytes: 0, sourceBytes: source.count)
             header.isAnimated = file.frames > 1
-            // A row of at most 65 535 indices, and the library's tables of codes.
+            // A row of at most 65,535 indices, and the library's code tables.
             header.libraryBytes = 128 << 10
             return header
         }
 
-        /// Whether it is an animation is known when the second frame has come, or the end.
-        static func outlook(
+        /// Whether the file is an animation is known at its second frame, or its end.
+        fileprivate static func outlook(
             on header: ImageHeader, of beginning: UnsafeRawBufferPointer
         ) throws(CodecError) -> HeaderOutlook {
             let file = try GIFFile(beginning)
@@ -40,52 +58,19 @@
             return HeaderOutlook(headers: [header, animated], isFinal: false)
         }
 
-        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-            EstimateBasis(header, recipe).ofDecoded
+        func check(
+            _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+        ) throws(CodecError) {
+            if depth != .pixels { try checkFrames() }
+            if depth != .ignoredByDecoder { try decode(into: nil, interruption) }
         }
 
-        /// Nothing is kept: the codes are followed either way.
-        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
-            header.libraryBytes
-        }
-
-        static func source(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-        ) throws(CodecError) -> any ImageSource {
-            let file = try GIFFile(source)
-            try file.checkPieces()
-            return GIFSource(source: source, header: header, limits: limits, file: file)
-        }
-    }
-
-    /// A GIF of which the blocks are known.
-    private struct GIFSource: ImageSource {
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let limits: CodecLimits
-        let file: GIFFile
-
-        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            try format.way(from: header, by: recipe)
-        }
-
-        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-            try checkSilentDamage()
-            try decode(into: nil, interruption)
-        }
-
-        /// - Throws: `tooManyPixels` for an animation beyond its limit.
-        func checkSilentDamage() throws(CodecError) {
+        /// - Throws: `tooManyPixels` for an animation over its limit.
+        private func checkFrames() throws(CodecError) {
             var budget = FrameBudget(limits)
             for case .frame(let width, let height) in file.blocks.map(\.kind) {
                 try budget.take(ByteEstimate(width) * ByteEstimate(height))
             }
-        }
-
-        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-            let begin = ThreadClock.now
-            try decode(into: nil, interruption)
-            return ThreadClock.now - begin
         }
 
         /// The first frame on its transparent canvas; of the others it is made sure that they decode.
@@ -149,13 +134,12 @@
             }
         }
 
-        func shortcut(
-            by recipe: Recipe, _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            let duration = try verify(interruption)
-            return try keepingContainer(
-                file.stripped(source, recipe.stripping), of: source, header,
-                decodeDuration: duration)
+        func ownWay(by recipe: Recipe) -> OwnWay? {
+            .container { file.stripped(source, recipe.stripping) }
         }
+    }
+#else
+    extension ImageCodec {
+        static let gif: ImageCodec? = nil
     }
 #endif

@@ -1,12 +1,31 @@
 internal import PrefetchModel
 
-/// Icons and cursors: their largest picture, by what decodes PNG and BMP, and never encoded. It becomes PNG where it is
-/// to stay what it is.
-enum ICOCodec: ImageCodec {
-    static let decoder = "ico/1"
-    static let same = EncodedFormat.png
+extension ImageCodec {
+    /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded; `same` makes a PNG.
+    static let ico = ImageCodec(
+        decoder: "ico/1",
+        // The file may already hold a PNG.
+        same: .encoded(as: .png, ignoring: [.quality, .maximumBytes, .animation]),
+        isAnnounced: isIcon, open: ICOSource.init, outlook: ICOSource.outlook,
+        memory: .decoded(structure: { header in
+            EstimateBasis(header, Recipe(encoding: .original)).ofDecoded.peak.count
+        }))
+}
 
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isIcon(bytes) }
+/// An icon whose directory was read.
+private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+    let source: UnsafeRawBufferPointer
+    let limits: CodecLimits
+    let file: ICOFile
+
+    init(
+        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+    ) throws(CodecError) {
+        file = try ICOFile(source)
+        try file.checkRanges(in: source)
+        self.source = source
+        self.limits = limits
+    }
 
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
         let file = try ICOFile(source)
@@ -17,7 +36,7 @@ enum ICOCodec: ImageCodec {
             coefficientBytes: 0, sourceBytes: source.count)
         if entry.isPNG {
             let range = entry.range.clamped(to: 0..<source.count)
-            let png = try PNGCodec.header(of: .init(rebasing: source[range]))
+            let png = try PNGSource.header(of: .init(rebasing: source[range]))
             header = ImageHeader(
                 format: .icon, widthInPixels: png.widthInPixels,
                 heightInPixels: png.heightInPixels, bitDepth: png.bitDepth,
@@ -37,7 +56,7 @@ enum ICOCodec: ImageCodec {
         return header
     }
 
-    /// A PNG's orientation may come behind its pixels.
+    /// A PNG's orientation may follow its pixels.
     static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
@@ -47,30 +66,6 @@ enum ICOCodec: ImageCodec {
             headers: [header],
             isFinal: !entry.isPNG || entry.range.upperBound <= beginning.count)
     }
-
-    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-        EstimateBasis(header, recipe).ofDecoded
-    }
-
-    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
-        memory(of: header, for: Recipe(encoding: .original)).peak.count
-    }
-
-    static func source(
-        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-    ) throws(CodecError) -> any ImageSource {
-        let file = try ICOFile(source)
-        try file.checkRanges(in: source)
-        return ICOSource(source: source, header: header, limits: limits, file: file)
-    }
-}
-
-/// An icon of which the directory was read.
-private struct ICOSource: ImageSource {
-    let source: UnsafeRawBufferPointer
-    let header: ImageHeader
-    let limits: CodecLimits
-    let file: ICOFile
 
     private enum Picture {
         case png(PNGSource)
@@ -88,49 +83,46 @@ private struct ICOSource: ImageSource {
         get throws(CodecError) { try picture(file.entries[file.largest]) }
     }
 
-    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        var still = recipe
-        still.animation = .first
-        if case .png(let png) = try largest { return try png.way(to: format, by: still) }
-        return try format.way(from: header, by: recipe)
+    func check(
+        _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        switch depth {
+        case .ignoredByDecoder: try checkIgnoredDamage(interruption)
+        case .structure: try checkStructure(interruption)
+        case .pixels: try verify(interruption)
+        }
     }
 
-    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-        try checkSilentDamage()
+    private func checkStructure(_ interruption: Interruption) throws(CodecError) {
+        try checkIgnoredDamage(interruption)
         for entry in file.entries {
             switch try picture(entry) {
-            case .png(let png): try png.checkStructure(memoryBytes: 0, interruption)
+            case .png(let png): try png.check(.structure, memoryBytes: 0, interruption)
             case .bitmap(let bitmap): try bitmap.verify(interruption)
             }
         }
     }
 
     /// - Throws: `corrupt`; `tooManyPixels` for all pictures together.
-    func checkSilentDamage() throws(CodecError) {
+    private func checkIgnoredDamage(_ interruption: Interruption) throws(CodecError) {
         var budget = FrameBudget(limits)
         for entry in file.entries {
             try budget.take(4 * ByteEstimate(entry.width) * ByteEstimate(entry.height))
         }
         for entry in file.entries where entry.isPNG {
-            if case .png(let png) = try picture(entry) { try png.checkSilentDamage() }
+            if case .png(let png) = try picture(entry) {
+                try png.check(.ignoredByDecoder, memoryBytes: 0, interruption)
+            }
         }
     }
 
-    /// Viewers pick the picture that fits, so all have to be good.
-    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-        let begin = ThreadClock.now
-        try verify(file.entries.indices, interruption)
-        return ThreadClock.now - begin
-    }
-
-    private func verify(
-        _ places: some Sequence<Int>, _ interruption: Interruption
-    ) throws(CodecError) {
-        for place in places {
+    /// Viewers pick the picture that fits, so all must be good.
+    private func verify(_ interruption: Interruption) throws(CodecError) {
+        for place in file.entries.indices {
             try interruption.look()
             do throws(CodecError) {
                 switch try picture(file.entries[place]) {
-                case .png(let png): _ = try png.verify(interruption)
+                case .png(let png): try png.check(.pixels, memoryBytes: 0, interruption)
                 case .bitmap(let bitmap): try bitmap.verify(interruption)
                 }
             } catch {
@@ -144,7 +136,7 @@ private struct ICOSource: ImageSource {
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
         let begin = ThreadClock.now
-        try verify(file.entries.indices, interruption)
+        try verify(interruption)
         switch try largest {
         case .png(let png):
             var raster = try png.raster(request, interruption)
@@ -157,23 +149,23 @@ private struct ICOSource: ImageSource {
         }
     }
 
-    func shortcut(
-        by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        guard case .png(let png) = try largest else {
-            preconditionFailure("a bitmap has no shortcut")
+    func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay? {
+        guard case .png(let png) = try largest else { return nil }
+        var still = recipe
+        still.animation = .first
+        return switch png.ownWay(by: still) {
+        case .shortcut(let make):
+            .shortcut { interruption throws(CodecError) in
+                try verify(interruption)
+                return try outside(png, make(interruption))
+            }
+        case .rewriting(let make):
+            .rewriting {
+                (raster: consuming Raster, interruption: Interruption) throws(CodecError) in
+                try outside(png, make(raster, interruption))
+            }
+        case .container, nil: nil
         }
-        try verify(file.entries.indices, interruption)
-        return try outside(png, png.shortcut(by: recipe, interruption))
-    }
-
-    func rewritten(
-        _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        guard case .png(let png) = try largest else {
-            preconditionFailure("a bitmap is not rewritten")
-        }
-        return try outside(png, png.rewritten(raster, by: recipe, interruption))
     }
 
     /// What is the source to the PNG is a part of it here.

@@ -2,34 +2,27 @@ internal import CJPEG
 internal import CPNG
 internal import PrefetchModel
 
-/// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and written again from its coefficients.
-enum JPEGCodec: ImageCodec {
-    static let decoder = "jpeg/\(String(cString: cjpeg_library_version()))"
-    static let same = EncodedFormat.jpeg
-    static let decodesAtScales = true
+extension ImageCodec {
+    /// JPEG (ITU-T T.81) by libjpeg-turbo: decoded, encoded, and transcoded from its coefficients.
+    static let jpeg = ImageCodec(
+        decoder: "jpeg/\(String(cString: cjpeg_library_version()))",
+        same: .encoded(as: .jpeg, ignoring: [.background, .effort, .animation]),
+        isAnnounced: { $0.starts(with: [0xFF, 0xD8, 0xFF]) }, open: JPEGSource.init,
+        memory: DecodingMemory(result: JPEGSource.memory), decodesAtScales: true,
+        encoder: .jpeg)
+}
 
-    /// From so many pixels on our own decoder reads baseline pictures. Its tables take 10 µs where they are not those of the
-    /// picture before, which is less than what it has saved by then.
-    static let leastOwnPixels = 1 << 14
-
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.starts(with: [0xFF, 0xD8, 0xFF])
-    }
-
-    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-        try JPEGFile(headerOf: source).imageHeader(of: source)
-    }
-
-    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+extension JPEGSource {
+    fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let all = ByteEstimate(header.coefficientBytes)
         // What a placeholder is made of: three samples for each block of 64.
         let preview = basis.pixels / 16
         let coefficients = header.isProgressiveOrInterlaced ? all : 0
-        switch recipe.encoding {
-        case .original:
+        switch EncodedFormat(recipe, of: header, by: .jpeg) {
+        case nil:
             return MemoryEstimate(peak: basis.margin + preview + coefficients, result: 0, raster: 0)
-        case .same, .jpeg:
+        case .encoded(.jpeg), .container:
             // An output buffer grows by doubling, up to the source's length unless a larger output is
             // kept.
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
@@ -40,13 +33,7 @@ enum JPEGCodec: ImageCodec {
             return MemoryEstimate(
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer, raster: 0)
-        case .webp, .avif, .auto:
-            let encoding = basis.encodingPixels(as: EncodedFormat(recipe, of: header, by: self))
-            // The coefficients are gone when it begins.
-            return MemoryEstimate(
-                peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
-                result: encoding.result, raster: encoding.raster)
-        case .png:
+        case .encoded(.png):
             let decoded =
                 basis.pixels * ByteEstimate(min(header.channels, 3))
                 + max(basis.width, basis.height)
@@ -56,26 +43,29 @@ enum JPEGCodec: ImageCodec {
                 peak: basis.margin + decoded
                     + max(coefficients, (basis.isSmall ? 3 : 1) * decoded),
                 result: decoded, raster: decoded)
+        case let format?:
+            let encoding = basis.encoding(format)
+            // The coefficients are gone when it begins.
+            return MemoryEstimate(
+                peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
+                result: encoding.result, raster: encoding.raster)
         }
     }
 
-    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
-
-    static func source(
-        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-    ) throws(CodecError) -> any ImageSource {
-        try JPEGSource(source, header: header, limits: limits)
-    }
 }
 
 /// A JPEG of which the markers up to the first scan were read.
-struct JPEGSource: ImageSource {
+struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
     let file: JPEGFile
     let bytes: UnsafePointer<UInt8>
     private let preview = JPEGPreview()
+
+    /// From so many pixels on our own decoder reads baseline pictures. Its tables take 10 µs where they are not those of the
+    /// picture before, which is less than what it has saved by then.
+    static let leastOwnPixels = 1 << 14
 
     init(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
@@ -90,20 +80,18 @@ struct JPEGSource: ImageSource {
         file = try JPEGFile(headerOf: source)
     }
 
-    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        switch format {
-        case .jpeg, .container: .shortcut
-        case .png, .webp, .avif, .smallest:
-            try format.way(from: header, by: recipe)
+    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        try JPEGFile(headerOf: source).imageHeader(of: source)
+    }
+
+    func check(
+        _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        switch depth {
+        case .ignoredByDecoder: break
+        case .structure: try file.checkScans(in: source, limits: limits)
+        case .pixels: _ = try verified(interruption)
         }
-    }
-
-    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-        try file.checkScans(in: source, limits: limits)
-    }
-
-    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-        try verified(interruption).decodeDuration
     }
 
     func verified(_ interruption: Interruption) throws(CodecError) -> cjpeg_result {
@@ -125,9 +113,8 @@ struct JPEGSource: ImageSource {
 
     func rasters(
         _ requests: [RasterRequest], _ interruption: Interruption
-    ) throws(CodecError) -> ScaledRasters? {
-        guard let largest = requests.map(\.scale.rawValue).min().flatMap(DecodingScale.init)
-        else { return nil }
+    ) throws(CodecError) -> ScaledRasters {
+        let largest = requests.map(\.scale.rawValue).min().flatMap(DecodingScale.init) ?? .full
         let denominators = requests.map { UInt32($0.scale.rawValue) }
         var results = [cjpeg_result](repeating: cjpeg_result(), count: requests.count)
         _ = try called(interruption, at: largest) { limits, _, message in
@@ -156,18 +143,19 @@ struct JPEGSource: ImageSource {
             orientation: file.orientation, decodeDuration: result.decodeDuration)
     }
 
-    func shortcut(
-        by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        try JPEGRewriting(of: self, by: recipe, interruption).requantised()
+    func ownWay(by recipe: Recipe) -> OwnWay? {
+        .shortcut { interruption throws(CodecError) in
+            try JPEGRewriting(of: self, by: recipe, interruption).requantised()
+        }
     }
 
     var exif: [UInt8]? { file.exif(in: source) }
 
-    func notePlaceholder() { preview.want() }
-
-    var placeholder: Placeholder? {
-        preview.pointer.flatMap { Placeholder(of: $0.pointee, orientation: file.orientation) }
+    func notePlaceholder() -> () -> Placeholder? {
+        preview.want()
+        return { [preview, file] in
+            preview.pointer.flatMap { Placeholder(of: $0.pointee, orientation: file.orientation) }
+        }
     }
 
     /// Calls into libjpeg, under the limits; that of pixels is for those that are made.
@@ -185,7 +173,7 @@ struct JPEGSource: ImageSource {
             maximum_scans: Int32(clamping: limits.maximumScans),
             maximum_warnings: Int32(clamping: limits.maximumWarnings),
             maximum_memory_bytes: UInt64(limits.maximumLibraryBytes),
-            least_own_pixels: UInt64(JPEGCodec.leastOwnPixels),
+            least_own_pixels: UInt64(JPEGSource.leastOwnPixels),
             interruption: interruption.pointer, preview: preview.pointer)
         try JPEGSource.check(interruption) { message in body(&limits, &result, message) }
         return result

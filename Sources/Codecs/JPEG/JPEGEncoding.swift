@@ -2,12 +2,32 @@ internal import CJPEG
 internal import CPNG
 internal import PrefetchModel
 
+extension ImageEncoder {
+    static let jpeg = ImageEncoder(
+        name: "JPEG",
+        // libjpeg's limit (`JPEG_MAX_DIMENSION`).
+        maximumSidePixels: 65500, hasAlpha: false, workingMemory: { 6 * $0.pixels },
+        memory: JPEGEncoding.memory, encode: JPEGEncoding.encoded)
+}
+
 /// Makes JPEGs of rasters.
 enum JPEGEncoding {
     /// Up to which a JPEG of pixels may be of 4:4:4.
     static let mostPixelsOfWholeChroma = 16_000_000
-    /// The most pixels a side.
-    static let mostPixelsOfSide = 65500
+
+    /// Grey or RGB rows with, in turn, the rows before alpha was removed, turned rows, or all coefficients and
+    /// the output.
+    static func memory(_ basis: EstimateBasis) -> MemoryEstimate {
+        let (pixels, recipe) = (basis.pixels, basis.recipe)
+        let isLarge = pixels > ByteEstimate(mostPixelsOfWholeChroma)
+        let coefficients = (isLarge ? 3 : 6) * pixels
+        let jpeg = recipe.quality > 90 ? 6 * pixels : 3 * pixels / 2
+        let trials = min(ByteEstimate(recipe.maximumStoredBytes ?? 0), 3 * pixels)
+        let raster = 3 * pixels + basis.height
+        return MemoryEstimate(
+            peak: basis.margin + raster + coefficients + jpeg + 2 * trials, result: jpeg,
+            raster: raster)
+    }
 
     /// Writes an opaque raster of 8 bits, upright unless it takes the whole EXIF along. Gamma and chromaticities,
     /// which a JPEG cannot carry, are dropped.

@@ -1,22 +1,23 @@
 internal import CPNG
 internal import PrefetchModel
 
-/// PNG (third edition) by libpng and libdeflate, written with a compressor of our own as well.
-enum PNGCodec: ImageCodec {
-    static let decoder = "png/\(String(cString: cpng_library_version()))"
-    static let same = EncodedFormat.png
+extension ImageCodec {
+    /// PNG (third edition) by libpng and libdeflate, also written with our own compressor.
+    static let png = ImageCodec(
+        decoder: "png/\(String(cString: cpng_library_version()))",
+        same: .encoded(as: .png, ignoring: [.quality, .maximumBytes]),
+        isAnnounced: { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
+        open: PNGSource.init, outlook: PNGSource.outlook,
+        memory: DecodingMemory(
+            result: PNGSource.memory, structure: PNGSource.structureMemoryBytes,
+            verification: PNGSource.verificationMemoryBytes),
+        encoder: .png)
+}
 
-    static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-    }
-
-    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
-        try PNGFile(source).imageHeader(of: source)
-    }
-
+extension PNGSource {
     /// Most of what may follow only adds to the need. But an animation may take less than a still image,
     /// since it is not encoded, and whether it is one is known at its end.
-    static func outlook(
+    fileprivate static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
         let file = try PNGFile(beginning)
@@ -27,10 +28,10 @@ enum PNGCodec: ImageCodec {
         return HeaderOutlook(headers: isStill ? [still] : [still, animated], isFinal: isStill)
     }
 
-    static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
+    fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let made = memoryOfMaking(of: header, for: recipe)
         let basis = EstimateBasis(header, recipe)
-        let isDecoded = EncodedFormat(recipe, of: header, by: self) != nil
+        let isDecoded = EncodedFormat(recipe, of: header, by: .png) != nil
         guard isDecoded, !header.isAnimated || recipe.animation == .first else { return made }
         // Pixels of one sample grow when they are made opaque, and need a place of their own.
         let grows = header.channels <= 2 && header.bitDepth <= 8
@@ -54,14 +55,12 @@ enum PNGCodec: ImageCodec {
         let source = basis.source
         // An animation's frames are each put together to be decoded.
         let frame = header.isAnimated ? source : 0
-        let format = EncodedFormat(recipe, of: header, by: self)
+        let format = EncodedFormat(recipe, of: header, by: .png)
         switch format {
         case nil: return MemoryEstimate(peak: basis.margin + frame, result: 0, raster: 0)
         case _ where header.isAnimated && recipe.animation != .first:
             return MemoryEstimate(peak: basis.margin + 2 * source, result: source, raster: 0)
-        case .jpeg?: return basis.encodingJPEG.adding(frame)
-        case .webp?, .avif?, .smallest?: return basis.encodingPixels(as: format).adding(frame)
-        case .png?, .container?:
+        case .encoded(.png), .container:
             let written = max(basis.rows, basis.turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : source
             // With more effort two files, one in work, from a copy of the rows.
@@ -69,12 +68,14 @@ enum PNGCodec: ImageCodec {
             return MemoryEstimate(
                 peak: basis.margin + basis.rows + basis.turnedRows + again + frame, result: file,
                 raster: basis.rows)
+        case let format?: return basis.encoding(format).adding(frame)
         }
     }
 
     /// A picture of usual size is inflated as a whole where the budget has room for it, else row by row; what is not
     /// made in the usual way is left to the decoder.
-    static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int {
+    fileprivate static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int
+    {
         let least = memory(of: header, for: Recipe(encoding: .original)).peak
         // The passes of an interlaced image have twice as many rows.
         let stride = header.stride(ByteEstimate(header.widthInPixels))
@@ -83,18 +84,12 @@ enum PNGCodec: ImageCodec {
         return most.count <= budget ? most.count : least.count
     }
 
-    static func verificationMemoryBytes(
+    fileprivate static func verificationMemoryBytes(
         of header: ImageHeader, for recipe: Recipe, within budget: Int
     ) -> Int {
         max(
             memory(of: header, for: recipe).peak.count,
             structureMemoryBytes(of: header, within: budget))
-    }
-
-    static func source(
-        _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-    ) throws(CodecError) -> any ImageSource {
-        try PNGSource(source, header: header, limits: limits)
     }
 }
 
@@ -109,7 +104,7 @@ extension PNGFile {
 }
 
 /// A PNG of which all chunks are known.
-struct PNGSource: ImageSource {
+struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
     let limits: CodecLimits
@@ -126,28 +121,32 @@ struct PNGSource: ImageSource {
         try file.checkPieces()
     }
 
-    func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-        switch format {
-        case .png, .container:
-            let end = file.chunks.last?.range.upperBound ?? 0
-            let isKept = recipe.stripping == .none && end < source.count
-            guard file.animation != nil else { return isKept ? .shortcut : .rewriting }
-            return recipe.animation == .first ? .rewriting : .shortcut
-        case .jpeg, .webp, .avif, .smallest:
-            return try format.way(from: header, by: recipe)
+    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
+        try PNGFile(source).imageHeader(of: source)
+    }
+
+    func check(
+        _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
+        switch depth {
+        case .ignoredByDecoder: try checkIgnoredDamage()
+        case .structure: try checkStructure(memoryBytes: memoryBytes, interruption)
+        case .pixels: _ = try verified(wholeBytes: wholeBytes(of: memoryBytes), interruption)
         }
     }
 
-    func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
+    private func checkStructure(
+        memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) {
         try file.checkChunks(in: source)
         try file.checkFrames(limits)
-        // What is not made in the usual way is left to the decoder, which takes some of it: image data
-        // with more than the rows, or without all of its checksum.
+        // Unusual image data is left to the decoder, which accepts some of it: data for more than the rows, or
+        // with part of its checksum missing.
         let whole = wholeBytes(of: memoryBytes)
         guard try !file.isImageDataWhole(in: source, memoryBytes: whole, interruption) else {
             return
         }
-        try checkSilentDamage()
+        try checkIgnoredDamage()
         _ = try verified(wholeBytes: 0, interruption)
     }
 
@@ -158,17 +157,9 @@ struct PNGSource: ImageSource {
 
     /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
     ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
-    func checkSilentDamage() throws(CodecError) {
+    private func checkIgnoredDamage() throws(CodecError) {
         try file.checkSilentDamage(in: source)
         try file.checkFrames(limits)
-    }
-
-    func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-        try verified(wholeBytes: 0, interruption).duration
-    }
-
-    func verify(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) -> Duration {
-        try verified(wholeBytes: wholeBytes(of: memoryBytes), interruption).duration
     }
 
     /// Decodes all rows, those of an animation's frames too.
@@ -238,18 +229,25 @@ struct PNGSource: ImageSource {
             decodeDuration: rows.duration + others)
     }
 
-    func shortcut(
-        by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        try PNGRewriting(of: self, by: recipe, interruption).passedThrough()
-    }
-
-    func rewritten(
-        _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        var still = self
-        still.file = file.withoutAnimation
-        return try PNGRewriting(of: still, by: recipe, interruption).rewritten(raster)
+    func ownWay(by recipe: Recipe) -> OwnWay? {
+        let end = file.chunks.last?.range.upperBound ?? 0
+        let keepsData =
+            if file.animation == nil {
+                recipe.stripping == .none && end < source.count
+            } else {
+                recipe.animation != .first
+            }
+        if keepsData {
+            return .shortcut { interruption throws(CodecError) in
+                try PNGRewriting(of: self, by: recipe, interruption).passedThrough()
+            }
+        }
+        return .rewriting {
+            (raster: consuming Raster, interruption: Interruption) throws(CodecError) in
+            var still = self
+            still.file = file.withoutAnimation
+            return try PNGRewriting(of: still, by: recipe, interruption).rewritten(raster)
+        }
     }
 
     var exif: [UInt8]? { file.exif(in: source) }

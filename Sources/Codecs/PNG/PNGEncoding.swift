@@ -1,6 +1,19 @@
 internal import CPNG
 internal import PrefetchModel
 
+extension ImageEncoder {
+    static let png = ImageEncoder(
+        name: "PNG", isLossless: true,
+        // With more effort a copy of the rows and two outputs.
+        workingMemory: { ($0.isSmall ? 3 : 1) * $0.plain },
+        memory: { basis in
+            let written = (basis.isSmall ? 3 : 1) * max(basis.rows, basis.turnedRows)
+            return MemoryEstimate(
+                peak: basis.margin + basis.rows + basis.turnedRows + written, result: basis.rows,
+                raster: basis.rows)
+        }, encode: PNGEncoding.encoded)
+}
+
 /// Chooses how rows are written: their colour type and depth, filters and compression.
 struct PNGEncoding {
     let effort: EncodingEffort

@@ -18,7 +18,7 @@ package enum StoredPlaceholder {
         guard let codec = header.format.codec else {
             throw .unsupported("\(header.format.rawValue) is not decoded")
         }
-        let image = try codec.source(source, header: header, limits: limits)
+        let image = try codec.open(source, header, limits)
         let raster = try image.raster(
             RasterRequest(form: .native, takesProfile: false, scale: scale(of: header)),
             Interruption(limits, nil))

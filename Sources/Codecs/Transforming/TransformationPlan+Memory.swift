@@ -5,13 +5,13 @@ extension TransformationPlan {
     /// An upper estimate of what decoding a source for the steps, carrying them out and encoding the result
     /// allocates.
     func estimate(
-        from header: ImageHeader, by codec: any ImageCodec.Type, for recipe: Recipe
+        from header: ImageHeader, by codec: ImageCodec, for recipe: Recipe
     ) -> MemoryEstimate {
         var source = header.decoded(at: scale)
         // Steps are carried out on one picture.
         source.isAnimated = false
         // Of the ways that need all pixels, the one that is estimated by all codecs.
-        let decoding = codec.memory(of: source, for: Recipe(encoding: .png))
+        let decoding = codec.memory.result(source, Recipe(encoding: .png))
         let sourcePixels = ByteEstimate(source.pixels)
         let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
         let encoding = encodingEstimate(for: recipe, by: codec)
@@ -26,22 +26,14 @@ extension TransformationPlan {
 
     /// Of the result, at most red, green, blue and alpha.
     private func encodingEstimate(
-        for recipe: Recipe, by codec: any ImageCodec.Type
+        for recipe: Recipe, by codec: ImageCodec
     ) -> MemoryEstimate {
         let picture = ImageHeader(
             format: .png, widthInPixels: size.width, heightInPixels: size.height, bitDepth: 8,
             isProgressiveOrInterlaced: false, orientation: ExifOrientation.upright, channels: 4,
             coefficientBytes: 0, sourceBytes: 0)
-        let basis = EstimateBasis(picture, recipe)
-        let format = EncodedFormat(transforming: recipe, by: codec)
-        switch format {
-        case .jpeg: return basis.encodingJPEG
-        case .png:
-            return MemoryEstimate(
-                peak: basis.margin + (basis.isSmall ? 4 : 2) * basis.rows, result: basis.rows,
-                raster: basis.rows)
-        case .webp, .avif, .smallest, .container: return basis.encodingPixels(as: format)
-        }
+        return EstimateBasis(picture, recipe)
+            .encoding(EncodedFormat(transforming: recipe, by: codec))
     }
 
     /// Two bytes a sample, and lines.

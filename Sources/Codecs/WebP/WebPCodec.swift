@@ -4,11 +4,37 @@
     internal import Glibc
     internal import PrefetchModel
 
-    /// WebP (RFC 9649) by libwebp. `same` keeps its data.
-    enum WebPCodec: ImageCodec {
-        static let decoder = "webp/\(version)"
-        static let same = EncodedFormat.container
-        static let sameOfPixels = EncodedFormat.webp
+    extension ImageCodec {
+        /// WebP (RFC 9649) by libwebp. `same` keeps its data.
+        static let webP: ImageCodec? = ImageCodec(
+            decoder: "webp/\(WebPSource.version)", same: .kept(orEncodedAs: .webp),
+            isAnnounced: isWebP, open: WebPSource.init, outlook: WebPSource.outlook,
+            encoder: .webP)
+    }
+
+    /// A WebP whose chunks are all there.
+    struct WebPSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
+        private let source: UnsafeRawBufferPointer
+        private let header: ImageHeader
+        private let limits: CodecLimits
+        private let file: WebPFile
+        /// Whether its pictures are frames, even a single one.
+        private let isAnimation: Bool
+
+        init(
+            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
+        ) throws(CodecError) {
+            file = try WebPFile(source)
+            try file.check()
+            isAnimation = try WebPSource.features(of: source).is_animated
+            self.source = source
+            self.header = header
+            self.limits = limits
+        }
+
+        private var still: UnsafeRawBufferPointer {
+            UnsafeRawBufferPointer(rebasing: source[..<file.pictureEnd])
+        }
 
         static var version: String {
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16) { text in
@@ -18,8 +44,6 @@
                 return String(cString: start)
             }
         }
-
-        static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool { isWebP(bytes) }
 
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
             let features = try features(of: source)
@@ -92,8 +116,8 @@
             }
         }
 
-        /// Frames and metadata come behind the header of an extended file.
-        static func outlook(
+        /// Frames and metadata follow the header of an extended file.
+        fileprivate static func outlook(
             on header: ImageHeader, of beginning: UnsafeRawBufferPointer
         ) throws(CodecError) -> HeaderOutlook {
             let file = try WebPFile(beginning)
@@ -109,47 +133,21 @@
             return HeaderOutlook(headers: [still, animated], isFinal: false)
         }
 
-        static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
-            EstimateBasis(header, recipe).ofDecoded
+        /// Damage inside pictures is found by decoding alone.
+        func check(
+            _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+        ) throws(CodecError) {
+            switch depth {
+            case .ignoredByDecoder, .structure: try checkFrames()
+            case .pixels where isAnimation: try verifyFrames(interruption)
+            case .pixels:
+                try decode(
+                    still, header.widthInPixels, header.heightInPixels, into: nil, interruption)
+            }
         }
 
-        static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int { 0 }
-
-        static func source(
-            _ source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits
-        ) throws(CodecError) -> any ImageSource {
-            let file = try WebPFile(source)
-            try file.check()
-            return WebPSource(
-                source: source, header: header, limits: limits, file: file,
-                isAnimation: try features(of: source).is_animated)
-        }
-    }
-
-    /// A WebP of which all chunks are there.
-    private struct WebPSource: ImageSource {
-        let source: UnsafeRawBufferPointer
-        let header: ImageHeader
-        let limits: CodecLimits
-        let file: WebPFile
-        /// Whether its pictures are frames, be it one alone.
-        let isAnimation: Bool
-
-        private var still: UnsafeRawBufferPointer {
-            UnsafeRawBufferPointer(rebasing: source[..<file.pictureEnd])
-        }
-
-        func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
-            try format.way(from: header, by: recipe)
-        }
-
-        /// The chunks are all there; damage inside of pictures is not looked for.
-        func checkStructure(memoryBytes: Int, _ interruption: Interruption) throws(CodecError) {
-            try checkSilentDamage()
-        }
-
-        /// - Throws: `corrupt` for an animation without frames; `tooManyPixels` for one beyond its limit.
-        func checkSilentDamage() throws(CodecError) {
+        /// - Throws: `corrupt` for an animation without frames; `tooManyPixels` for one over its limit.
+        private func checkFrames() throws(CodecError) {
             guard isAnimation else { return }
             guard !file.frames.isEmpty else {
                 throw .corrupt("an animation without frames", isTruncated: false)
@@ -158,17 +156,6 @@
             for frame in file.frames {
                 try budget.take(4 * ByteEstimate(frame.width) * ByteEstimate(frame.height))
             }
-        }
-
-        func verify(_ interruption: Interruption) throws(CodecError) -> Duration {
-            let begin = ThreadClock.now
-            if isAnimation {
-                try verifyFrames(interruption)
-            } else {
-                try decode(
-                    still, header.widthInPixels, header.heightInPixels, into: nil, interruption)
-            }
-            return ThreadClock.now - begin
         }
 
         private func verifyFrames(_ interruption: Interruption) throws(CodecError) {
@@ -248,21 +235,14 @@
             }
         }
 
-        func shortcut(
-            by recipe: Recipe, _ interruption: Interruption
-        ) throws(CodecError) -> ProcessedImage {
-            let duration = try verify(interruption)
-            return try keepingContainer(
-                file.stripped(source, recipe.stripping, limits: limits), of: source, header,
-                decodeDuration: duration)
-        }
-
-        func kept(by recipe: Recipe, within count: Int) throws(CodecError) -> ProcessedImage? {
-            let pieces = file.stripped(source, recipe.stripping, limits: limits)
-            guard pieces.byteCount <= count else { return nil }
-            return try keepingContainer(pieces, of: source, header, decodeDuration: .zero)
+        func ownWay(by recipe: Recipe) -> OwnWay? {
+            .container { file.stripped(source, recipe.stripping, limits: limits) }
         }
 
         var exif: [UInt8]? { file.exif(in: source) }
+    }
+#else
+    extension ImageCodec {
+        static let webP: ImageCodec? = nil
     }
 #endif

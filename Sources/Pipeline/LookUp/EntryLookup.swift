@@ -1,5 +1,6 @@
 import CachePolicy
 import CacheStorage
+import Codecs
 import HTTPSemantics
 import Hashing
 import PrefetchModel
@@ -304,7 +305,7 @@ private struct Worker {
                     String(decoding: batch.text[batch.records[$0].key], as: UTF8.self),
                     asked.variants(of: $0).map(\.recipe)
                 )
-            })
+            }, sameRules: CodecLibraries.sameRules)
         for (number, record) in zip(missing, records) {
             guard let (record, isDerivable) = record else { continue }
             result.otherResources.append(record.resourceID)

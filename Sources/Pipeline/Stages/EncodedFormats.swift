@@ -5,14 +5,10 @@ package import PrefetchModel
 package enum EncodedFormats {
     /// The formats that a recipe asks for and that are not made, whatever its source.
     package static func missing(for recipe: Recipe) -> [EncodedImageFormat] {
-        let asked: Set<EncodedImageFormat>
-        switch recipe.encoding {
-        case .webp: asked = [.webp]
-        case .avif: asked = [.avif]
-        // What is picked from by default is as much of it as there is.
-        case .auto:
-            asked = recipe.allowedFormats == Recipe.defaultFormats ? [] : recipe.allowedFormats
-        case .same, .jpeg, .png, .original: asked = []
+        var asked = Set([recipe.encoding.format].compactMap(\.self))
+        // The default list means as many of it as there are.
+        if recipe.encoding == .auto, recipe.allowedFormats != Recipe.defaultFormats {
+            asked = recipe.allowedFormats
         }
         return EncodedImageFormat.allCases.filter { asked.contains($0) && !$0.isMade }
     }

@@ -19,7 +19,7 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         switch self {
         case .jpeg: "jpg"
         case .heif: "heic"
-        case .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000, .icon, .svg, .pdf: rawValue
+        default: rawValue
         }
     }
 
@@ -30,7 +30,7 @@ package enum ImageFormat: String, CaseIterable, Sendable {
         case .icon: "image/vnd.microsoft.icon"
         case .svg: "image/svg+xml"
         case .pdf: "application/pdf"
-        case .jpeg, .png, .webp, .gif, .bmp, .tiff, .avif, .jpegXL, .jpeg2000: "image/\(rawValue)"
+        default: "image/\(rawValue)"
         }
     }
 }

@@ -150,7 +150,7 @@ extension Recipe {
             case (.formats, _): encoding == .auto
             case (.background, _): encoding == .jpeg || encoding == .auto
             case (.quality, .png), (.maximumBytes, .png), (.maximumBytes, .auto): false
-            case (_, .same), (_, .jpeg), (_, .png), (_, .webp), (_, .avif), (_, .auto): true
+            default: true
             }
         }
 

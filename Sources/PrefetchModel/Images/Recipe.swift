@@ -24,6 +24,9 @@ package struct Recipe: Hashable, Sendable {
         case auto
         /// The source's unchanged bytes, after ``SourceCheck``.
         case original
+
+        /// The format that every source is encoded in; nil for `same`, `auto` and `original`.
+        package var format: EncodedImageFormat? { EncodedImageFormat(rawValue: rawValue) }
     }
 
     /// The treatment of a file's metadata.
@@ -129,7 +132,7 @@ extension Recipe {
         case .jpeg: true
         case .auto: allowedFormats.contains(.jpeg)
         case .same: addsAlpha
-        case .png, .webp, .avif, .original: false
+        default: false
         }
     }
 
@@ -168,37 +171,24 @@ extension Recipe {
     /// The effective recipe for a source format: recipes with equal results produce the same bytes.
     /// For example, `same` of a JPEG is `jpeg`, and a PNG has no quality.
     ///
-    /// `text` is a ``canonicalText``; any other form is returned unchanged.
-    package static func effectiveText(of text: String, forSource format: String) -> String {
+    /// `text` is a ``canonicalText``; any other form is returned unchanged. `rule` is the source
+    /// format's rule, nil for a format that is not decoded.
+    package static func effectiveText(of text: String, under rule: SameRule?) -> String {
         var parts = text.split(separator: ";")
-        guard let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) }),
-            let source = ImageFormat(rawValue: format)
+        guard let rule, let encoding = parts.first.flatMap({ Encoding(rawValue: String($0)) })
         else { return text }
-        // The encoding that `same` means, and the settings that do not affect it.
-        let (same, irrelevant): (Encoding, [String])
-        switch source {
-        case .jpeg: (same, irrelevant) = (.jpeg, ["background=", "effort=", "animated="])
-        case .png: (same, irrelevant) = (.png, ["q=", "max="])
-        // A conversion is always stored.
-        case .bmp: (same, irrelevant) = (.png, ["q=", "max=", "larger", "animated="])
-        // An icon may already contain a PNG.
-        case .icon: (same, irrelevant) = (.png, ["q=", "max=", "animated="])
-        // The data is kept, except that the first frame of an animation becomes a PNG.
-        case .webp, .gif, .avif:
-            guard !parts.contains("animated=first") else { return text }
-            (same, irrelevant) = (.same, ["q=", "max=", "effort=", "larger"])
-        case .tiff, .heif, .jpegXL, .jpeg2000, .svg, .pdf: return text
-        }
-        guard encoding == .same || encoding == same else { return text }
-        // Rounded corners show the background, and transformed results are stored at any size: no
-        // simplification.
+        // The first frame of an animation is encoded.
+        if rule.keepsData, parts.contains("animated=first") { return text }
+        let same = rule.keepsData ? Encoding.same.rawValue : rule.encoded.rawValue
+        guard encoding == .same || encoding.rawValue == same else { return text }
+        // Rounded corners show the background, and transformed images are stored at any size.
         guard
             !parts.contains(where: { part in
                 Transformation.Name.allCases.contains { part.hasPrefix($0.rawValue + "=") }
             })
         else { return text }
-        parts[0] = Substring(same.rawValue)
-        parts.removeAll { part in irrelevant.contains { part.hasPrefix($0) } }
+        parts[0] = Substring(same)
+        parts.removeAll { part in rule.irrelevant.contains { part.hasPrefix($0.rawValue) } }
         return parts.joined(separator: ";")
     }
 }

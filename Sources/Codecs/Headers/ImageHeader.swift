@@ -41,13 +41,13 @@ package struct ImageHeader: Hashable, Sendable {
     /// a whole where the budget has room for it, else row by row; one that is not made in the usual way is
     /// left to the decoder.
     package func structureMemoryBytes(within budget: Int) -> Int {
-        format.codec?.structureMemoryBytes(of: self, within: budget) ?? containerMemoryBytes
+        format.codec?.memory.structure(self, budget) ?? containerMemoryBytes
     }
 
     /// The same of decoding a source that is stored as it came, of which the rows of a PNG are kept where the
     /// budget has room for them, since that is quicker.
     func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
-        format.codec?.verificationMemoryBytes(of: self, for: recipe, within: budget)
+        format.codec?.memory.verification(self, recipe, budget)
             ?? containerMemoryBytes
     }
 
@@ -57,12 +57,12 @@ package struct ImageHeader: Hashable, Sendable {
         }
         // Steps that cannot be carried out say so before anything is decoded.
         guard let plan = PlannedRecipe(recipe, of: self).steps, !plan.isEmpty else {
-            let made = codec.memory(of: self, for: recipe.untransformed)
+            let made = codec.memory.result(self, recipe.untransformed)
             guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
                 return made
             }
             // It is made before, and kept beside the others.
-            let before = codec.memory(of: self, for: own)
+            let before = codec.memory.result(self, own)
             return MemoryEstimate(
                 peak: max(before.peak, made.adding(before.result).peak),
                 result: max(before.result, made.result), raster: max(before.raster, made.raster))
@@ -130,7 +130,7 @@ package func header(
 ) throws(CodecError) -> ImageHeader {
     let result =
         switch try way(of: source, others) {
-        case .decoded(let codec): try codec.header(of: source)
+        case .decoded(let codec): try codec.header(source)
         case .asItCame(let format): ImageHeader(undecoded: format, source)
         }
     var refusal: CodecError?

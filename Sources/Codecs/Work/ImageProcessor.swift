@@ -78,8 +78,9 @@ package enum ImageProcessor {
             Result { () throws(CodecError) in try header.checkPixels(planned.steps, limits) }
         }
         var work = EntryWork(
-            source: try codec.source(source, header: header, limits: limits), codec: codec,
-            header: header,
+            EntryPlan(
+                bytes: source, source: try codec.open(source, header, limits), codec: codec,
+                header: header),
             recipes: zip(planned, allowed).filter { (try? $0.1.get()) != nil }.map(\.0),
             check: check, memoryBytes: memoryBytes,
             wantsPlaceholder: wantsPlaceholder)
@@ -178,7 +179,7 @@ private struct DistinctRecipes {
         var known: [String: Int] = [:]
         for recipe in recipes {
             let text = Recipe.effectiveText(
-                of: recipe.canonicalText, forSource: header.format.rawValue)
+                of: recipe.canonicalText, under: header.format.codec?.same)
             let place = known[text] ?? self.recipes.count
             if known.updateValue(place, forKey: text) == nil { self.recipes.append(recipe) }
             places.append(place)

@@ -13,6 +13,11 @@ package enum CodecLibraries {
     /// The formats that are decoded, and the versions of what decodes them: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
+    /// The meaning of `same` for each decoded format.
+    package static let sameRules: SameRules = Dictionary(
+        uniqueKeysWithValues: ImageFormat.allCases.compactMap { format in
+            format.codec.map { (format.rawValue, $0.same) }
+        })
     /// Whether this build decodes the format, which its traits decide.
     package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }
     /// The value of `Accept` for what this build decodes.
@@ -23,17 +28,17 @@ package enum CodecLibraries {
     package static var optional: [String] {
         var lines: [String] = []
         #if WebP
-            lines.append("libwebp \(WebPCodec.version)")
+            lines.append("libwebp \(WebPSource.version)")
         #endif
         #if AVIF
-            if let missing = AVIFCodec.missing {
+            if let missing = LibAVIF.missing {
                 lines.append("libavif cannot be loaded: \(missing)")
             } else {
-                lines.append("libavif \(AVIFCodec.versions.joined(separator: " with dav1d "))")
+                lines.append("libavif \(LibAVIF.versions.joined(separator: " with dav1d "))")
             }
         #endif
         #if GIF
-            lines.append("giflib \(GIFCodec.version) (built with)")
+            lines.append("giflib \(GIFSource.version) (built with)")
         #endif
         return lines
     }

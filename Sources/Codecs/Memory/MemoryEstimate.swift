@@ -62,8 +62,7 @@ struct EstimateBasis {
                 5 * rows + 8 * header.stride(longest))
     }
 
-    /// Of a format that is decoded and not encoded: beside the rows, what its decoder has while it makes them;
-    /// afterwards the rows, upright beside those, and the output, with more effort a copy of them and two outputs.
+    /// A format that is decoded to rows: beside them first the decoder's state, then turned rows and the encoder.
     var ofDecoded: MemoryEstimate {
         let library = ByteEstimate(header.libraryBytes)
         let format = header.format.codec.flatMap { EncodedFormat(recipe, of: header, by: $0) }
@@ -71,76 +70,55 @@ struct EstimateBasis {
         case nil: return MemoryEstimate(peak: margin + library, result: 0, raster: 0)
         case .container:
             return MemoryEstimate(peak: margin + max(library, source), result: source, raster: 0)
-        case .jpeg:
-            // Without their alpha, the rows are others.
-            let made = encodingJPEG
+        case .encoded, .smallest:
+            let made = encoding(format)
+            // Rows without alpha are a copy.
+            let opaque = format?.encoder?.hasAlpha == false ? 3 * pixels + height : 0
             return MemoryEstimate(
-                peak: max(made.peak, margin + rows + max(library, 3 * pixels + height)),
-                result: made.result, raster: max(made.raster, rows))
-        case .png:
-            let written = (isSmall ? 3 : 1) * max(rows, turnedRows)
-            return MemoryEstimate(
-                peak: margin + rows + max(library, turnedRows + written), result: rows, raster: rows
-            )
-        case .webp?, .avif?, .smallest?:
-            let made = encodingPixels(as: format)
-            return MemoryEstimate(
-                peak: max(made.peak, margin + rows + library), result: made.result,
-                raster: made.raster)
+                peak: max(made.peak, margin + rows + max(library, opaque)), result: made.result,
+                raster: max(made.raster, rows))
         }
     }
 
-    /// A WebP, an AVIF or the smallest of several, of rows of any kind: beside them such as the encoders take, where they
-    /// are no such, turned, and what the encoder has.
-    func encodingPixels(as format: EncodedFormat?) -> MemoryEstimate {
-        let mayBeTransparent = header.channels != 3
-        let plain = (mayBeTransparent ? 4 : 3) * pixels + height
+    /// Encoding a raster of the header's samples.
+    func encoding(_ format: EncodedFormat?) -> MemoryEstimate {
+        format == .smallest
+            ? encodingSmallest
+            : format?.encoder?.memory(self) ?? encodingPixels(beside: 0)
+    }
+
+    var mayBeTransparent: Bool { header.channels != 3 }
+
+    /// Rows of 8-bit colours.
+    var plain: ByteEstimate { (mayBeTransparent ? 4 : 3) * pixels + height }
+
+    /// An encoder that takes 8-bit colours and allocates `working` bytes: rows of any kind, their 8-bit copy where
+    /// they are different, turned rows, and two outputs.
+    func encodingPixels(beside working: ByteEstimate) -> MemoryEstimate {
+        // An upper limit: a file of noise.
+        let result = recipe.quality > 90 ? 4 * pixels : 5 * pixels / 4
+        return encodingPixels(beside: working + 2 * result, result: result)
+    }
+
+    private func encodingPixels(
+        beside encoder: ByteEstimate, result: ByteEstimate
+    ) -> MemoryEstimate {
         let isMadePlain = mayBeTransparent || header.bitDepth != 8
-        // A file of noise.
-        let result = recipe.quality > 90 || format == .smallest ? 4 * pixels : 5 * pixels / 4
-        let encoder: ByteEstimate
-        switch format {
-        case .webp: encoder = webPEncoder(mayBeTransparent) + 2 * result
-        case .avif: encoder = avifEncoder + 2 * result
-        case .smallest:
-            let most = max(
-                recipe.allowedFormats.contains(.webp) ? webPEncoder(mayBeTransparent) : 0,
-                recipe.allowedFormats.contains(.avif) ? avifEncoder : 0,
-                recipe.allowedFormats.contains(.png) ? (isSmall ? 3 : 1) * plain : 0,
-                6 * pixels)
-            // A copy for each, or what is compared; the smallest of all and of the format, and the last.
-            encoder = plain + max(plain + most, 3 * plain) + 3 * result
-        case .jpeg, .png, .container, nil: encoder = 0
-        }
         return MemoryEstimate(
             peak: margin + rows + max(turnedRows, isMadePlain ? plain : 0) + encoder,
             result: result, raster: max(rows, plain))
     }
 
-    /// What libwebp 1.2.4 allocates, measured over noise: 22 bytes a pixel without loss, 35 for an alpha channel, which is
-    /// written so; two else.
-    private func webPEncoder(_ mayBeTransparent: Bool) -> ByteEstimate {
-        let isTriedLossless = pixels.count <= WebPEncoding.mostPixelsOfLossless
-        let each: ByteEstimate = mayBeTransparent ? 40 : isTriedLossless ? 25 : 2
-        return each * pixels + ByteEstimate(4 << 20)
-    }
-
-    /// What aom 3.6 and libavif 0.11 allocate, measured as the growth of the process: some 30 bytes a pixel, and frames
-    /// with wide borders.
-    private var avifEncoder: ByteEstimate {
-        30 * pixels + 12 * ((width + 384) * (height + 384)) + ByteEstimate(16 << 20)
-    }
-
-    /// A JPEG of pixels: grey or RGB, before with alpha, and beside it turned, or all coefficients and
-    /// the output.
-    var encodingJPEG: MemoryEstimate {
-        let isLarge = pixels > ByteEstimate(JPEGEncoding.mostPixelsOfWholeChroma)
-        let coefficients = (isLarge ? 3 : 6) * pixels
-        let jpeg = recipe.quality > 90 ? 6 * pixels : 3 * pixels / 2
-        let trials = min(ByteEstimate(recipe.maximumStoredBytes ?? 0), 3 * pixels)
-        let raster = 3 * pixels + height
-        return MemoryEstimate(
-            peak: margin + raster + coefficients + jpeg + 2 * trials, result: jpeg, raster: raster)
+    /// The smallest of several formats: a copy of the rows for each encoder, or a decoded result and its comparison;
+    /// and three outputs: the smallest of all, the smallest of the format, and the last.
+    private var encodingSmallest: MemoryEstimate {
+        let result = 4 * pixels
+        var most = 6 * pixels
+        for format in EncodedImageFormat.allCases where recipe.allowedFormats.contains(format) {
+            most = max(most, format.encoder?.workingMemory(self) ?? 0)
+        }
+        return encodingPixels(
+            beside: plain + max(plain + most, 3 * plain) + 3 * result, result: result)
     }
 }
 

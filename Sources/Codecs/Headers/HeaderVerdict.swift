@@ -114,7 +114,7 @@ package enum HeaderVerdict: Hashable, Sendable {
             // The size may be said by what follows.
             return header.format.container?.size(in: beginning) == .later ? .undecided : .passed
         }
-        let outlook = try codec.outlook(on: header, of: beginning)
+        let outlook = try codec.outlook(header, beginning)
         let need = outlook.headers.map(rules.memoryBytes).min() ?? 0
         guard need <= rules.memory.bytes else {
             throw .tooMuchMemory(need, of: rules.memory, isExact: outlook.isFinal && isLengthKnown)

@@ -11,7 +11,7 @@ package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
 extension ImageFormat {
     /// Whether a file begins as those of this format do, and of no other.
     fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
-        if let codec { return codec.isAnnounced(by: bytes) }
+        if let codec { return codec.isAnnounced(bytes) }
         return container?.isAnnounced(by: bytes) ?? false
     }
 }

@@ -1,0 +1,53 @@
+internal import PrefetchModel
+
+/// One encoded format: its limits, its memory and its encoder.
+///
+/// Each format declares its value in its folder, as ``ImageCodec/encoder`` of its codec.
+struct ImageEncoder: Sendable {
+    /// The name in messages.
+    let name: String
+    let maximumSidePixels: Int
+    let hasAlpha: Bool
+    let isLossless: Bool
+    /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
+    let curve: QualityCurve?
+    /// Upper estimate of what the encoder allocates beside 8-bit rows and its output.
+    let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
+    /// Upper estimate of encoding a raster with the header's samples.
+    let memory: @Sendable (EstimateBasis) -> MemoryEstimate
+    /// Makes a file of a raster, with EXIF orientation applied unless it keeps the whole EXIF, which is given as
+    /// its TIFF structure. Without ``hasAlpha`` the raster must be opaque.
+    let encode:
+        @Sendable (
+            _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
+            _ interruption: Interruption
+        ) throws(CodecError) -> ProcessedImage
+
+    init(
+        name: String, maximumSidePixels: Int = .max, hasAlpha: Bool = true,
+        isLossless: Bool = false, curve: QualityCurve? = nil,
+        workingMemory: @escaping @Sendable (EstimateBasis) -> ByteEstimate,
+        memory: (@Sendable (EstimateBasis) -> MemoryEstimate)? = nil,
+        encode:
+            @escaping @Sendable (
+                _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,
+                _ interruption: Interruption
+            ) throws(CodecError) -> ProcessedImage
+    ) {
+        self.name = name
+        self.maximumSidePixels = maximumSidePixels
+        self.hasAlpha = hasAlpha
+        self.isLossless = isLossless
+        self.curve = curve
+        self.workingMemory = workingMemory
+        self.memory = memory ?? { $0.encodingPixels(beside: workingMemory($0)) }
+        self.encode = encode
+    }
+}
+
+extension EncodedImageFormat {
+    /// Nil where this build does not encode the format, which its package traits decide.
+    var encoder: ImageEncoder? { ImageFormat(rawValue: rawValue)?.codec?.encoder }
+
+    package var isMade: Bool { encoder != nil }
+}

@@ -1,0 +1,35 @@
+internal import PrefetchModel
+
+/// Upper estimates, in bytes, of what reading a format allocates. The source itself is not counted.
+struct DecodingMemory: Sendable {
+    /// Making one result.
+    let result: @Sendable (_ header: ImageHeader, _ recipe: Recipe) -> MemoryEstimate
+    /// ``CheckDepth/structure`` within a budget.
+    let structure: @Sendable (_ header: ImageHeader, _ budget: Int) -> Int
+    /// ``CheckDepth/pixels`` within a budget, for the recipe `original`.
+    let verification: @Sendable (_ header: ImageHeader, _ recipe: Recipe, _ budget: Int) -> Int
+
+    /// - Parameters:
+    ///   - result: Making one result.
+    ///   - structure: Following the structure within a budget.
+    ///   - verification: Decoding without keeping anything; by default the peak of `result`.
+    init(
+        result: @escaping @Sendable (ImageHeader, Recipe) -> MemoryEstimate,
+        structure: @escaping @Sendable (ImageHeader, Int) -> Int = { _, _ in 0 },
+        verification: (@Sendable (ImageHeader, Recipe, Int) -> Int)? = nil
+    ) {
+        self.result = result
+        self.structure = structure
+        self.verification =
+            verification ?? { header, recipe, _ in result(header, recipe).peak.count }
+    }
+
+    /// A format whose decoder allocates ``ImageHeader/libraryBytes`` beside the rows.
+    static func decoded(
+        structure: @escaping @Sendable (ImageHeader) -> Int = { _ in 0 }
+    ) -> DecodingMemory {
+        DecodingMemory(
+            result: { EstimateBasis($0, $1).ofDecoded },
+            structure: { header, _ in structure(header) })
+    }
+}

@@ -1,0 +1,41 @@
+internal import PrefetchModel
+
+extension ImageFormat {
+    /// The codec of the format; nil where this build does not decode it. Such sources are handled by
+    /// ``PrefetchModel/ImageFormat/container`` alone.
+    var codec: ImageCodec? {
+        switch self {
+        case .jpeg: .jpeg
+        case .png: .png
+        case .bmp: .bmp
+        case .webp: .webP
+        case .gif: .gif
+        case .avif: .avif
+        case .icon: .ico
+        default: nil
+        }
+    }
+}
+
+/// How a source is handled.
+enum SourceWay {
+    case decoded(ImageCodec)
+    /// Stored unchanged, after a check of its container.
+    case asItCame(ImageFormat)
+}
+
+/// Decides by the first bytes how a source is handled.
+///
+/// - Throws: `notAnImage`; `unsupported` or `leftOut` for a format that is not decoded, if the rule refuses it.
+func way(
+    of source: UnsafeRawBufferPointer, _ others: OtherFormats
+) throws(CodecError) -> SourceWay {
+    guard !source.isEmpty else { throw .notAnImage("no bytes") }
+    guard let format = sniffed(source) else { throw .notAnImage("no image's signature") }
+    if let codec = format.codec { return .decoded(codec) }
+    switch others {
+    case .fail: throw .unsupported("\(format.rawValue) is not decoded")
+    case .store: return .asItCame(format)
+    case .skip: throw .leftOut(.otherFormat, "\(format.rawValue) is not decoded")
+    }
+}

@@ -1,0 +1,71 @@
+internal import PrefetchModel
+
+/// One decoded format: its facts, and how its files are read.
+///
+/// Each format declares its value in its own folder and has one line in ``PrefetchModel/ImageFormat/codec``.
+/// A codec has no state; any thread may use it.
+struct ImageCodec: Sendable {
+    typealias Bytes = UnsafeRawBufferPointer
+
+    /// Name and version of the decoder, such as `png/1.6.39`. Stored failures apply to this decoder only.
+    let decoder: String
+    /// What ``Recipe/Encoding/same`` makes of a source.
+    let same: SameRule
+    /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are given,
+    /// unless the file is shorter.
+    let isAnnounced: @Sendable (_ bytes: Bytes) -> Bool
+    /// See ``ImageDecoding/header(of:)``.
+    let header: @Sendable (_ source: Bytes) throws(CodecError) -> ImageHeader
+    /// Reads the structure of a whole file. The bytes must outlive the result.
+    let open:
+        @Sendable (_ source: Bytes, _ header: ImageHeader, _ limits: CodecLimits)
+            throws(CodecError) -> any ImageDecoding
+    /// What the rest of a file can still change in its header.
+    let outlook:
+        @Sendable (_ header: ImageHeader, _ beginning: Bytes) throws(CodecError) ->
+            HeaderOutlook
+    let memory: DecodingMemory
+    /// Whether the decoder makes the sizes of ``DecodingScale`` for less than the whole picture.
+    let decodesAtScales: Bool
+    /// Nil for a format that is only decoded.
+    let encoder: ImageEncoder?
+
+    /// - Parameters:
+    ///   - decoder: Name and version.
+    ///   - same: What `same` makes of a source.
+    ///   - isAnnounced: Whether a file begins with the signature.
+    ///   - open: The initializer of the type that decodes the format.
+    ///   - outlook: Only for formats that may say more behind the header.
+    ///   - memory: Upper estimates.
+    ///   - decodesAtScales: See ``decodesAtScales``.
+    ///   - encoder: Only for formats that are also encoded.
+    init<Source: ImageDecoding>(
+        decoder: String, same: SameRule, isAnnounced: @escaping @Sendable (Bytes) -> Bool,
+        open: @escaping @Sendable (Bytes, ImageHeader, CodecLimits) throws(CodecError) -> Source,
+        outlook: @escaping @Sendable (ImageHeader, Bytes) throws(CodecError) -> HeaderOutlook = {
+            header, _ in HeaderOutlook(headers: [header], isFinal: true)
+        },
+        memory: DecodingMemory = .decoded(), decodesAtScales: Bool = false,
+        encoder: ImageEncoder? = nil
+    ) {
+        self.decoder = decoder
+        self.same = same
+        self.isAnnounced = isAnnounced
+        header = { source throws(CodecError) in try Source.header(of: source) }
+        self.open = { source, header, limits throws(CodecError) in
+            try open(source, header, limits)
+        }
+        self.outlook = outlook
+        self.memory = memory
+        self.decodesAtScales = decodesAtScales
+        self.encoder = encoder
+    }
+}
+
+/// What the rest of a file may still say, given its beginning.
+struct HeaderOutlook {
+    /// Every header that the file may turn out to have, as far as the memory differs; one or more.
+    let headers: [ImageHeader]
+    /// Whether nothing that follows changes the estimates.
+    let isFinal: Bool
+}

@@ -1,0 +1,101 @@
+internal import PrefetchModel
+
+/// One file of a decoded format, its structure read.
+///
+/// These are all requirements of a format that is only decoded. Formats that can do more also conform to
+/// ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``ColourChecking`` or ``PlaceholderNoting``.
+/// For errors and interruption see ``ImageProcessor``.
+protocol ImageDecoding: SendableMetatype {
+    /// Reads the header of a file, or of its beginning, whatever size it says.
+    ///
+    /// - Throws: `corrupt`, with `isTruncated` where more bytes may complete the header; `unsupported`;
+    ///   `tooManyPixels` where the pixels cannot be counted.
+    static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader
+
+    /// Decodes the picture; of an animation the first frame, with every frame verified.
+    func raster(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster
+
+    /// Looks for damage and keeps nothing.
+    ///
+    /// - Parameters:
+    ///   - depth: How far to look.
+    ///   - memoryBytes: The reservation, as estimated by ``DecodingMemory``.
+    ///   - interruption: Ends the check.
+    /// - Throws: The damage found.
+    func check(
+        _ depth: CheckDepth, memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError)
+}
+
+/// How far a file is checked for damage.
+enum CheckDepth {
+    /// Only damage that decoding would ignore, and limits of animations; run once, before anything is decoded.
+    case ignoredByDecoder
+    /// The structure to its end, without decoding more than necessary.
+    case structure
+    /// Everything is decoded.
+    case pixels
+}
+
+// MARK: Capabilities
+
+/// Decodes several scales at once, for less than one by one and with the same pixels.
+protocol ScaledDecoding: ImageDecoding {
+    /// Decodes one raster for each request, all at different scales. The first has the time of all.
+    ///
+    /// - Throws: Why not; each is then decoded alone.
+    func rasters(
+        _ requests: [RasterRequest], _ interruption: Interruption
+    ) throws(CodecError) -> ScaledRasters
+}
+
+/// Makes results of the source's own format that an encoder of pixels cannot.
+protocol OwnFormatMaking: ImageDecoding {
+    /// How to make the source's own format by a recipe; nil where the ordinary encoder of pixels does it.
+    func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
+}
+
+/// A way to make the source's own format. It gives the same picture for less.
+enum OwnWay {
+    /// From the source's data, without pixels. The whole source is decoded, at least as ``CheckDepth/pixels`` does.
+    case shortcut((_ interruption: Interruption) throws(CodecError) -> ProcessedImage)
+    /// From the native raster, with metadata that only this format has.
+    case rewriting(
+        (_ raster: consuming Raster, _ interruption: Interruption) throws(CodecError) ->
+            ProcessedImage)
+    /// The file without the metadata that the recipe strips.
+    case container(() -> [ImagePiece])
+}
+
+/// Has EXIF that can be copied into a new file.
+protocol EXIFCarrying: ImageDecoding {
+    /// The TIFF structure; nil without one.
+    var exif: [UInt8]? { get }
+}
+
+/// May have colours that mean something else in a result.
+protocol ColourChecking: ImageDecoding {
+    /// - Throws: `unsupported` for colours that no profile describes, since taken for sRGB they would change.
+    func checkColours() throws(CodecError)
+}
+
+/// Collects the data of a placeholder while it works without pixels.
+protocol PlaceholderNoting: ImageDecoding {
+    /// Starts collecting.
+    ///
+    /// - Returns: A function that makes the placeholder; nil where nothing has been collected by then.
+    func notePlaceholder() -> () -> Placeholder?
+}
+
+extension ImageDecoding {
+    /// The EXIF of a new file. Data without a TIFF header is dropped: libpng warns of it, and libavif refuses
+    /// the picture.
+    func exif(keptBy recipe: Recipe) -> [UInt8]? {
+        guard recipe.stripping == .none, let exif = (self as? any EXIFCarrying)?.exif else {
+            return nil
+        }
+        return ["II*\0", "MM\0*"].contains { exif.starts(with: $0.utf8) } ? exif : nil
+    }
+}

@@ -1,0 +1,226 @@
+internal import PrefetchModel
+
+/// Makes the results of one source, one after the other.
+struct EntryWork: ~Copyable {
+    private let plan: EntryPlan
+    private let check: SourceCheck
+    /// The reservation for this source.
+    private let memoryBytes: Int
+    private var rasters: SharedRasters
+    private var damage = DamageFindings()
+    /// Whether anything has been decoded, even in part.
+    private(set) var isDecoded = false
+
+    private var source: any ImageDecoding { plan.source }
+    private var header: ImageHeader { plan.header }
+
+    /// - Parameters:
+    ///   - plan: The source.
+    ///   - recipes: The results that will be asked for.
+    ///   - check: How sources that are stored unchanged are checked.
+    ///   - memoryBytes: The reservation.
+    ///   - wantsPlaceholder: Whether ``placeholder`` will be asked for.
+    init(
+        _ plan: EntryPlan, recipes: [PlannedRecipe], check: SourceCheck, memoryBytes: Int,
+        wantsPlaceholder: Bool
+    ) {
+        self.plan = plan
+        self.check = check
+        self.memoryBytes = memoryBytes
+        let placeholder = PlaceholderCollector(for: plan.source, isWanted: wantsPlaceholder)
+        rasters = SharedRasters(plan, of: recipes, placeholder)
+    }
+
+    /// Made of what was decoded for results; nil where nothing was, or none is wanted.
+    var placeholder: Placeholder? { rasters.madePlaceholder }
+
+    /// - Throws: Why there is no result; `cancelled` ends all results.
+    mutating func result(
+        of planned: PlannedRecipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        try interruption.look()
+        let recipe = planned.recipe
+        guard let format = EncodedFormat(recipe, of: header, by: plan.codec) else {
+            return try original(interruption)
+        }
+        if header.isAnimated, recipe.animation == .refuse {
+            throw .unsupported(
+                "an animation, which --animated refuse, or animated=refuse, keeps out")
+        }
+        try plan.checkFeasibility(of: planned, as: format)
+        try damage.check(source, interruption)
+        do throws(CodecError) {
+            let steps = try planned.plan.get()
+            return steps.isEmpty
+                ? try made(format, by: recipe.untransformed, interruption)
+                : try transformed(
+                    EncodedFormat(transforming: recipe, by: plan.codec), steps, by: recipe,
+                    interruption)
+        } catch {
+            damage.note(error)
+            throw error
+        }
+    }
+
+    private mutating func original(
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        var duration = Duration.zero
+        switch check {
+        // Accepts everything that decodes.
+        case .structure where damage.isRuledOut: break
+        case .structure:
+            try source.check(
+                .structure,
+                memoryBytes: min(memoryBytes, header.structureMemoryBytes(within: memoryBytes)),
+                interruption)
+        case .decode:
+            try damage.check(source, interruption)
+            isDecoded = true
+            guard !damage.isRuledOut else { break }
+            let most = header.verificationMemoryBytes(
+                for: Recipe(encoding: .original), within: memoryBytes)
+            duration = try verified(memoryBytes: min(memoryBytes, most), interruption)
+        }
+        return ProcessedImage(
+            output: .source, format: header.format, widthInPixels: header.widthInPixels,
+            heightInPixels: header.heightInPixels, decodeDuration: duration, encodeDuration: .zero)
+    }
+
+    /// Decodes everything and keeps nothing.
+    ///
+    /// - Returns: The processor time.
+    private func verified(
+        memoryBytes: Int, _ interruption: Interruption
+    ) throws(CodecError) -> Duration {
+        let begin = ThreadClock.now
+        try source.check(.pixels, memoryBytes: memoryBytes, interruption)
+        return ThreadClock.now - begin
+    }
+
+    private mutating func made(
+        _ format: EncodedFormat, by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        if case .smallest = format { return try smallest(by: recipe, interruption) }
+        let way = try plan.way(to: format, by: recipe)
+        isDecoded = true
+        switch way {
+        case .own(.shortcut(let make)):
+            let image = try make(interruption)
+            damage.isRuledOut = true
+            return image
+        case .own(.container(let pieces)):
+            let duration = try verified(memoryBytes: 0, interruption)
+            let image = try plan.joined(pieces(), decodeDuration: duration)
+            damage.isRuledOut = true
+            return image
+        case .own(.rewriting(let make)):
+            let raster = try decoded(.native, by: recipe, interruption)
+            return try make(raster, interruption)
+        case .raster(let form):
+            let raster = try decoded(form, by: recipe, interruption)
+            let exif = source.exif(keptBy: recipe)
+            let image = try format.encoded(raster, exif: exif, by: recipe, interruption)
+            return try smallerContainer(than: image, by: recipe) ?? image
+        }
+    }
+
+    /// The source's data without the stripped metadata, in place of a new encoding that is no smaller; nil for
+    /// formats that decide that on their own way.
+    private func smallerContainer(
+        than image: ProcessedImage, by recipe: Recipe
+    ) throws(CodecError) -> ProcessedImage? {
+        guard image.format == header.format, !header.isAnimated, !recipe.keepsLarger,
+            case .encoded(let made) = image.output,
+            case .container(let pieces)? = try (source as? any OwnFormatMaking)?
+                .ownWay(by: recipe)
+        else { return nil }
+        let stripped = pieces()
+        guard stripped.byteCount <= made.count else { return nil }
+        var kept = try plan.joined(stripped, decodeDuration: image.decodeDuration)
+        kept.encodeDuration += image.encodeDuration
+        return kept
+    }
+
+    /// Makes the smallest of the recipe's formats; the source's own is made as `same` makes it.
+    private mutating func smallest(
+        by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        var kept: FormatChoice.Own?
+        if let own = header.ownRecipe(for: recipe) {
+            let image = try made(EncodedFormat(plan.codec.same), by: own, interruption)
+            kept = FormatChoice.Own(image: image, byteCount: image.byteCount(of: header))
+            // Colours that cannot be converted allow nothing else.
+            if (try? plan.checkColours()) == nil { return image }
+        }
+        isDecoded = true
+        let raster = try decoded(.native, by: recipe, interruption)
+        let exif = source.exif(keptBy: recipe)
+        return try FormatChoice(recipe, interruption)
+            .smallest(of: raster, exif: exif, beside: kept)
+    }
+
+    private mutating func decoded(
+        _ form: RasterForm, by recipe: Recipe, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let raster = try rasters.take(
+            RasterRequest(form: form, takesProfile: recipe.stripping != .all), interruption)
+        damage.isRuledOut = true
+        return raster
+    }
+
+    /// Makes a result whose pixels differ from the source's.
+    private mutating func transformed(
+        _ format: EncodedFormat, _ steps: TransformationPlan, by recipe: Recipe,
+        _ interruption: Interruption
+    ) throws(CodecError) -> ProcessedImage {
+        isDecoded = true
+        let decoded = try rasters.borrow(
+            RasterRequest(
+                form: .native, takesProfile: recipe.stripping != .all, scale: steps.scale),
+            interruption)
+        damage.isRuledOut = true
+        let begin = ThreadClock.now
+        var picture = try decoded.transformed(by: steps, interruption)
+        rasters.putBack(decoded, at: steps.scale)
+        picture.decodeDuration = rasters.takeDuration()
+        if format.encoder?.hasAlpha == false {
+            picture = try picture.opaque(over: recipe.background, interruption)
+        }
+        // The rows are turned, so EXIF must say the same.
+        try picture.turn(interruption)
+        let exif = source.exif(keptBy: recipe).map(ExifOrientation.uprightTIFF)
+        let duration = ThreadClock.now - begin
+        var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
+        image.encodeDuration += duration
+        return image
+    }
+}
+
+/// Known damage of one source.
+struct DamageFindings {
+    /// The outcome of ``CheckDepth/ignoredByDecoder``; nil before it ran.
+    private var ignoredByDecoder: Result<Void, CodecError>?
+    /// The damage that decoding has found, and would find again.
+    private var found: CodecError?
+    /// Whether the whole source has been decoded without an error.
+    var isRuledOut = false
+
+    /// - Throws: The damage.
+    mutating func check(
+        _ source: any ImageDecoding, _ interruption: Interruption
+    ) throws(CodecError) {
+        let result =
+            ignoredByDecoder
+            ?? Result { () throws(CodecError) in
+                try source.check(.ignoredByDecoder, memoryBytes: 0, interruption)
+            }
+        ignoredByDecoder = result
+        try result.get()
+        if let found { throw found }
+    }
+
+    mutating func note(_ error: CodecError) {
+        if case .corrupt = error { found = error }
+    }
+}

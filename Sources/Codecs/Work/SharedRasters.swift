@@ -1,0 +1,188 @@
+internal import PrefetchModel
+
+/// Decodes the rasters of one source, each scale once for all results that need it.
+struct SharedRasters: ~Copyable {
+    private let source: any ImageDecoding
+    /// Scales that several results need; all scales where those are several.
+    private var shared: [DecodingScale: SharedRaster] = [:]
+    /// Scales to decode together when the first of them is wanted; empty for a single one.
+    private var joined: [DecodingScale] = []
+    /// Rasters of ``shared``, from decoding to the last result. Each still has the interruption of a finished
+    /// result, so every user sets another.
+    private var kept = ScaledRasters()
+    /// Decoding time that no result has reported yet.
+    private var unreportedDuration = Duration.zero
+    private var placeholder: PlaceholderCollector
+
+    init(_ plan: EntryPlan, of recipes: [PlannedRecipe], _ placeholder: PlaceholderCollector) {
+        source = plan.source
+        self.placeholder = placeholder
+        for planned in recipes { add(planned, plan) }
+        if shared.count > 1 {
+            joined = DecodingScale.allCases.filter { shared[$0] != nil }
+        } else {
+            shared = shared.filter { $0.value.uses > 1 }
+        }
+    }
+
+    /// Counts the raster of a result. One that cannot be made says so at its turn.
+    private mutating func add(_ planned: PlannedRecipe, _ plan: EntryPlan) {
+        let recipe = planned.recipe
+        guard let format = EncodedFormat(recipe, of: plan.header, by: plan.codec),
+            let steps = planned.steps
+        else { return }
+        var request = RasterRequest(form: .native, scale: steps.scale)
+        if steps.isEmpty {
+            guard let form = try? plan.way(to: format, by: recipe.untransformed).rasterForm else {
+                return
+            }
+            request.form = form
+        }
+        request.takesProfile = recipe.stripping != .all
+        shared[steps.scale, default: SharedRaster(request)].add(request)
+        // For the smallest result, the source's own format may need a raster too.
+        if case .smallest = format, steps.isEmpty, let own = plan.header.ownRecipe(for: recipe),
+            let way = try? plan.way(to: EncodedFormat(plan.codec.same), by: own),
+            way.rasterForm != nil
+        {
+            shared[steps.scale]?.add(request)
+        }
+    }
+
+    /// A raster for one result, to be given back unchanged with ``putBack(_:at:)``.
+    mutating func borrow(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        guard let sharing = shared[request.scale] else {
+            let decoded = try decode(request, interruption)
+            unreportedDuration = decoded.decodeDuration
+            return decoded
+        }
+        return try use(sharing, at: request.scale, interruption)
+    }
+
+    /// Keeps a borrowed raster for later results.
+    mutating func putBack(_ decoded: consuming Raster, at scale: DecodingScale) {
+        guard let sharing = shared[scale], sharing.uses > 0 else { return }
+        kept.put(decoded, at: scale)
+    }
+
+    /// A raster that the caller may change.
+    mutating func take(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        guard let sharing = shared[request.scale] else { return try decode(request, interruption) }
+        let decoded = try use(sharing, at: request.scale, interruption)
+        let isUsedAgain = sharing.uses > 1
+        var result: Raster
+        switch request.form {
+        case .opaque(let background) where request.form != sharing.request.form:
+            result = try decoded.opaque(over: background, interruption)
+            if isUsedAgain { kept.put(decoded, at: request.scale) }
+        default:
+            if isUsedAgain {
+                result = try decoded.copy()
+                kept.put(decoded, at: request.scale)
+            } else {
+                result = decoded
+            }
+        }
+        result.decodeDuration = takeDuration()
+        return result
+    }
+
+    /// The decoding time to report with the next result.
+    mutating func takeDuration() -> Duration {
+        defer { unreportedDuration = .zero }
+        return unreportedDuration
+    }
+
+    /// Made of rasters, or else of data that the source has collected; nil where neither was decoded.
+    var madePlaceholder: Placeholder? { placeholder.made }
+
+    private mutating func use(
+        _ sharing: SharedRaster, at scale: DecodingScale, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        shared[scale]?.uses -= 1
+        try decodeJoined(interruption)
+        var decoded: Raster
+        if let kept = kept.take(scale) {
+            decoded = kept
+        } else {
+            decoded = try decode(sharing.request, interruption)
+            unreportedDuration += decoded.decodeDuration
+        }
+        decoded.follow(interruption)
+        return decoded
+    }
+
+    private mutating func decode(
+        _ request: RasterRequest, _ interruption: Interruption
+    ) throws(CodecError) -> Raster {
+        let decoded = try source.raster(request, interruption)
+        placeholder.add(decoded)
+        return decoded
+    }
+
+    /// Decodes all wanted scales together, where the source can.
+    ///
+    /// - Throws: `cancelled`. Any other error appears again when they are decoded one by one.
+    private mutating func decodeJoined(_ interruption: Interruption) throws(CodecError) {
+        guard !joined.isEmpty else { return }
+        let scales = joined
+        joined = []
+        guard let source = source as? any ScaledDecoding else { return }
+        var decoded: ScaledRasters
+        do throws(CodecError) {
+            decoded = try source.rasters(
+                scales.compactMap { shared[$0]?.request }, interruption.another(for: scales.count))
+        } catch .cancelled {
+            throw .cancelled
+        } catch {
+            return
+        }
+        // The smallest is large enough for a placeholder, and cheapest.
+        for scale in scales.reversed() {
+            guard let raster = decoded.take(scale) else { continue }
+            placeholder.add(raster)
+            unreportedDuration += raster.decodeDuration
+            kept.put(raster, at: scale)
+        }
+    }
+}
+
+/// One decoding for several results.
+private struct SharedRaster {
+    /// Serves all of them.
+    private(set) var request: RasterRequest
+    /// Results still to be made of it.
+    var uses = 0
+
+    init(_ request: RasterRequest) {
+        self.request = request
+    }
+
+    mutating func add(_ other: RasterRequest) {
+        if other.form != request.form { request.form = .native }
+        request.takesProfile = request.takesProfile || other.takesProfile
+        uses += 1
+    }
+}
+
+/// Makes the placeholder of the first raster, or of data that the source collects on other ways.
+struct PlaceholderCollector {
+    private var ofPixels: Placeholder?
+    /// Nil where no placeholder is wanted.
+    private let noted: (() -> Placeholder?)?
+
+    init(for source: any ImageDecoding, isWanted: Bool) {
+        noted = isWanted ? (source as? any PlaceholderNoting)?.notePlaceholder() ?? { nil } : nil
+    }
+
+    mutating func add(_ raster: borrowing Raster) {
+        guard noted != nil, ofPixels == nil else { return }
+        ofPixels = Placeholder(of: raster)
+    }
+
+    var made: Placeholder? { ofPixels ?? noted?() }
+}
