@@ -160,8 +160,9 @@ extension StoredCopy {
             response: copy.response, fetchedAt: copy.fetchedAt, expiresAt: copy.expiresAt,
             sourceDigest: copy.sourceDigest,
             kept: variants.map { variant in
-                guard let image = copy.image(
-                    asBy: variant.recipeText, sameRules: CodecLibraries.sameRules),
+                guard
+                    let image = copy.image(
+                        asBy: variant.recipeText, sameRules: CodecLibraries.sameRules),
                     // The bytes of a format that is decoded by now say nothing of what can be made of them.
                     image.isDecoded || !CodecLibraries.decodes(image.format),
                     directory.hasWholeFile(image)
