@@ -22,7 +22,7 @@
             cavif_load().map { "\(String(cString: $0)); Debian's package is libavif15" }
         }
 
-        /// Of libavif, and of dav1d behind it, as they are loaded; empty where they cannot be.
+        /// The versions of libavif and its dav1d as loaded; empty if they cannot be loaded.
         static var versions: [Substring] {
             withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
                 text.initialize(repeating: 0)
@@ -46,7 +46,9 @@
             return header
         }
 
-        /// - Throws: what the call answers.
+        /// Runs a call of libavif.
+        ///
+        /// - Throws: The error of its status.
         static func check(
             _ interruption: Interruption? = nil,
             _ body: (UnsafeMutablePointer<CChar>) -> cavif_status
@@ -93,7 +95,7 @@
             container = try LibAVIF.container(of: source)
         }
 
-        /// Samples of 10 and 12 bits become 16: a PNG loses nothing that way, and a JPEG is made of 8 in the end.
+        /// Samples of 10 and 12 bits become 16: lossless in a PNG, and a JPEG has 8 anyway.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
             let container = try LibAVIF.container(of: source)
             var header = ImageHeader(
@@ -107,8 +109,9 @@
             return header
         }
 
-        /// What libavif and dav1d take, measured as the growth of the process: 1.3 to 1.5 times the bytes of all samples,
-        /// 2.3 times for a grid, which the header does not tell, and 4.7 times for a sequence, whose frames refer to others.
+        /// The memory of libavif and dav1d, measured as the growth of the process: 1.3 to 1.5 times
+        /// the bytes of all samples. A grid takes 2.3 times, which the header does not tell; a
+        /// sequence 4.7 times, since its frames refer to others.
         private static func libraryBytes(_ container: cavif_header) -> Int {
             let pixels =
                 ByteEstimate(Int(container.coded_width)) * ByteEstimate(Int(container.coded_height))
@@ -123,7 +126,7 @@
                 primaries: Int(container.primaries), transfer: Int(container.transfer))
         }
 
-        /// An ICC profile goes before what the container says.
+        /// An ICC profile overrides the container's code points.
         func checkColours() throws(CodecError) {
             guard case .unconverted(let text) = colours, profile == nil else { return }
             throw .unsupported("an AVIF \(text)")
@@ -180,7 +183,7 @@
             into rows: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?,
             _ interruption: Interruption
         ) throws(CodecError) {
-            // No picture is larger than what was counted; the decoder's blocks have 128 pixels a side.
+            // No picture is larger than the header's; the decoder's blocks have 128 pixels a side.
             let (width, height) = (Int(container.coded_width), Int(container.coded_height))
             let most = (width + 127) / 128 * 128 * ((height + 127) / 128 * 128)
             var libraryLimits = cavif_limits(
@@ -200,9 +203,9 @@
             .container { stripped(recipe.stripping) }
         }
 
-        /// The file with its EXIF and XMP overwritten where they are, since the tables of the container say where each of
-        /// its parts begins: EXIF with an empty directory, XMP with spaces. What lies in several pieces stays. The profile
-        /// is part of the picture's description and stays, too.
+        /// The file with EXIF and XMP overwritten in place, since the container's tables hold file
+        /// offsets: EXIF with an empty directory, XMP with spaces. Metadata in several pieces
+        /// stays. The profile stays too, as part of the picture's description.
         private func stripped(_ stripping: Recipe.Stripping) -> [ImagePiece] {
             var pieces: [ImagePiece] = [.source(0..<source.count)]
             guard stripping != .none else { return pieces }
@@ -227,7 +230,7 @@
             return pieces
         }
 
-        /// EXIF of so many bytes that says nothing: a header, and a directory of no entries behind it.
+        /// Empty EXIF of the same length: a header and a directory without entries.
         private func empty(_ exif: [UInt8]) -> [UInt8] {
             var result = [UInt8](repeating: 0, count: exif.count)
             let marked = exif.starts(with: Array("Exif\0\0".utf8)) ? 6 : 0
@@ -239,7 +242,7 @@
             return result
         }
 
-        /// Of pieces so short that they may be found by chance it is not asked.
+        /// The only place of the data in the file; nil for short data, which may match by chance.
         private func place(of data: [UInt8]) -> Int? {
             guard data.count >= 16,
                 let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -264,7 +267,8 @@
             return profile
         }
 
-        /// The file's own where it says of the orientation what the container says, which is what holds; else that alone.
+        /// The file's EXIF if its orientation agrees with the container's, which applies; else that
+        /// orientation alone.
         var exif: [UInt8]? {
             if var exif = metadata(CAVIF_EXIF) {
                 if exif.starts(with: Array("Exif\0\0".utf8)) { exif.removeFirst(6) }

@@ -13,11 +13,11 @@ extension QualityCurve {
     extension ImageEncoder {
         static let avif = ImageEncoder(
             name: "AVIF",
-            // libavif decodes no more unless told otherwise (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`); the
-            // format itself has 65,536 (AV1, section 5.5.1).
+            // libavif's default decoding limit (`avif.h`, `AVIF_DEFAULT_IMAGE_DIMENSION_LIMIT`).
+            // The format itself has 65,536 (AV1, section 5.5.1).
             maximumSidePixels: 32768, curve: .aom,
-            // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a pixel, and frames
-            // with wide borders.
+            // Measured with aom 3.6 and libavif 0.11 as the growth of the process: some 30 bytes a
+            // pixel, and frames with wide borders.
             workingMemory: { basis in
                 30 * basis.pixels + 12 * ((basis.width + 384) * (basis.height + 384))
                     + ByteEstimate(16 << 20)
@@ -26,9 +26,10 @@ extension QualityCurve {
 
     /// Makes AVIFs of rasters.
     enum AVIFEncoding {
-        /// Writes a raster, upright, with the recipe's quality or what its largest size asks for. Grey stays grey.
+        /// Writes a raster with its orientation applied, at the recipe's quality or the quality
+        /// that fits its largest size. Grey stays grey.
         ///
-        /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted.
+        /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption.
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
@@ -95,7 +96,7 @@ extension QualityCurve {
             }
         }
 
-        /// What goes along with the pixels; empty where it does not.
+        /// The metadata to store; empty for none.
         private struct Metadata {
             let profile: [UInt8]
             let exif: [UInt8]

@@ -31,7 +31,7 @@ private struct BMPSource: ImageDecoding {
         file = try BMPFile(source)
     }
 
-    /// The samples are those of grey, RGB, or RGB and alpha: decoding expands indices.
+    /// Decoding expands indices, so the samples are grey, RGB, or RGB and alpha.
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
         let file = try BMPFile(source)
         return ImageHeader(

@@ -1,7 +1,7 @@
 internal import CPNG
 internal import Glibc
 
-/// Follows the pixels of a bitmap, and writes them as rows of grey, RGB, or RGB and alpha of 8 bits.
+/// Decodes the pixels of a bitmap to 8-bit rows of grey, RGB, or RGB and alpha.
 struct BMPDecoding {
     private let source: UnsafeRawBufferPointer
     private let file: BMPFile
@@ -65,7 +65,7 @@ struct BMPDecoding {
             rows, UInt32(file.width), UInt32(file.height), Int32(channels), interruption.pointer)
     }
 
-    /// Rows are filled up to whole words of 32 bits; that of the last may be left out.
+    /// Rows are padded to 32-bit words; the padding of the last row may be missing.
     private func checkLength() throws(CodecError) {
         let whole = ByteEstimate(fileStride) * ByteEstimate(file.height - 1)
         let last = ByteEstimate((file.width * file.bitsPerPixel + 7) / 8)
@@ -125,11 +125,14 @@ struct BMPDecoding {
         }
     }
 
-    /// Follows the runs from the bottom row: a number and a value; or 0 and 0 (the row ends), 1 (the image ends), 2
-    /// (a step to the right and up), or the number of pixels that follow one by one, filled up to whole words of
-    /// 16 bits. Pixels that are passed over have the first colour, which the rows are filled with; nil keeps nothing.
+    /// Follows the runs from the bottom row. A run is a count and a value. A count of 0 is an
+    /// escape: 0 ends the row, 1 ends the image, 2 moves right and up, and a larger number is that
+    /// many literal pixels, padded to 16-bit words.
     ///
-    /// - Throws: `corrupt`, or that it was interrupted.
+    /// Skipped pixels have the first colour, which fills the rows beforehand. Without `rows`
+    /// nothing is kept.
+    ///
+    /// - Throws: `corrupt`, or the interruption.
     private func decodeRuns(
         _ interruption: Interruption, into rows: UnsafeMutablePointer<UInt8>?
     ) throws(CodecError) {

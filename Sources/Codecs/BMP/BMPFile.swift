@@ -3,17 +3,18 @@ internal import PrefetchModel
 /// The headers of a Windows or OS/2 bitmap, little-endian:
 ///
 /// - 14 bytes: `BM`, length of the file, two reserved words, offset of the pixels;
-/// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40 (Windows 3), 52 and
-///   56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC profile);
-/// - three or four masks where a header of 40 bytes says so, the fourth of them behind one of 52, then the palette, of
-///   three bytes an entry in OS/2 1, else of four: blue, green, red, unused.
+/// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40
+///   (Windows 3), 52 and 56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC
+///   profile);
+/// - three or four masks if a header of 40 bytes says so, the fourth also after one of 52;
+/// - the palette, in entries of three bytes in OS/2 1, else of four: blue, green, red, unused.
 ///
-/// The lengths of the file and of the pixels are not believed, nor looked at; many files have wrong ones.
+/// The lengths of the file and of the pixels are ignored; many files have wrong ones.
 struct BMPFile {
     enum Compression {
         case none
         case masks(red: BMPMask, green: BMPMask, blue: BMPMask, alpha: BMPMask?)
-        /// Of 4 or 8 bits a pixel.
+        /// Run lengths of 4 or 8 bits a pixel.
         case runs
     }
 
@@ -21,17 +22,17 @@ struct BMPFile {
 
     let width: Int
     let height: Int
-    /// Else the last row comes first.
+    /// Otherwise the last row is stored first.
     let isTopDown: Bool
     /// 1, 4, 8, 16, 24 or 32.
     let bitsPerPixel: Int
     let compression: Compression
-    /// Where the pixels begin; the palette ends there at the latest.
+    /// Offset of the pixels; the palette ends there at the latest.
     let pixelOffset: Int
     private let paletteOffset: Int
     private let paletteEntries: Int
     private let entryBytes: Int
-    /// Where an ICC profile is said to be; nil without one.
+    /// The declared place of an ICC profile; nil without one.
     let profileRange: Range<Int>?
 
     var isIndexed: Bool { bitsPerPixel <= 8 }

@@ -19,7 +19,8 @@ struct ColourDescription {
         }
     }
 
-    /// The profile to store with pixels of so many channels. An sRGB profile is dropped, since sRGB is the default.
+    /// The profile to store with pixels of `channels` channels. An sRGB profile is dropped, since
+    /// sRGB is the default.
     func profile(keptBy stripping: Recipe.Stripping, channels: Int) -> [UInt8]? {
         guard stripping != .all, let profile, stripping == .none || !ICCProfile.isSRGB(profile),
             ICCProfile.fits(profile, channels: channels)

@@ -35,14 +35,15 @@ enum EncodedFormat: Equatable {
         self = same.keepsData ? .container : .encoded(same.encoded)
     }
 
-    /// Nil for what is no single encoder's.
+    /// Nil unless the result is one encoder's.
     var encoder: ImageEncoder? {
         if case .encoded(let format) = self { format.encoder } else { nil }
     }
 
     /// Checks that pictures of this size, in either orientation, can be encoded.
     ///
-    /// - Throws: `unsupported` for a side over the format's limit, and for a format that this build does not encode.
+    /// - Throws: `unsupported` for a side over the format's limit, and for a format that this build
+    ///   does not encode.
     func check(_ width: Int, _ height: Int) throws(CodecError) {
         guard case .encoded(let format) = self else { return }
         guard let encoder else { throw .unsupported("this build makes no \(format)") }

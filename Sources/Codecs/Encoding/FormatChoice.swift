@@ -2,11 +2,12 @@ internal import PrefetchModel
 
 /// Picks the smallest of several formats at one quality, for ``Recipe/Encoding/auto``.
 ///
-/// Of the same quality is what is as like the picture as a JPEG of the quality that was asked for. WebP and AVIF are
-/// encoded by their curve in ``QualityScale``, decoded and compared, and, where they are better or worse, encoded again. What
-/// loses nothing is tried of flat pictures only, since it is never the smallest of a photograph.
+/// Results have the same quality if they are as similar to the picture as a JPEG of the requested
+/// quality. WebP and AVIF are encoded by their ``QualityCurve``, decoded and compared, and encoded
+/// again if they are better or worse. Lossless formats are tried for flat pictures only, since they
+/// are never the smallest for a photograph.
 struct FormatChoice {
-    /// What `same` makes of the source.
+    /// The result of `same`.
     struct Own {
         let image: ProcessedImage
         let byteCount: Int
@@ -18,13 +19,14 @@ struct FormatChoice {
         /// Whether it is of the quality that is looked for, or better.
         var isGood: Bool
 
-        /// Of two that are equal the first stays; of two that are not good the last, which comes nearer.
+        /// Of two equal candidates the first wins; of two that are not good the last, which is
+        /// nearer.
         func isWorse(than other: Candidate) -> Bool {
             isGood && other.isGood ? other.byteCount < byteCount : !isGood
         }
     }
 
-    /// Of one format.
+    /// For each format.
     private static let mostTrials = 4
 
     private let recipe: Recipe
@@ -36,13 +38,13 @@ struct FormatChoice {
     }
 
     /// - Parameters:
-    ///   - raster: at its scale, to be turned.
-    ///   - exif: the TIFF structure that the recipe keeps.
-    ///   - own: where the source's own format is among those that are allowed, and the raster shows the source; it is
-    ///     not made again.
-    /// - Returns: the smallest.
-    /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted; `unsupported` where no format holds the
-    ///   picture.
+    ///   - raster: At its scale, with its orientation still to be applied.
+    ///   - exif: The TIFF structure that the recipe keeps.
+    ///   - own: The result of the source's own format, if it is allowed and the raster shows the
+    ///     source. It is not made again.
+    /// - Returns: The smallest result.
+    /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption; `unsupported` if no format
+    ///   holds the picture.
     func smallest(
         of raster: consuming Raster, exif: [UInt8]?, beside own: Own?
     ) throws(CodecError) -> ProcessedImage {
@@ -75,8 +77,8 @@ struct FormatChoice {
         return image
     }
 
-    /// What is made, in the order of the cases: JPEG of a transparent picture only where nothing else is allowed, PNG of
-    /// flat ones and where nothing else is.
+    /// The formats to try, in the order of the cases. JPEG is tried for a transparent picture only
+    /// if nothing else is allowed, and PNG only for flat pictures or if nothing else is allowed.
     private func formats(
         for picture: borrowing Raster, beside own: Own?, _ isTransparent: Bool
     ) -> [EncodedImageFormat] {
@@ -95,7 +97,7 @@ struct FormatChoice {
         return formats
     }
 
-    /// The picture in a format: the smallest that is good, or the last that was tried. `best` is of other formats.
+    /// The smallest good result in one format, or else the last trial. `best` is of other formats.
     private func made(
         _ format: EncodedImageFormat, of picture: borrowing Raster, exif: [UInt8]?,
         _ reference: Double, beside best: Candidate?
@@ -112,7 +114,7 @@ struct FormatChoice {
             search.add(similarity, of: quality)
             made.isGood = search.isLastGood
             kept = kept.map { $0.isWorse(than: made) ? made : $0 } ?? made
-            // What is better is larger, but for what has lost nothing.
+            // A better result is larger, unless it is lossless.
             if let best, best.isGood, made.byteCount >= best.byteCount, !made.isGood { break }
         }
         guard let kept else { throw .encodingFailed("no output") }
@@ -130,8 +132,8 @@ struct FormatChoice {
         return try EncodedFormat.encoded(format).encoded(copy, exif: exif, by: trial, interruption)
     }
 
-    /// How like the picture a JPEG of the recipe's quality is. Its blocks begin four pixels further to the right and
-    /// below: a source that was a JPEG has been made of blocks already, and would lose nothing more on them.
+    /// The similarity of a JPEG of the recipe's quality. Its blocks are shifted by four pixels
+    /// right and down: a source that was a JPEG would lose nothing more on its own block grid.
     private func reference(of picture: borrowing Raster) throws(CodecError) -> Double {
         let width = max(picture.widthInPixels - 4, 1)
         let height = max(picture.heightInPixels - 4, 1)

@@ -11,12 +11,12 @@ struct ImageEncoder: Sendable {
     let isLossless: Bool
     /// The encoder's own quality for each of libjpeg's; nil where it has none or that very scale.
     let curve: QualityCurve?
-    /// Upper estimate of what the encoder allocates beside 8-bit rows and its output.
+    /// Upper estimate of the encoder's memory beside 8-bit rows and its output.
     let workingMemory: @Sendable (EstimateBasis) -> ByteEstimate
     /// Upper estimate of encoding a raster with the header's samples.
     let memory: @Sendable (EstimateBasis) -> MemoryEstimate
-    /// Makes a file of a raster, with EXIF orientation applied unless it keeps the whole EXIF, which is given as
-    /// its TIFF structure. Without ``hasAlpha`` the raster must be opaque.
+    /// Makes a file of a raster. EXIF orientation is applied unless the whole EXIF is kept, which
+    /// is given as its TIFF structure. Without ``hasAlpha`` the raster must be opaque.
     let encode:
         @Sendable (
             _ raster: consuming Raster, _ exif: [UInt8]?, _ recipe: Recipe,

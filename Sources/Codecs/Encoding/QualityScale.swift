@@ -1,10 +1,11 @@
 internal import Glibc
 
-/// One scale of quality for all formats that lose detail: libjpeg's, 1…100.
+/// The quality scale of all lossy formats: libjpeg's, 1…100.
 ///
-/// The curves are medians over 21 photographs, measured by `Scripts/bench/quality-curves`: what other libraries call the
-/// quality at which a picture is as like its source, by `cpixels_similarity`, as a JPEG is. Pictures differ: for the middle
-/// half of them libwebp's number is up to 12 off the curve, aom's up to 4. ``FormatChoice`` looks at each picture.
+/// The curves are medians over 21 photographs, measured by `Scripts/bench/quality-curves`: the
+/// encoder's own quality at which a picture is as similar to its source, by `cpixels_similarity`,
+/// as a JPEG. For the middle half of the pictures libwebp's number is up to 12 off the curve, aom's
+/// up to 4. ``FormatChoice`` measures each picture.
 enum QualityScale {
     /// The steps of the curves.
     fileprivate static let qualities = [
@@ -17,17 +18,18 @@ enum QualityScale {
         0.007, 0.004,
     ]
 
-    /// Looks for the quality of a format at which a picture is as like its source as a JPEG of the quality that was asked
-    /// for: by the curve first, then by what came of that, which pictures differ in.
+    /// Searches for the quality at which a picture is as similar to its source as a JPEG of the
+    /// requested quality: first by the curve, then by the results for this picture.
     struct Search {
-        /// Steps of quality that nobody sees.
+        /// An invisible difference, in steps of quality.
         private static let tolerance = 2.0
 
         private let wanted: Int
         private let reference: Double
-        /// The quality to try, 1…100; nil when what was tried last is near enough, or nothing else is to be tried.
+        /// The quality to try, 1…100; nil when the last trial is near enough, or nothing is left to
+        /// try.
         private(set) var next: Int?
-        /// Whether what was tried last is at least nearly as like the source.
+        /// Whether the last trial is similar enough to the source.
         private(set) var isLastGood = false
         private var tried: [(quality: Int, distance: Double)] = []
 
@@ -38,7 +40,7 @@ enum QualityScale {
             next = quality
         }
 
-        /// Notes what came of a quality.
+        /// Adds the result of a trial.
         mutating func add(_ similarity: Double, of quality: Int) {
             let missing =
                 Double(wanted)
@@ -47,7 +49,7 @@ enum QualityScale {
             isLastGood = missing <= Search.tolerance
             let distance = Search.logarithm(1 - similarity) - Search.logarithm(1 - reference)
             tried.append((quality, distance))
-            // What lost nothing is as good as can be, and smaller than what loses little.
+            // A lossless result cannot improve, and it is smaller than a nearly lossless one.
             guard abs(missing) > Search.tolerance, similarity < 1 else {
                 next = nil
                 return
@@ -56,8 +58,8 @@ enum QualityScale {
             next = tried.contains { $0.quality == following } ? nil : following
         }
 
-        /// Where the line through the last two qualities that were tried meets the reference; by the curve after the
-        /// first.
+        /// The quality at which the line through the last two trials meets the reference; by the
+        /// curve after the first trial.
         private func following(_ missing: Double) -> Int {
             guard let last = tried.last else { return wanted }
             var step = missing
@@ -75,9 +77,9 @@ enum QualityScale {
         }
     }
 
-    /// The quality that a picture looks to be of, 1…100, by its similarity to the source, where a JPEG of `quality` has
-    /// the similarity `reference`. Pictures are more and less difficult, and so the scale is stretched to where the
-    /// reference lies.
+    /// The apparent quality of a picture, 1…100, by its similarity to the source, given the
+    /// similarity `reference` of a JPEG of `quality`. Pictures are more or less difficult, so the
+    /// scale is stretched to meet the reference.
     static func quality(
         ofSimilarity similarity: Double, where reference: Double, is quality: Int
     ) -> Double {
@@ -87,7 +89,7 @@ enum QualityScale {
             at: -usual * relative, in: qualities, over: dissimilarities.map { -$0 })
     }
 
-    /// Linear between points, of which the places ascend; beyond them as at the last one.
+    /// Interpolates linearly between points in ascending order; constant beyond the first and last.
     fileprivate static func value(
         at place: Double, in values: [Double], over places: [Double]
     ) -> Double {

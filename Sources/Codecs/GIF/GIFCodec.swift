@@ -32,7 +32,7 @@
             self.limits = limits
         }
 
-        /// The samples are those of RGB, or RGB and alpha: decoding expands indices.
+        /// Decoding expands indices, so the samples are RGB, or RGB and alpha.
         static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
             let file = try GIFFile(source)
             var header = ImageHeader(
@@ -73,7 +73,7 @@
             }
         }
 
-        /// The first frame on its transparent canvas; of the others it is made sure that they decode.
+        /// The first frame on its transparent canvas. All other frames are verified.
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {
@@ -108,7 +108,7 @@
             guard let start = source.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 throw .notAnImage("no bytes")
             }
-            // The frames were counted before, by what they say of themselves.
+            // The frames' declared sizes were counted before.
             var libraryLimits = cgif_limits(
                 maximum_pixels: .max, maximum_frames: UInt32(CodecLimits.maximumPieces),
                 interruption: interruption.pointer)

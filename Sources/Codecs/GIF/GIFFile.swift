@@ -3,16 +3,18 @@
 
     /// The blocks of a GIF (GIF87a, GIF89a), found without decoding, little-endian:
     ///
-    /// - 13 bytes: signature, the size of the screen, flags, background, aspect, and the palette where the flags say so;
-    /// - blocks in any number: extensions (0x21, a label, then parts), and frames (0x2C, place and size, flags, palette,
-    ///   bits of the first code, then parts). A part is a length of 1 to 255 and so many bytes; a 0 ends them;
+    /// - 13 bytes: signature, the size of the screen, flags, background, aspect, and the palette
+    ///   where the flags say so;
+    /// - blocks in any number: extensions (0x21, a label, then parts), and frames (0x2C, place and
+    ///   size, flags, palette, bits of the first code, then parts). A part is a length of 1 to 255
+    ///   and that number of bytes; a 0 ends them;
     /// - 0x3B, the end.
     ///
-    /// A screen that is smaller than its first frame is as large as that, as browsers have it.
+    /// As in browsers, a screen smaller than its first frame has the size of that frame.
     struct GIFFile {
         enum Kind {
             case frame(width: Int, height: Int)
-            /// What is said of the frame that follows: duration, transparency, how it gives way to the next.
+            /// The properties of the next frame: duration, transparency, disposal.
             case control
             /// How often an animation is played.
             case loop
@@ -42,9 +44,10 @@
         private(set) var end: Int?
         private var hasTooManyBlocks = false
 
-        /// Reads what is there.
+        /// Reads the blocks, as far as the data reaches.
         ///
-        /// - Throws: `corrupt` where the data ends before the first frame is described, or no frame comes.
+        /// - Throws: `corrupt` if the data ends before the first frame's description, or there is
+        ///   no frame.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
             guard source.count >= GIFFile.headerBytes else { throw cut }
@@ -82,7 +85,7 @@
                             flags & 0x40 != 0
                         )
                     }
-                    // Behind the palette come the bits of the first code.
+                    // The bits of the first code follow the palette.
                     let data =
                         offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
                     guard let next = GIFFile.end(ofParts: source, from: data) else { break }
@@ -148,7 +151,7 @@
             }
         }
 
-        /// The file's own frames without what says nothing of them, and without what follows its end.
+        /// The file without blocks that do not affect its frames, and without trailing data.
         func stripped(_ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping)
             -> [ImagePiece]
         {

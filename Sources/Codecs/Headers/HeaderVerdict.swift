@@ -1,15 +1,15 @@
 package import PrefetchModel
 
-/// What a run demands of images, as far as their headers tell whether it is met.
+/// A run's requirements that can be checked on an image's header.
 package struct HeaderRules: Hashable, Sendable {
     package var limits: CodecLimits
     package var recipes: [Recipe]
     package var check: SourceCheck
-    /// What becomes of formats that are not decoded.
+    /// The treatment of formats that are not decoded.
     package var others: OtherFormats
     /// Which images are.
     package var wanted: ImageFilter
-    /// What the work on one image may take.
+    /// The memory limit for one image.
     package var memory: ByteCount
 
     package init(
@@ -25,7 +25,7 @@ package struct HeaderRules: Hashable, Sendable {
         self.memory = memory
     }
 
-    /// What the work on an image takes at least; above ``memory`` it is refused with
+    /// The least memory for an image. Above ``memory`` it is refused with
     /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
     package func memoryBytes(of header: ImageHeader) -> Int {
         // Where all of them are too much, they are made one by one.
@@ -36,26 +36,26 @@ package struct HeaderRules: Hashable, Sendable {
     }
 }
 
-/// What the beginning of a body says of the verdict on the whole.
+/// The verdict on a whole body, judged by its beginning.
 package enum HeaderVerdict: Hashable, Sendable {
     /// More of it may say something.
     case undecided
     /// Nothing is said before the whole is there.
     case passed
-    /// Whatever follows, the whole would be refused with this error. Its text is the same, too, but for
-    /// the memory that decoding takes, which may grow with what follows.
+    /// Whatever follows, the whole would be refused with this error. The text is the same too,
+    /// except for the memory, which may grow with the rest of the body.
     case refused(CodecError)
 
     /// Judges the beginning of a body.
     ///
-    /// It refuses by ``header(of:limits:)`` and ``HeaderRules/memoryBytes(of:)`` alone, which judge the
-    /// whole, too, and only for what does not change any more: every format is read from front to
-    /// back, and each error but that of data that ends comes with the byte that causes it.
+    /// It refuses only by ``header(of:limits:)`` and ``HeaderRules/memoryBytes(of:)``, which judge
+    /// the whole too, and only for facts that can no longer change. Every format is read from front
+    /// to back, and every error except truncation is raised at the byte that causes it.
     ///
     /// - Parameters:
-    ///   - beginning: the first bytes of the body, as many as there are.
-    ///   - totalBytes: of the whole body; nil where that is not known.
-    ///   - rules: of the run.
+    ///   - beginning: The first bytes of the body, as many as there are.
+    ///   - totalBytes: The length of the whole body; nil if unknown.
+    ///   - rules: The run's rules.
     package init(
         onBeginning beginning: UnsafeRawBufferPointer, totalBytes: Int? = nil,
         under rules: HeaderRules
@@ -111,7 +111,7 @@ package enum HeaderVerdict: Hashable, Sendable {
         under rules: HeaderRules
     ) throws(CodecError) -> HeaderVerdict {
         guard let codec = header.format.codec else {
-            // The size may be said by what follows.
+            // The size may follow.
             return header.format.container?.size(in: beginning) == .later ? .undecided : .passed
         }
         let outlook = try codec.outlook(header, beginning)

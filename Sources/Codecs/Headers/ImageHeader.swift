@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// What an image says of itself before any pixel is decoded.
+/// The properties of an image that are known before any pixel is decoded.
 package struct ImageHeader: Hashable, Sendable {
     package let format: ImageFormat
     /// As stored, before ``orientation`` is applied.
@@ -9,7 +9,7 @@ package struct ImageHeader: Hashable, Sendable {
     /// Bits a sample.
     package let bitDepth: Int
     package let isProgressiveOrInterlaced: Bool
-    /// EXIF's, 1…8; 1 is upright.
+    /// EXIF orientation, 1…8; 1 needs no turn.
     package let orientation: Int
     /// Samples a pixel, a palette's index counting as one.
     let channels: Int
@@ -17,35 +17,33 @@ package struct ImageHeader: Hashable, Sendable {
     let coefficientBytes: Int
     /// Length of the whole file.
     var sourceBytes: Int
-    /// What a library allocates at most to decode it, beside the rows that it fills.
+    /// Upper estimate of the library's memory for decoding, beside the rows.
     var libraryBytes = 0
-    /// More than one picture, of which the size is that of all.
+    /// Whether there is more than one picture; the size is the canvas's.
     package internal(set) var isAnimated = false
-    /// A PNG's profile is unpacked to know what it says.
+    /// Whether a profile must be unpacked to be read, as in a PNG.
     var hasPackedProfile = false
 
     package var pixels: Int { widthInPixels * heightInPixels }
 
-    /// Of a row with its filter type.
+    /// The bytes of a row with its filter type.
     func stride(_ pixels: ByteEstimate) -> ByteEstimate {
         (pixels * ByteEstimate(channels * bitDepth) + 7) / 8 + 1
     }
 
-    /// An upper estimate, in bytes, of what decoding this image and making one result allocates, the source
-    /// itself not counted: coefficients, pixels, and the output. `Int.max` for what cannot be counted.
+    /// Upper estimate, in bytes, of decoding this image and making one result: coefficients, pixels
+    /// and output, without the source. `Int.max` for an uncountable size.
     package func decodeMemoryBytes(for recipe: Recipe) -> Int {
         estimate(for: recipe).peak.count
     }
 
-    /// The same of the check of the structure: nothing for a JPEG. A PNG of usual size is inflated as
-    /// a whole where the budget has room for it, else row by row; one that is not made in the usual way is
-    /// left to the decoder.
+    /// Upper estimate of the structure check, see ``DecodingMemory/structure``.
     package func structureMemoryBytes(within budget: Int) -> Int {
         format.codec?.memory.structure(self, budget) ?? containerMemoryBytes
     }
 
-    /// The same of decoding a source that is stored as it came, of which the rows of a PNG are kept where the
-    /// budget has room for them, since that is quicker.
+    /// Upper estimate of decoding a source that is stored unchanged, see
+    /// ``DecodingMemory/verification``.
     func verificationMemoryBytes(for recipe: Recipe, within budget: Int) -> Int {
         format.codec?.memory.verification(self, recipe, budget)
             ?? containerMemoryBytes
@@ -70,20 +68,20 @@ package struct ImageHeader: Hashable, Sendable {
         return plan.estimate(from: self, by: codec, for: recipe)
     }
 
-    /// How the source's own format is made for a recipe that looks for the smallest of several; nil where that is none
-    /// of them, and for a frame of an animation, which is less than the source.
+    /// The recipe that makes the source's own format as a candidate for the smallest result. Nil if
+    /// that format is not allowed, and for an animation, since a frame is less than the source.
     func ownRecipe(for recipe: Recipe) -> Recipe? {
         guard !isAnimated,
             recipe.allowedFormats.contains(where: { $0.rawValue == format.rawValue })
         else { return nil }
         var same = recipe
         same.encoding = .same
-        // No part of what `auto` is, see ``Recipe/maximumStoredBytes``.
+        // Not part of `auto`, see ``Recipe/maximumStoredBytes``.
         same.maximumStoredBytes = nil
         return same
     }
 
-    /// Of a format that is not decoded.
+    /// The memory of a format that is not decoded.
     private var containerMemoryBytes: Int {
         format.container?.memoryBytes(ofSource: sourceBytes) ?? .max
     }
@@ -96,11 +94,12 @@ package struct ImageHeader: Hashable, Sendable {
         return header
     }
 
-    /// Looks whether what a recipe decodes and makes has no more pixels than may be.
+    /// Checks the pixels that a recipe decodes and makes against the limit.
     ///
     /// - Throws: `tooManyPixels`.
     func checkPixels(for recipe: Recipe, _ limits: CodecLimits) throws(CodecError) {
-        // What cannot be planned is refused with its own error, if it is decoded at all.
+        // Steps that cannot be planned are refused with their own error, if the format is decoded
+        // at all.
         try checkPixels(format.codec == nil ? nil : PlannedRecipe(recipe, of: self).steps, limits)
     }
 
@@ -119,11 +118,10 @@ package struct ImageHeader: Hashable, Sendable {
     }
 }
 
-/// Reads the header, without decoding. Pixels are too many where that is so for each of the recipes.
+/// Reads the header, without decoding. Pixels are too many if they are for each of the recipes.
 ///
-/// - Throws: `notAnImage` without a known signature; for formats that are not decoded what ``OtherFormats`` says of them;
-///   `unsupported` for other kinds that are not, `tooManyPixels`, and `corrupt` where the header itself is damaged or
-///   cut.
+/// - Throws: `notAnImage` without a known signature; for formats that are not decoded the error of
+///   ``OtherFormats``; `unsupported`, `tooManyPixels`; `corrupt` if the header is damaged or cut.
 package func header(
     of source: UnsafeRawBufferPointer, limits: CodecLimits = CodecLimits(),
     recipes: [Recipe] = [Recipe()], others: OtherFormats = .fail
@@ -147,7 +145,7 @@ package func header(
 }
 
 extension ImageHeader {
-    /// Of a format that is not decoded; width and height are 0 where the bytes do not say them.
+    /// The header of a format that is not decoded; width and height are 0 if unknown.
     fileprivate init(undecoded format: ImageFormat, _ source: UnsafeRawBufferPointer) {
         var (width, height) = (0, 0)
         if case .known(let declaredWidth, let declaredHeight)? = format.container?.size(in: source)

@@ -1,11 +1,12 @@
 internal import CPNG
 internal import Glibc
 
-/// A bitmap of an icon: without a file header, of twice the height, since behind the colours comes a mask of one bit a
-/// pixel, 1 for transparent, its rows from the bottom and filled up to whole words of 32 bits.
+/// A bitmap of an icon: without a file header, and of twice the height. The colours are followed by
+/// a mask of one bit a pixel, 1 for transparent, from the bottom row, with rows padded to 32-bit
+/// words.
 ///
-/// One of 32 bits has its alpha in the fourth byte, and perhaps no mask; where all of that is 0, as older programs have
-/// it, the mask holds.
+/// A 32-bit bitmap has its alpha in the fourth byte, and may lack the mask. If all of that alpha is
+/// 0, as in older programs, the mask applies.
 struct ICOBitmap {
     /// The same bitmap as a file of its own.
     private let bytes: ImageBytes
@@ -28,7 +29,7 @@ struct ICOBitmap {
         }
         var head = Array("BM".utf8) + [UInt8](repeating: 0, count: 12)
         if hasFourBytes, method == 0, headerBytes == 40 {
-            // The header that has masks, of which the last is alpha's.
+            // The header with masks; the last one is alpha's.
             head += number(56) + source[4..<8] + number(height) + source[12..<16] + number(3)
             head += source[20..<40] + number(0xFF_0000) + number(0xFF00) + number(0xFF)
             head += number(0xFF00_0000)

@@ -1,7 +1,8 @@
 internal import PrefetchModel
 
 extension ImageCodec {
-    /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded; `same` makes a PNG.
+    /// Icons and cursors: their largest picture, by the decoders of PNG and BMP. Never encoded;
+    /// `same` makes a PNG.
     static let ico = ImageCodec(
         decoder: "ico/1",
         // The file may already hold a PNG.
@@ -48,7 +49,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         else {
             throw .tooManyPixels("\(entry.width)×\(entry.height) pixels")
         }
-        // A bitmap's colours before they get their alpha, and copies of what the pictures have.
+        // A bitmap's colours before alpha is added, and copies of the pictures' data.
         let pixels = ByteEstimate(header.widthInPixels) * ByteEstimate(header.heightInPixels)
         header.libraryBytes =
             ((entry.isPNG ? 0 : 4 * pixels + ByteEstimate(entry.height)) + 2
@@ -168,7 +169,7 @@ private struct ICOSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         }
     }
 
-    /// What is the source to the PNG is a part of it here.
+    /// The PNG's whole source is only a part of the icon, and must be copied.
     private func outside(
         _ png: PNGSource, _ image: ProcessedImage
     ) throws(CodecError) -> ProcessedImage {

@@ -1,7 +1,8 @@
-/// The directory of an icon or a cursor, little-endian: a reserved word, the type (1 or 2), the number of pictures, then
-/// 16 bytes for each, of which the last eight are the length and the place of a PNG or a bitmap without its file header.
+/// The directory of an icon or a cursor, little-endian: a reserved word, the type (1 or 2), the
+/// number of pictures, then 16 bytes for each. The last eight are the length and the offset of a
+/// PNG or of a bitmap without its file header.
 ///
-/// What else the directory says of a picture is often wrong, and not looked at.
+/// The other fields of a picture are often wrong, and ignored.
 struct ICOFile {
     struct Entry {
         let range: Range<Int>

@@ -16,15 +16,15 @@ extension JPEGSource {
     fileprivate static func memory(of header: ImageHeader, for recipe: Recipe) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let all = ByteEstimate(header.coefficientBytes)
-        // What a placeholder is made of: three samples for each block of 64.
+        // The preview for a placeholder: three samples for each block of 64.
         let preview = basis.pixels / 16
         let coefficients = header.isProgressiveOrInterlaced ? all : 0
         switch EncodedFormat(recipe, of: header, by: .jpeg) {
         case nil:
             return MemoryEstimate(peak: basis.margin + preview + coefficients, result: 0, raster: 0)
         case .encoded(.jpeg), .container:
-            // An output buffer grows by doubling, up to the source's length unless a larger output is
-            // kept.
+            // An output buffer grows by doubling, up to the source's length unless a larger output
+            // is kept.
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept while smaller ones are looked for.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
@@ -45,7 +45,7 @@ extension JPEGSource {
                 result: decoded, raster: decoded)
         case let format?:
             let encoding = basis.encoding(format)
-            // The coefficients are gone when it begins.
+            // The coefficients are freed before encoding.
             return MemoryEstimate(
                 peak: max(encoding.peak, basis.margin + encoding.raster + coefficients),
                 result: encoding.result, raster: encoding.raster)
@@ -54,7 +54,7 @@ extension JPEGSource {
 
 }
 
-/// A JPEG of which the markers up to the first scan were read.
+/// A JPEG whose markers up to the first scan were read.
 struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying, PlaceholderNoting {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
@@ -63,8 +63,8 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
     let bytes: UnsafePointer<UInt8>
     private let preview = JPEGPreview()
 
-    /// From so many pixels on our own decoder reads baseline pictures. Its tables take 10 µs where they are not those of the
-    /// picture before, which is less than what it has saved by then.
+    /// From this size on, our own decoder reads baseline pictures. Its tables take 10 µs unless the
+    /// previous picture had the same, which it saves by then.
     static let leastOwnPixels = 1 << 14
 
     init(
@@ -158,7 +158,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         }
     }
 
-    /// Calls into libjpeg, under the limits; that of pixels is for those that are made.
+    /// Calls into libjpeg, under the limits. The pixel limit applies to the decoded scale.
     func called(
         _ interruption: Interruption, at scale: DecodingScale = .full,
         _ body: (

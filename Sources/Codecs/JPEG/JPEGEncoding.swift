@@ -15,8 +15,8 @@ enum JPEGEncoding {
     /// Up to which a JPEG of pixels may be of 4:4:4.
     static let mostPixelsOfWholeChroma = 16_000_000
 
-    /// Grey or RGB rows with, in turn, the rows before alpha was removed, turned rows, or all coefficients and
-    /// the output.
+    /// Grey or RGB rows with, in turn, the rows before alpha was removed, turned rows, or all
+    /// coefficients and the output.
     static func memory(_ basis: EstimateBasis) -> MemoryEstimate {
         let (pixels, recipe) = (basis.pixels, basis.recipe)
         let isLarge = pixels > ByteEstimate(mostPixelsOfWholeChroma)
@@ -29,13 +29,13 @@ enum JPEGEncoding {
             raster: raster)
     }
 
-    /// Writes an opaque raster of 8 bits, upright unless it takes the whole EXIF along. Gamma and chromaticities,
-    /// which a JPEG cannot carry, are dropped.
+    /// Writes an opaque 8-bit raster. EXIF orientation is applied unless the whole EXIF is kept.
+    /// Gamma and chromaticities are dropped, since a JPEG cannot hold them.
     ///
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
-    /// - Returns: the JPEG, larger than the recipe's largest size where no quality is low enough.
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Returns: The JPEG; it exceeds the recipe's largest size if no quality is low enough.
+    /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
@@ -70,15 +70,14 @@ enum JPEGEncoding {
             encodeDuration: ThreadClock.now - begin)
     }
 
-    /// Whether a file of these rows has a sample of chroma for two by two pixels, as photographs
-    /// have.
+    /// Whether to store one chroma sample for two by two pixels, as photographs do.
     ///
-    /// Where neighbours differ in little but their colour, it would be smeared over two pixels: in
-    /// flat graphics, in which it shows most, and beyond a mean difference of 6, which 16 photographs
-    /// are well below (0.2 to 3.4) and small icons of strong colours above.
+    /// Where neighbours differ mostly in colour, the colour would be smeared over two pixels. This
+    /// shows most in flat graphics, and beyond a mean chroma difference of 6: 16 photographs are
+    /// well below (0.2 to 3.4), small icons of strong colours above.
     ///
-    /// Of more than 16 megapixels always: lines are not as thin, and the encoder takes twice the
-    /// memory for all chroma.
+    /// Pictures of more than 16 megapixels always halve chroma: their lines are thicker, and full
+    /// chroma would take the encoder twice the memory.
     static func halvesChroma(_ rows: inout cpng_image) -> Bool {
         Int(rows.width) * Int(rows.height) > mostPixelsOfWholeChroma
             || cpng_flatness(&rows) < PNGEncoding.leastFlatness && cpng_chroma_detail(&rows) < 6

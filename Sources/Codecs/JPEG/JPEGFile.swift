@@ -7,7 +7,7 @@ struct JPEGFile {
         let marker: UInt8
         /// From its 0xFF to its last byte.
         let range: Range<Int>
-        /// What follows the length.
+        /// The bytes after the length.
         var payload: Range<Int> { min(range.lowerBound + 4, range.upperBound)..<range.upperBound }
         /// APP0…APP15 and comments.
         var isMetadata: Bool { (0xE0...0xEF).contains(marker) || marker == 0xFE }
@@ -34,12 +34,13 @@ struct JPEGFile {
 
     /// Reads up to the first scan.
     ///
-    /// - Throws: `unsupported` for processes that libjpeg does not decode, `corrupt` without a frame.
+    /// - Throws: `unsupported` for processes that libjpeg does not decode, `corrupt` without a
+    ///   frame.
     init(headerOf source: UnsafeRawBufferPointer) throws(CodecError) {
         try read(source)
     }
 
-    /// Where the next marker's 0xFF is, at or after `offset`; nil where none is left.
+    /// The offset of the next marker's 0xFF, at or after `offset`; nil if none is left.
     static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
         guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
         let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
@@ -196,8 +197,7 @@ extension JPEGFile {
             && source.holds("ICC_PROFILE\0", at: segment.payload.lowerBound)
     }
 
-    /// The profile put together from its parts, each of which must be there once; nil without a
-    /// whole one.
+    /// The profile joined from its parts, each present once; nil without a complete one.
     func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
         let parts = segments.filter { isProfilePart($0, in: source) }
         var byNumber: [Int: Segment] = [:]
@@ -242,9 +242,10 @@ extension JPEGFile {
         return result
     }
 
-    /// The file's own bytes from its start up to `end`, without metadata: APP1…APP15 and comments go, except for the
-    /// colour transform (APP14 of Adobe), the orientation and, if it is kept, the ICC profile; so does a thumbnail in the
-    /// JFIF segment. `end` is just after the end-of-image marker, where the decoder found it.
+    /// The file's bytes from its start up to `end`, without metadata: APP1…APP15, comments, and a
+    /// thumbnail in the JFIF segment are removed. Adobe's colour transform (APP14) and the
+    /// orientation stay, and the ICC profile if it is kept. `end` is just after the end-of-image
+    /// marker that the decoder found.
     func stripped(
         _ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool
     ) -> [ImagePiece] {
@@ -256,7 +257,7 @@ extension JPEGFile {
                 segment, of: source, keepsProfile: keepsProfile,
                 needsOrientation: &needsOrientation, to: &pieces)
         }
-        // What follows are scans' data, with tables and further scans between them.
+        // The rest is scan data, with tables and further scans between.
         var offset = segments.last?.range.upperBound ?? 2
         forEachLaterSegment(in: source, end: end) { segment in
             guard segment.isMetadata else { return }

@@ -1,14 +1,14 @@
 internal import CJPEG
 internal import Glibc
 
-/// Where libjpeg's boundary notes a picture in small while it works on the coefficients.
+/// Holds the small preview that the C boundary collects while it works on coefficients.
 ///
-/// For one thread, as the source that it belongs to is.
+/// Confined to one thread, as is its source.
 final class JPEGPreview {
     /// Nil until it is wanted.
     private(set) var pointer: UnsafeMutablePointer<cjpeg_preview>?
 
-    /// Has what is decoded from now on noted.
+    /// Starts collecting.
     func want() {
         guard pointer == nil else { return }
         let pointer = UnsafeMutablePointer<cjpeg_preview>.allocate(capacity: 1)

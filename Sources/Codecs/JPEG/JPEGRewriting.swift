@@ -1,7 +1,7 @@
 internal import CJPEG
 internal import PrefetchModel
 
-/// A JPEG of a JPEG, on its coefficients: nothing is lost but what coarser quantisation takes away.
+/// Transcodes a JPEG on its coefficients; only coarser quantisation loses detail.
 struct JPEGRewriting {
     private let jpeg: JPEGSource
     private let recipe: Recipe
@@ -27,8 +27,8 @@ struct JPEGRewriting {
             result = try requantised(
                 quality: recipe.quality, maximumBytes: mostBytes, segments)
         } catch .encodingFailed {
-            // Readable, but with coefficients or tables beyond what may be written: its own data
-            // is as good as before. It was decoded to its end, or this could not have begun.
+            // Readable, but with coefficients or tables that may not be written. The original data
+            // is as good as before: it was decoded to its end, or writing could not have begun.
             result = try jpeg.verified(interruption)
         }
         let stripped =
@@ -36,8 +36,8 @@ struct JPEGRewriting {
             ? [.source(0..<source.count)]
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
-        // A turned one is smaller than the source, if not always than its bytes with a tag.
-        // What stands behind the image, as further pictures do, is found by its place in the file.
+        // A turned result is smaller than the source, but not always than its bytes with a tag.
+        // Data after the image, for example further pictures, is found by its file offset.
         if recipe.stripping == .none, result.source_end < source.count {
             return image(.source, result)
         }
@@ -59,8 +59,9 @@ struct JPEGRewriting {
         return image(.encoded(copy), result)
     }
 
-    /// With the best quality for that many bytes; where none is low enough, the lowest, if that makes
-    /// it smaller than it is. `result` is replaced when there is one, and has the times of all trials.
+    /// The image of the best quality that fits; if none is low enough, of the lowest, if that is
+    /// smaller than the present one. `result` is replaced if there is one, and gets the times of
+    /// all trials.
     private func fitting(
         _ maximumBytes: Int, _ segments: [UInt8], below present: Int, _ result: inout cjpeg_result
     ) throws(CodecError) -> ImageBytes? {
@@ -132,7 +133,7 @@ struct JPEGRewriting {
         return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
     }
 
-    /// What the recipe keeps beside the orientation, as marker segments.
+    /// The marker segments that the recipe keeps, beside the orientation.
     private func keptSegments(_ profile: [UInt8]?) -> [UInt8] {
         if recipe.stripping == .none { return file.metadata(in: source) }
         return profile.map(JPEGFile.profileSegments) ?? []

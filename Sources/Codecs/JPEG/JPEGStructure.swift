@@ -1,8 +1,8 @@
 internal import PrefetchModel
 
 extension JPEGFile {
-    /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81,
-    /// annex B.2.1); what comes behind it is not looked at, as the decoder does.
+    /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81, annex
+    /// B.2.1). Like the decoder, it ignores trailing data.
     func checkScans(
         in source: UnsafeRawBufferPointer, limits: CodecLimits
     ) throws(CodecError) {
@@ -60,7 +60,7 @@ extension JPEGFile {
         guard let count = payload.first.map(Int.init), (1...4).contains(count),
             payload.count == 4 + 2 * count
         else { throw .corrupt("bad scan header", isTruncated: false) }
-        // Begins behind the lowest frequency, or adds bits to what an earlier scan brought.
+        // Starts after the lowest frequency, or adds bits to an earlier scan.
         let isRefinement =
             frame.isProgressive
             && (payload[1 + 2 * count] != 0 || payload[3 + 2 * count] & 0xF0 != 0)

@@ -1,6 +1,6 @@
 internal import PrefetchModel
 
-/// Upper estimates, in bytes, of what reading a format allocates. The source itself is not counted.
+/// Upper estimates, in bytes, of the memory for reading a format, without the source itself.
 struct DecodingMemory: Sendable {
     /// Making one result.
     let result: @Sendable (_ header: ImageHeader, _ recipe: Recipe) -> MemoryEstimate

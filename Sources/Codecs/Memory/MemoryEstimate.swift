@@ -1,35 +1,35 @@
 internal import PrefetchModel
 
-/// What making a result allocates at most, the source itself not counted.
+/// Upper estimates for making a result, without the source itself.
 struct MemoryEstimate {
     /// While it is made, with the result.
     let peak: ByteEstimate
-    /// What of it stays when it is made.
+    /// The result itself.
     let result: ByteEstimate
-    /// Of the pixels or coefficients that other results can be made of, too.
+    /// The pixels or coefficients that other results can share.
     let raster: ByteEstimate
 
-    /// With so much more while it is made.
+    /// The same with `bytes` more while the result is made.
     func adding(_ bytes: ByteEstimate) -> MemoryEstimate {
         MemoryEstimate(peak: peak + bytes, result: result, raster: raster)
     }
 }
 
-/// What the estimates of all formats have in common.
+/// The common values of all formats' estimates.
 struct EstimateBasis {
     let header: ImageHeader
     let recipe: Recipe
     let width: ByteEstimate
     let height: ByteEstimate
     let pixels: ByteEstimate
-    /// Of the file.
+    /// The bytes of the file.
     let source: ByteEstimate
-    /// A result of the same format may be upright where the source is not.
+    /// Whether EXIF orientation is applied.
     let isTurned: Bool
     let isSmall: Bool
     /// All rows, each with its filter type.
     let rows: ByteEstimate
-    /// The same upright; zero where nothing is turned.
+    /// The rows after turning; zero without a turn.
     let turnedRows: ByteEstimate
     /// The libraries' own state and tables, and rows in work.
     let margin: ByteEstimate
@@ -43,7 +43,7 @@ struct EstimateBasis {
         source = ByteEstimate(header.sourceBytes)
         isTurned = header.orientation != ExifOrientation.upright && recipe.stripping != .none
         isSmall = recipe.effort == .small
-        // libdeflate's compressor is most of it, of which the highest levels have 9 MB.
+        // Mostly libdeflate's compressor; its highest levels take 9 MB.
         var fixed = ByteEstimate(isSmall ? 12 << 20 : 3 << 20)
         if header.hasPackedProfile {
             fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes)
@@ -53,8 +53,8 @@ struct EstimateBasis {
         let longest = isTurned ? max(width, height) : width
         rows = height * header.stride(width)
         turnedRows = isTurned ? max(width * header.stride(height), rows) : 0
-        // Rows in work, and those on which ways to write them are tried: in two forms, filtered and
-        // compressed. Those of a small picture are all of them.
+        // Rows in progress, and sample rows for trials: in two forms, filtered and compressed. For
+        // a small picture the sample is all rows.
         margin =
             fixed
             + min(
@@ -62,7 +62,8 @@ struct EstimateBasis {
                 5 * rows + 8 * header.stride(longest))
     }
 
-    /// A format that is decoded to rows: beside them first the decoder's state, then turned rows and the encoder.
+    /// A format that is decoded to rows: beside them the decoder's state, then turned rows and the
+    /// encoder.
     var ofDecoded: MemoryEstimate {
         let library = ByteEstimate(header.libraryBytes)
         let format = header.format.codec.flatMap { EncodedFormat(recipe, of: header, by: $0) }
@@ -92,8 +93,8 @@ struct EstimateBasis {
     /// Rows of 8-bit colours.
     var plain: ByteEstimate { (mayBeTransparent ? 4 : 3) * pixels + height }
 
-    /// An encoder that takes 8-bit colours and allocates `working` bytes: rows of any kind, their 8-bit copy where
-    /// they are different, turned rows, and two outputs.
+    /// An encoder of 8-bit colours that allocates `working` bytes: rows of any kind, their 8-bit
+    /// copy if they differ, turned rows, and two outputs.
     func encodingPixels(beside working: ByteEstimate) -> MemoryEstimate {
         // An upper limit: a file of noise.
         let result = recipe.quality > 90 ? 4 * pixels : 5 * pixels / 4
@@ -109,8 +110,9 @@ struct EstimateBasis {
             result: result, raster: max(rows, plain))
     }
 
-    /// The smallest of several formats: a copy of the rows for each encoder, or a decoded result and its comparison;
-    /// and three outputs: the smallest of all, the smallest of the format, and the last.
+    /// The smallest of several formats: a copy of the rows for each encoder, or a decoded result
+    /// and its comparison. The three outputs are the smallest of all, the smallest of the format,
+    /// and the last.
     private var encodingSmallest: MemoryEstimate {
         let result = 4 * pixels
         var most = 6 * pixels

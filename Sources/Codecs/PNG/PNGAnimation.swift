@@ -3,12 +3,11 @@ internal import CPNG
 /// The frames of an animated PNG (PNG third edition, sections 4.9 and 11.3.6), found without
 /// decoding.
 ///
-/// There is an animation only where its form is valid: one `acTL` of good values before the image
-/// data, as many frames as it says, sequence numbers without gap or repetition, every frame inside
-/// the canvas. The bytes of any other are as their author made them, which browsers do not play as
-/// meant, and of which the standard has the static image shown (section 13): such a file is that
-/// still image, and the chunks of its animation are dropped. Bytes that were damaged since are
-/// another matter (``PNGFile/damagedAnimationChunk(in:)``).
+/// A file is an animation only if its form is valid: one valid `acTL` before the image data, the
+/// declared number of frames, sequence numbers without gap or repetition, and every frame inside
+/// the canvas. Browsers do not play any other file as intended, and the standard shows its static
+/// image (section 13). Such a file is treated as that still image, and its animation chunks are
+/// dropped. Later damage is different, see ``PNGFile/damagedAnimationChunk(in:)``.
 struct PNGAnimation {
     /// A frame with data of its own; where the static image is the first frame, it is none of
     /// these.
@@ -34,8 +33,8 @@ struct PNGAnimation {
         frames = reader.frames
     }
 
-    /// What `acTL` says, 1…2³¹−1; nil unless there is one such chunk before the image data, and
-    /// of good values.
+    /// The frame count in `acTL`, 1…2³¹−1; nil unless there is one valid chunk before the image
+    /// data.
     static func announcedFrames(
         _ chunks: [PNGFile.Chunk], in source: UnsafeRawBufferPointer
     ) -> Int? {
@@ -122,9 +121,9 @@ struct PNGAnimation {
 }
 
 extension PNGFile {
-    /// The type of the first chunk of an animation whose checksum is wrong; nil where there is
-    /// none, or no animation by its ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still
-    /// images leave such a chunk out in silence; here its frames would be lost.
+    /// The type of the first animation chunk with a wrong checksum; nil if there is none, or no
+    /// animation by ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images skip such a
+    /// chunk silently; here its frames would be lost.
     func damagedAnimationChunk(in source: UnsafeRawBufferPointer) -> UInt32? {
         let controls = chunks.prefix { $0.type != .IDAT }.filter { $0.type == .acTL }
         if controls.contains(where: { !isIntact($0, in: source) }) { return .acTL }
@@ -134,7 +133,7 @@ extension PNGFile {
         }?.type
     }
 
-    /// Checks what all frames together have unpacked, rows with their filter types.
+    /// Checks the unpacked size of all frames, as rows with their filter types.
     ///
     /// - Throws: `tooManyPixels`.
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
@@ -146,10 +145,10 @@ extension PNGFile {
         }
     }
 
-    /// The still PNG that a frame is by itself: the file's kind of pixels, palette and
-    /// transparency, the frame's size and data.
+    /// A frame as a still PNG: with the file's kind of pixels, palette and transparency, and the
+    /// frame's size and data.
     ///
-    /// - Throws: `corrupt` for more data than a chunk can have.
+    /// - Throws: `corrupt` for more data than a chunk can hold.
     func still(
         _ frame: PNGAnimation.Frame, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> [ImagePiece] {

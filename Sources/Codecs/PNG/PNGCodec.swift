@@ -15,8 +15,8 @@ extension ImageCodec {
 }
 
 extension PNGSource {
-    /// Most of what may follow only adds to the need. But an animation may take less than a still image,
-    /// since it is not encoded, and whether it is one is known at its end.
+    /// Most following chunks only add to the memory. But an animation may take less than a still
+    /// image, since it is not encoded, and it is recognised only at its end.
     fileprivate static func outlook(
         on header: ImageHeader, of beginning: UnsafeRawBufferPointer
     ) throws(CodecError) -> HeaderOutlook {
@@ -41,13 +41,13 @@ extension PNGSource {
             peak: max(made.peak, reading), result: made.result, raster: made.raster)
     }
 
-    /// So many rows and what is put together to be unpacked to them, where that is done as a whole; else zero.
+    /// The rows and the joined image data, if they are inflated as a whole; otherwise zero.
     private static func wholeBytes(of header: ImageHeader, rows: ByteEstimate) -> ByteEstimate {
         guard rows.count <= Int(CPNG_MOST_BYTES_AT_ONCE) else { return 0 }
         return rows + ByteEstimate(min(header.sourceBytes, Int(CPNG_MOST_STREAM_AT_ONCE)))
     }
 
-    /// Beside what reading takes.
+    /// The memory for making a result, beside that for reading.
     private static func memoryOfMaking(
         of header: ImageHeader, for recipe: Recipe
     ) -> MemoryEstimate {
@@ -72,8 +72,8 @@ extension PNGSource {
         }
     }
 
-    /// A picture of usual size is inflated as a whole where the budget has room for it, else row by row; what is not
-    /// made in the usual way is left to the decoder.
+    /// A picture of usual size is inflated as a whole if the budget suffices, otherwise row by row.
+    /// Unusual data is left to the decoder.
     fileprivate static func structureMemoryBytes(of header: ImageHeader, within budget: Int) -> Int
     {
         let least = memory(of: header, for: Recipe(encoding: .original)).peak
@@ -94,7 +94,7 @@ extension PNGSource {
 }
 
 extension PNGFile {
-    /// Whether the image data has begun: its first chunk may have come in part.
+    /// Whether the image data has begun, possibly with an incomplete first chunk.
     fileprivate func isImageDataReached(in source: UnsafeRawBufferPointer) -> Bool {
         let next = chunks.last?.range.upperBound ?? 8
         return source.holds("IDAT", at: next + 4) || chunks.contains { $0.type == .IDAT }
@@ -103,7 +103,7 @@ extension PNGFile {
     fileprivate var announcesAnimation: Bool { chunks.contains { $0.type == .acTL } }
 }
 
-/// A PNG of which all chunks are known.
+/// A PNG whose chunks are all known.
 struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     let source: UnsafeRawBufferPointer
     let header: ImageHeader
@@ -140,8 +140,8 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
     ) throws(CodecError) {
         try file.checkChunks(in: source)
         try file.checkFrames(limits)
-        // Unusual image data is left to the decoder, which accepts some of it: data for more than the rows, or
-        // with part of its checksum missing.
+        // Unusual image data is left to the decoder, which accepts some of it: data for more than
+        // the rows, or with part of its checksum missing.
         let whole = wholeBytes(of: memoryBytes)
         guard try !file.isImageDataWhole(in: source, memoryBytes: whole, interruption) else {
             return
@@ -150,7 +150,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         _ = try verified(wholeBytes: 0, interruption)
     }
 
-    /// What is left of a reservation for rows and image data that are there as a whole.
+    /// The part of a reservation that remains for inflating image data as a whole.
     private func wholeBytes(of memoryBytes: Int) -> Int {
         max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
     }
@@ -162,13 +162,13 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         try file.checkFrames(limits)
     }
 
-    /// Decodes all rows, those of an animation's frames too.
+    /// Decodes all rows, including those of an animation's frames.
     ///
     /// - Parameters:
-    ///   - wholeBytes: what rows and image data may take that are there as a whole.
-    ///   - interruption: ends it.
-    /// - Returns: the processor time, and the decoder's flags for chunks that it found valid.
-    /// - Throws: what is wrong with the file.
+    ///   - wholeBytes: The memory for inflating image data as a whole.
+    ///   - interruption: Ends it.
+    /// - Returns: The processor time, and the decoder's flags for valid chunks.
+    /// - Throws: The damage found.
     func verified(
         wholeBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> (duration: Duration, valid: UInt32) {
@@ -257,7 +257,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         UnsafeMutablePointer<CChar>
     ) -> cpng_status
 
-    /// `wholeBytes` as ``verified(wholeBytes:_:)`` has it. Where rows are kept, all of it was reserved.
+    /// `wholeBytes` is as in ``verified(wholeBytes:_:)``. If rows are kept, all of it was reserved.
     private func decoded(
         from source: UnsafeRawBufferPointer, wholeBytes: Int = .max, _ interruption: Interruption,
         _ decoder: Decoder

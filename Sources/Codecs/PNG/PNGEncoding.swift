@@ -22,12 +22,13 @@ struct PNGEncoding {
     let changesKind: Bool
     let interruption: Interruption
 
-    /// Makes a PNG of a raster of at most 8 bits a sample, upright unless it takes the whole EXIF along.
+    /// Makes a PNG of a raster of at most 8 bits a sample. EXIF orientation is applied unless the
+    /// whole EXIF is kept.
     ///
     /// `exif` is the TIFF structure that the recipe keeps.
     ///
-    /// - Returns: the PNG.
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Returns: The PNG.
+    /// - Throws: `outOfMemory`, or the interruption.
     static func encoded(
         _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
@@ -52,13 +53,13 @@ struct PNGEncoding {
             decodeDuration: raster.decodeDuration, encodeDuration: ThreadClock.now - begin)
     }
 
-    /// Writes the rows, which are used up, as a PNG file.
+    /// Writes the rows as a PNG file and consumes them.
     ///
-    /// `chunks` are complete and belong to the rows as they come; those that depend on the colour
-    /// type are written for the one that is chosen.
+    /// `chunks` are complete and belong to the given rows. Those that depend on the colour type are
+    /// adapted to the chosen one.
     ///
-    /// - Returns: nil when the file would reach `maximumBytes`.
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Returns: Nil if the file would reach `maximumBytes`.
+    /// - Throws: `outOfMemory`, or the interruption.
     func encoded(
         _ rows: inout cpng_image, chunks: [UInt8], maximumBytes: Int
     ) throws(CodecError) -> ImageBytes? {
@@ -180,20 +181,21 @@ struct PNGEncoding {
 
     // MARK: - Strategies
 
-    /// Of flat graphics; where fewer pixels equal their neighbour, it is a photograph.
+    /// The least flatness of graphics; with fewer equal neighbours a picture is a photograph.
     static let leastFlatness = 0.4
 
-    /// What rows may be written with.
+    /// The strategies to try for rows.
     ///
-    /// Measured on one core beside libpng's default (level 6, adaptive filters; `Scripts/bench/run --only
-    /// codec`). 28 photographs, 42 megapixels: fast 10 times its speed at 1.02 of its size, balanced
-    /// 8.0 times at 0.97, small a third of it at 0.93. 12 screens: fast 3.9 times at 0.76, balanced
-    /// 3.4 times at 0.76, small a fourteenth at 0.68. libdeflate's level 6 on the photographs: 3.4
-    /// times at 1.00.
+    /// Measured on one core against libpng's default (level 6, adaptive filters; `Scripts/bench/run
+    /// --only codec`). 28 photographs, 42 megapixels: fast has 10 times its speed at 1.02 of its
+    /// size, balanced 8.0 times at 0.97, small a third at 0.93. 12 screens: fast 3.9 times at 0.76,
+    /// balanced 3.4 times at 0.76, small a fourteenth at 0.68. libdeflate's level 6 on the
+    /// photographs: 3.4 times at 1.00.
     ///
-    /// Indices and packed pixels have no neighbourly differences: no filter. Photographs (fewer
-    /// than two pixels in five equal their neighbour): filters by sums, and the compressor that is
-    /// made for them. In between both are tried, and on flat graphics whether filters help.
+    /// Indices and packed pixels have no meaningful differences between neighbours: no filter.
+    /// Photographs (fewer than two pixels in five equal their neighbour) get filters by sums, and
+    /// the compressor made for them. In between both are tried, and on flat graphics whether
+    /// filters help.
     private func candidates(_ rows: inout cpng_image, isSmall: Bool) -> [cpng_strategy] {
         let isIndexed = rows.bit_depth < 8 || rows.color_type == 3
         let flatness = isIndexed ? 1 : cpng_flatness(&rows)
@@ -226,8 +228,7 @@ struct PNGEncoding {
         cpng_strategy(filter: filter, compressor: CPNG_PHOTOGRAPH, level: depth)
     }
 
-    /// The strategies with which all of so many bytes of rows are to be written, and what the sample
-    /// takes with the best candidate.
+    /// The strategies for writing all rows, and the size of the sample with the best candidate.
     private func best(
         _ sample: inout cpng_image, isSmall: Bool, bytesOfRows: Int
     ) -> (strategies: [cpng_strategy], bytes: Int) {
@@ -244,8 +245,9 @@ struct PNGEncoding {
         guard let first = trials.first else { return (candidates, .max) }
         guard effort == .small, !isSmall else { return ([first.strategy], first.bytes) }
         let filters = trials.filter { $0.strategy.compressor == CPNG_LIBDEFLATE }
-        // What photographs like, and the best filters, compressed as well as can be: the last level
-        // takes a second for two megabytes, so that large pictures get one that takes a fifth of it.
+        // The strategy for photographs, and the best filters at the best compression. The last
+        // level takes a second for two megabytes, so large pictures get one that takes a fifth of
+        // it.
         let isLarge = bytesOfRows > PNGEncoding.mostThoroughBytes
         return (
             filters.prefix(isLarge ? 1 : 2).map {

@@ -29,7 +29,7 @@ struct PNGFile {
     private var exif: Chunk?
     /// Nil for a still image, and where the form of an animation is invalid.
     private(set) var animation: PNGAnimation?
-    /// Whether an animation was left out on purpose, so that the whole file is not what is wanted.
+    /// Whether an animation was removed on purpose, so that the file may not be stored unchanged.
     private var isWithoutAnimation = false
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a good header chunk.
@@ -83,10 +83,10 @@ struct PNGFile {
         return file
     }
 
-    /// Comes after the limits that the header chunk decides, since a body is judged by those before
-    /// the rest of its chunks is there.
+    /// Runs after the limits of the header chunk, since a body is judged by those before the rest
+    /// of its chunks has arrived.
     ///
-    /// - Throws: `limitExceeded` for more chunks than are noted.
+    /// - Throws: `limitExceeded` for too many chunks.
     func checkPieces() throws(CodecError) {
         guard !hasTooManyChunks else {
             throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
@@ -137,10 +137,10 @@ extension UInt32 {
 // MARK: - Metadata
 
 extension PNGFile {
-    /// What `safe` keeps of the chunks before the image data, with the decoder's flag for a chunk that
-    /// it found valid: what changes how pixels look. To these come palette, transparency, the ICC profile,
-    /// the orientation and ``unknown``. Text, time, physical size, suggested palettes, background
-    /// and all other chunks are dropped.
+    /// The chunks before the image data that `safe` keeps since they affect the pixels' appearance,
+    /// with the decoder's flag for a valid chunk. Palette, transparency, the ICC profile, the
+    /// orientation and ``unknown`` are kept too. All other chunks are dropped: text, time, physical
+    /// size, suggested palettes, background and more.
     private static let known: [UInt32: Int] = [
         .gAMA: CPNG_HAS_GAMA, .cHRM: CPNG_HAS_CHRM, .sRGB: CPNG_HAS_SRGB, .sBIT: CPNG_HAS_SBIT,
     ]
@@ -168,8 +168,8 @@ extension PNGFile {
             == source.bigEndian32(at: chunk.range.upperBound - 4)
     }
 
-    /// Looks for damage that the decoder answers with leaving the chunk out, but by which pixels
-    /// are lost: that of transparency and of an animation.
+    /// Looks for damage that the decoder answers by skipping the chunk although pixels are lost: in
+    /// transparency and animations.
     ///
     /// - Throws: `corrupt`.
     func checkSilentDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
@@ -193,11 +193,11 @@ extension PNGFile {
         var trailing: [ImagePiece] = []
     }
 
-    /// What is kept of the chunks, those of an animation before the image data included. `valid` are
-    /// the decoder's flags; with `isUpright` the pixels are turned already, and no orientation is kept.
+    /// The chunks to keep, including those of an animation before the image data. `valid` has the
+    /// decoder's flags. With `isUpright` the pixels are already turned, and no orientation is kept.
     ///
-    /// A profile of sRGB goes, and with it the gamma and chromaticities that it overrules (PNG third
-    /// edition, section 4.3): pixels without any of them are sRGB.
+    /// An sRGB profile is removed, and with it the gamma and chromaticities that it overrides (PNG
+    /// third edition, section 4.3): pixels without any of them are sRGB.
     func metadata(
         in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
         isUpright: Bool, limits: CodecLimits
@@ -209,7 +209,7 @@ extension PNGFile {
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         var paletteEntries = 0
-        // Of several colour spaces it depends on their values which the library takes: none is kept.
+        // With several colour spaces, their values decide which one the library uses: none is kept.
         let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
             $0 == .gAMA || $0 == .cHRM
         }
@@ -263,8 +263,8 @@ extension PNGFile {
         return Metadata(leading: pieces)
     }
 
-    /// Whether the decoder takes the chunk, as far as its length, its values and its place behind so
-    /// many entries of a palette tell. It skips others, and takes a later one of the same type.
+    /// Whether the decoder uses the chunk, by its length, its values, and its place after a palette
+    /// of this size. It skips invalid ones, and uses a later one of the same type.
     private func isTaken(
         _ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int
     ) -> Bool {

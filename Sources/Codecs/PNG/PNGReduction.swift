@@ -1,17 +1,17 @@
 internal import CPNG
 
-/// Says the same pixels in fewer bits: alpha that is always full, colour that is always grey, 16
-/// bits that are scaled from 8, palettes (PNG third edition, section 4.4: alpha separation,
+/// Stores the same pixels in fewer bits: drops full alpha, turns grey colours to grey, 16 bits
+/// scaled from 8 to 8, and makes palettes (PNG third edition, section 4.4: alpha separation,
 /// indexing, RGB merging, sample depth scaling).
 ///
-/// What is shown stays the same, pixel by pixel, colours under full transparency included. Chunks
-/// whose meaning depends on the colour type are changed with it, and where that cannot be, nothing
-/// is: a profile or code points of one kind of colour space (iCCP, cICP and what refines it) keep
-/// grey grey and colour colour; a background or a histogram (bKGD, hIST), and chunks that are
-/// unknown and not safe to copy (section 14.2), prevent any change.
+/// Every displayed pixel stays the same, including colours under full transparency. Chunks that
+/// depend on the colour type are changed with it; if that is impossible, nothing is changed. A
+/// profile or code points of one kind of colour space (iCCP, cICP and its refinements) keep grey
+/// grey and colour colour. A background or a histogram (bKGD, hIST), and unknown chunks that are
+/// not safe to copy (section 14.2), prevent any change.
 ///
-/// Every decision follows from the pixels as shown and from the chunks alone, so that a file that
-/// this made is left as it is.
+/// Every decision depends on the displayed pixels and the chunks alone, so its own output is not
+/// changed again.
 struct PNGReduction {
     private(set) var chunks: [PNGChunk]
     /// Whether grey may become colour, and colour grey.
@@ -58,8 +58,8 @@ struct PNGReduction {
 
     // MARK: - Without doubt
 
-    /// What makes every file smaller: fewer bytes a pixel in the same order, and a palette without
-    /// entries that are unused or there twice.
+    /// Applies changes that make every file smaller: fewer bytes a pixel in the same order, and a
+    /// palette without unused or duplicate entries.
     mutating func simplify(_ rows: inout cpng_image) {
         if cpng_is_eight_bit(&rows) {
             cpng_make_eight_bit(&rows)
@@ -77,8 +77,8 @@ struct PNGReduction {
         if rows.color_type == 3 { compactPalette(&rows) }
     }
 
-    /// The colour that is transparent, of 16 bits a sample. One that is not scaled from 8 bits
-    /// occurs in no pixel, all of which are.
+    /// Narrows the transparent colour from 16 bits a sample. One that is not scaled from 8 bits
+    /// occurs in no pixel, since all pixels are.
     private mutating func narrowKey() {
         guard let key = data(of: .tRNS) else { return }
         let highs = stride(from: 0, to: key.count - 1, by: 2).map { key[$0] }
@@ -173,8 +173,9 @@ struct PNGReduction {
         return nil
     }
 
-    /// Transparent colours first, so that tRNS is short (PNG section 11.3.1.1); then by light, which
-    /// makes neighbours alike. A palette that is there keeps its order, which may be a good one.
+    /// Transparent colours first, so that tRNS is short (PNG section 11.3.1.1); then by lightness,
+    /// which makes neighbours similar. An existing palette keeps its order, which may be a good
+    /// one.
     private func paletteIndexing(_ colors: [UInt32], keepsOrder: Bool) -> Indexing {
         let ordered =
             keepsOrder
@@ -229,8 +230,8 @@ struct PNGReduction {
         return result
     }
 
-    /// Replaces palette and transparency, which come after the colour space, and transparency last
-    /// (PNG section 5.6).
+    /// Replaces palette and transparency, which follow the colour space, transparency last (PNG
+    /// section 5.6).
     private mutating func setPalette(_ colors: [UInt32]) {
         let palette = colors.flatMap { color in
             [24, 16, 8].map { UInt8(truncatingIfNeeded: color >> UInt32($0)) }
@@ -246,7 +247,7 @@ struct PNGReduction {
 
     // MARK: - Significant bits
 
-    /// Changes sBIT (PNG section 11.3.2.7), whose form is that of the colour type and whose values
+    /// Changes sBIT (PNG section 11.3.2.7), whose form depends on the colour type and whose values
     /// are at most the sample depth. One of a wrong form is dropped.
     private mutating func keepSignificantBits(from colorType: Int32, to rows: cpng_image) {
         guard let bits = data(of: .sBIT) else { return }
@@ -262,7 +263,7 @@ struct PNGReduction {
         replace(.sBIT, by: (color + alpha).map { min($0, depth) })
     }
 
-    // MARK: - What pixels mean
+    // MARK: - Meaning of pixels
 
     /// Empty for more than `most`, and where an index has no entry.
     private func colors(of rows: inout cpng_image, most: Int32) -> [UInt32] {

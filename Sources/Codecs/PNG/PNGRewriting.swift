@@ -1,8 +1,8 @@
 internal import CPNG
 internal import PrefetchModel
 
-/// A PNG of a PNG: the same pixels in fewer bytes, with the metadata that no other format has. An animation
-/// keeps the data it has.
+/// Writes a PNG again: the same pixels in fewer bytes, with metadata that only PNG has. An
+/// animation keeps its data.
 struct PNGRewriting {
     private let png: PNGSource
     private let recipe: Recipe
@@ -19,7 +19,7 @@ struct PNGRewriting {
 
     /// The source as it is, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
-        // For an animation only what its data takes was reserved.
+        // For an animation only the memory for its data was reserved.
         let (duration, valid) = try png.verified(
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         guard file.animation != nil else {
@@ -42,8 +42,8 @@ struct PNGRewriting {
         return .encoded(copy)
     }
 
-    /// The same pixels, upright, not interlaced, in the smallest colour type and bit depth unless all
-    /// metadata is kept; else the source's own data.
+    /// The same pixels, with orientation applied, not interlaced, in the smallest colour type and
+    /// bit depth unless all metadata is kept; or the source's own data if smaller.
     func rewritten(_ raster: consuming Raster) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var raster = raster

@@ -3,9 +3,9 @@ internal import PrefetchModel
 
 /// Decoded pixels, rows from the top, in memory of their own.
 ///
-/// A row is a spare byte, which means nothing, and ``bytesPerRow`` bytes of samples: big-endian where they have 16
-/// bits, packed from the high bits where they have fewer than 8, in the order grey · grey, alpha · red, green,
-/// blue · red, green, blue, alpha · index.
+/// A row is a spare byte and ``bytesPerRow`` bytes of samples. Samples of 16 bits are big-endian;
+/// those of fewer than 8 bits are packed from the high bits. Their order is grey · grey, alpha ·
+/// red, green, blue · red, green, blue, alpha · index.
 struct Raster: ~Copyable {
     enum Alpha {
         /// Every pixel is opaque.
@@ -16,7 +16,7 @@ struct Raster: ~Copyable {
         case byColour
     }
 
-    /// What the encoders and transformations of C work on.
+    /// The rows for encoders and transformations in C.
     var rows: cpng_image
     let colour: ColourDescription
     /// EXIF's, 1…8: how the rows are yet to be turned.
@@ -57,8 +57,7 @@ struct Raster: ~Copyable {
         return colour.hasTransparentColours(isIndexed: isIndexed) ? .byColour : .none
     }
 
-    /// Lets this interruption end what works on the rows from now on, in place of the one that they were decoded
-    /// under.
+    /// Replaces the interruption under which the rows were decoded, for all later work on them.
     mutating func follow(_ interruption: Interruption) {
         rows.interruption = interruption.pointer
     }
@@ -70,8 +69,8 @@ struct Raster: ~Copyable {
         try sample(bands: heightInPixels, rows: 1)
     }
 
-    /// So many bands of rows each, spread evenly from top to bottom, as a picture of their own; all rows where there are
-    /// no more.
+    /// A copy of `bands` bands of `height` rows, spread evenly from top to bottom; all rows of a
+    /// smaller picture.
     ///
     /// - Throws: `outOfMemory`.
     func sample(bands: Int, rows height: Int) throws(CodecError) -> Raster {
@@ -84,10 +83,10 @@ struct Raster: ~Copyable {
             decodeDuration: decodeDuration)
     }
 
-    /// 8-bit grey or RGB: palettes and fewer bits expanded, 16 bits rounded to 8, and what is transparent
+    /// 8-bit grey or RGB: palettes and fewer bits expanded, 16 bits rounded to 8, and transparency
     /// blended over the background in the samples' own encoding of light.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, or the interruption.
     func opaque(
         over background: RGBColor, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -130,9 +129,9 @@ struct Raster: ~Copyable {
         return try opaque(over: background, interruption)
     }
 
-    /// Turns the pixels upright.
+    /// Applies the orientation to the pixels.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, or the interruption.
     mutating func turn(_ interruption: Interruption) throws(CodecError) {
         guard orientation != ExifOrientation.upright else { return }
         switch cpng_turn(&rows, Int32(orientation)) {

@@ -1,17 +1,18 @@
 package import PrefetchModel
 
-/// Placeholders of images of which nothing else is made.
+/// Makes placeholders of images without other results.
 package enum StoredPlaceholder {
-    /// Decodes an image as far as it takes, a JPEG at a fraction of its size, and makes its placeholder.
+    /// Decodes an image, a JPEG at a fraction of its size, and makes its placeholder.
     ///
     /// Synchronous, without shared state; it allocates at most about ``memoryNeed(of:)``.
     ///
     /// - Parameters:
-    ///   - source: the whole file.
-    ///   - header: of the same bytes.
-    ///   - limits: what it may take.
-    /// - Returns: the placeholder of the upright picture; of an animation that of its static image.
-    /// - Throws: what is wrong with the file; `unsupported` for a format that is not decoded.
+    ///   - source: The whole file.
+    ///   - header: The header of the same bytes.
+    ///   - limits: Limits of the decoding.
+    /// - Returns: The placeholder of the picture with its orientation applied; for an animation, of
+    ///   its static image.
+    /// - Throws: The damage of the file; `unsupported` for a format that is not decoded.
     package static func make(
         of source: UnsafeRawBufferPointer, header: ImageHeader, limits: CodecLimits = CodecLimits()
     ) throws(CodecError) -> Placeholder {
@@ -26,7 +27,7 @@ package enum StoredPlaceholder {
         return placeholder
     }
 
-    /// An upper estimate of the bytes that ``make(of:header:limits:)`` allocates, the source not counted.
+    /// Upper estimate, in bytes, for ``make(of:header:limits:)``, without the source.
     package static func memoryNeed(of header: ImageHeader) -> Int {
         let rows =
             ByteEstimate(header.heightInPixels)
@@ -38,7 +39,7 @@ package enum StoredPlaceholder {
             + ByteEstimate(header.sourceBytes)).count
     }
 
-    /// One that leaves so many pixels that the part of the last column that is beyond the picture does not show.
+    /// The smallest scale at which padding in the last column does not show.
     private static func scale(of header: ImageHeader) -> DecodingScale {
         let longest = max(header.widthInPixels, header.heightInPixels)
         return DecodingScale.allCases.last { longest / $0.rawValue >= 256 } ?? .full

@@ -10,7 +10,7 @@ package enum CodecLibraries {
     package static var libpng: String { String(cString: cpng_library_version()) }
     /// As the program was built with it: the loaded one does not say.
     package static var libjpegTurbo: String { String(cString: cjpeg_library_version()) }
-    /// The formats that are decoded, and the versions of what decodes them: `jpeg/2.1.5,png/1.6.39`.
+    /// The decoded formats and the versions of their decoders: `jpeg/2.1.5,png/1.6.39`.
     package static let decoders = ImageFormat.allCases.compactMap { $0.codec?.decoder }
         .joined(separator: ",")
     /// The meaning of `same` for each decoded format.
@@ -20,11 +20,12 @@ package enum CodecLibraries {
         })
     /// Whether this build decodes the format, which its traits decide.
     package static func decodes(_ format: ImageFormat) -> Bool { format.codec != nil }
-    /// The value of `Accept` for what this build decodes.
+    /// The value of `Accept` for the formats that this build decodes.
     package static let accept =
         (ImageFormat.allCases.filter(decodes).map(\.mediaType)
         + ["image/*;q=0.5", "*/*;q=0.1"]).joined(separator: ", ")
-    /// Those of formats that a build may do without, as they are loaded, or why they cannot be: `libwebp 1.2.4`.
+    /// The optional libraries with the versions as loaded, or why they cannot be loaded: `libwebp
+    /// 1.2.4`.
     package static var optional: [String] {
         var lines: [String] = []
         #if WebP

@@ -1,7 +1,7 @@
 internal import PrefetchModel
 
 extension ImageFormat {
-    /// The codec of the format; nil where this build does not decode it. Such sources are handled by
+    /// The codec of the format; nil if this build does not decode it. Such sources are handled by
     /// ``PrefetchModel/ImageFormat/container`` alone.
     var codec: ImageCodec? {
         switch self {
@@ -26,7 +26,8 @@ enum SourceWay {
 
 /// Decides by the first bytes how a source is handled.
 ///
-/// - Throws: `notAnImage`; `unsupported` or `leftOut` for a format that is not decoded, if the rule refuses it.
+/// - Throws: `notAnImage`; `unsupported` or `leftOut` for a format that is not decoded, if the rule
+///   refuses it.
 func way(
     of source: UnsafeRawBufferPointer, _ others: OtherFormats
 ) throws(CodecError) -> SourceWay {

@@ -2,14 +2,15 @@ internal import PrefetchModel
 
 /// One decoded format: its facts, and how its files are read.
 ///
-/// Each format declares its value in its own folder and has one line in ``PrefetchModel/ImageFormat/codec``.
-/// A codec has no state; any thread may use it.
+/// Each format declares its value in its own folder and has one line in
+/// ``PrefetchModel/ImageFormat/codec``. A codec has no state; any thread may use it.
 struct ImageCodec: Sendable {
     typealias Bytes = UnsafeRawBufferPointer
 
-    /// Name and version of the decoder, such as `png/1.6.39`. Stored failures apply to this decoder only.
+    /// Name and version of the decoder, for example `png/1.6.39`. Stored failures apply to this
+    /// decoder only.
     let decoder: String
-    /// What ``Recipe/Encoding/same`` makes of a source.
+    /// The meaning of ``Recipe/Encoding/same`` for a source.
     let same: SameRule
     /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are given,
     /// unless the file is shorter.
@@ -20,7 +21,7 @@ struct ImageCodec: Sendable {
     let open:
         @Sendable (_ source: Bytes, _ header: ImageHeader, _ limits: CodecLimits)
             throws(CodecError) -> any ImageDecoding
-    /// What the rest of a file can still change in its header.
+    /// The possible headers of a file, given its beginning.
     let outlook:
         @Sendable (_ header: ImageHeader, _ beginning: Bytes) throws(CodecError) ->
             HeaderOutlook
@@ -32,10 +33,10 @@ struct ImageCodec: Sendable {
 
     /// - Parameters:
     ///   - decoder: Name and version.
-    ///   - same: What `same` makes of a source.
+    ///   - same: The meaning of `same`.
     ///   - isAnnounced: Whether a file begins with the signature.
     ///   - open: The initializer of the type that decodes the format.
-    ///   - outlook: Only for formats that may say more behind the header.
+    ///   - outlook: Only for formats with metadata after the header.
     ///   - memory: Upper estimates.
     ///   - decodesAtScales: See ``decodesAtScales``.
     ///   - encoder: Only for formats that are also encoded.
@@ -62,7 +63,7 @@ struct ImageCodec: Sendable {
     }
 }
 
-/// What the rest of a file may still say, given its beginning.
+/// The possible headers of a file whose rest is unknown.
 struct HeaderOutlook {
     /// Every header that the file may turn out to have, as far as the memory differs; one or more.
     let headers: [ImageHeader]

@@ -2,14 +2,14 @@ internal import PrefetchModel
 
 /// One file of a decoded format, its structure read.
 ///
-/// These are all requirements of a format that is only decoded. Formats that can do more also conform to
-/// ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``ColourChecking`` or ``PlaceholderNoting``.
-/// For errors and interruption see ``ImageProcessor``.
+/// These are all requirements of a format that is only decoded. Formats that can do more also
+/// conform to ``ScaledDecoding``, ``OwnFormatMaking``, ``EXIFCarrying``, ``ColourChecking`` or
+/// ``PlaceholderNoting``. For errors and interruption see ``ImageProcessor``.
 protocol ImageDecoding: SendableMetatype {
-    /// Reads the header of a file, or of its beginning, whatever size it says.
+    /// Reads the header of a file or of its beginning, without a limit on its size.
     ///
-    /// - Throws: `corrupt`, with `isTruncated` where more bytes may complete the header; `unsupported`;
-    ///   `tooManyPixels` where the pixels cannot be counted.
+    /// - Throws: `corrupt`, with `isTruncated` if more bytes may complete the header;
+    ///   `unsupported`; `tooManyPixels` if the pixels cannot be counted.
     static func header(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader
 
     /// Decodes the picture; of an animation the first frame, with every frame verified.
@@ -31,7 +31,8 @@ protocol ImageDecoding: SendableMetatype {
 
 /// How far a file is checked for damage.
 enum CheckDepth {
-    /// Only damage that decoding would ignore, and limits of animations; run once, before anything is decoded.
+    /// Only damage that decoding would ignore, and limits of animations. Runs once, before anything
+    /// is decoded.
     case ignoredByDecoder
     /// The structure to its end, without decoding more than necessary.
     case structure
@@ -53,13 +54,15 @@ protocol ScaledDecoding: ImageDecoding {
 
 /// Makes results of the source's own format that an encoder of pixels cannot.
 protocol OwnFormatMaking: ImageDecoding {
-    /// How to make the source's own format by a recipe; nil where the ordinary encoder of pixels does it.
+    /// The way to make the source's own format by a recipe; nil if the ordinary encoder of pixels
+    /// does it.
     func ownWay(by recipe: Recipe) throws(CodecError) -> OwnWay?
 }
 
 /// A way to make the source's own format. It gives the same picture for less.
 enum OwnWay {
-    /// From the source's data, without pixels. The whole source is decoded, at least as ``CheckDepth/pixels`` does.
+    /// From the source's data, without pixels. The whole source is decoded, at least as for
+    /// ``CheckDepth/pixels``.
     case shortcut((_ interruption: Interruption) throws(CodecError) -> ProcessedImage)
     /// From the native raster, with metadata that only this format has.
     case rewriting(
@@ -77,7 +80,9 @@ protocol EXIFCarrying: ImageDecoding {
 
 /// May have colours that mean something else in a result.
 protocol ColourChecking: ImageDecoding {
-    /// - Throws: `unsupported` for colours that no profile describes, since taken for sRGB they would change.
+    /// Checks that the pixels can be stored as sRGB or with their profile.
+    ///
+    /// - Throws: `unsupported` for colours that no profile describes.
     func checkColours() throws(CodecError)
 }
 
@@ -85,13 +90,13 @@ protocol ColourChecking: ImageDecoding {
 protocol PlaceholderNoting: ImageDecoding {
     /// Starts collecting.
     ///
-    /// - Returns: A function that makes the placeholder; nil where nothing has been collected by then.
+    /// - Returns: A function that makes the placeholder; nil if nothing has been collected by then.
     func notePlaceholder() -> () -> Placeholder?
 }
 
 extension ImageDecoding {
-    /// The EXIF of a new file. Data without a TIFF header is dropped: libpng warns of it, and libavif refuses
-    /// the picture.
+    /// The EXIF of a new file. Data without a TIFF header is dropped: libpng warns of it, and
+    /// libavif refuses the picture.
     func exif(keptBy recipe: Recipe) -> [UInt8]? {
         guard recipe.stripping == .none, let exif = (self as? any EXIFCarrying)?.exif else {
             return nil

@@ -1,22 +1,23 @@
 package import PrefetchModel
 
-/// The format that the first bytes announce, whatever a header or a name says; nil for none known.
+/// The format of the first bytes, whatever a header or a name says; nil for an unknown one.
 ///
-/// Looks at 32 bytes at most (at ``signatureBytes`` for the brands of an ISO base media file, and for what stands before
-/// an SVG's first element at ``SVGContainer/prologBytes``). A signature that is cut short is none.
+/// Looks at 32 bytes at most; at ``signatureBytes`` for the brands of an ISO base media file, and
+/// at ``SVGContainer/prologBytes`` for the prolog of an SVG. An incomplete signature is not
+/// recognised.
 package func sniffed(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     ImageFormat.allCases.first { $0.isAnnounced(by: bytes) }
 }
 
 extension ImageFormat {
-    /// Whether a file begins as those of this format do, and of no other.
+    /// Whether a file begins with this format's signature.
     fileprivate func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool {
         if let codec { return codec.isAnnounced(bytes) }
         return container?.isAnnounced(by: bytes) ?? false
     }
 }
 
-/// As many bytes as ``sniffed(_:)`` looks at: what follows them changes nothing, but for XML, see
+/// The number of bytes that ``sniffed(_:)`` looks at, except for XML, see
 /// ``SVGContainer/beginning(of:)``.
 let signatureBytes = 256
 
@@ -33,8 +34,8 @@ func boxed(_ type: StaticString) -> [UInt8] {
     [0, 0, 0, 0x0C] + (0..<4).map { type.utf8Start[$0] } + [0x0D, 0x0A, 0x87, 0x0A]
 }
 
-/// The `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the compatible ones, since many files
-/// have the general `mif1` first.
+/// The format by the `ftyp` box's brands (ISO/IEC 14496-12, 4.3): the major one decides, then the
+/// compatible ones, since many files have the general `mif1` first.
 func isoBaseMediaFormat(_ bytes: UnsafeRawBufferPointer) -> ImageFormat? {
     guard bytes.count >= 16, bytes.holds("ftyp", at: 4) else { return nil }
     let end = min(bytes.bigEndian32(at: 0), bytes.count, signatureBytes)

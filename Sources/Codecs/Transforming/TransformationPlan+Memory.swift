@@ -2,8 +2,7 @@ internal import CResample
 internal import PrefetchModel
 
 extension TransformationPlan {
-    /// An upper estimate of what decoding a source for the steps, carrying them out and encoding the result
-    /// allocates.
+    /// Upper estimate for decoding a source, carrying out the steps and encoding the result.
     func estimate(
         from header: ImageHeader, by codec: ImageCodec, for recipe: Recipe
     ) -> MemoryEstimate {
@@ -24,7 +23,7 @@ extension TransformationPlan {
             peak: max(decoding.peak, work), result: encoding.result, raster: decoding.raster)
     }
 
-    /// Of the result, at most red, green, blue and alpha.
+    /// The encoding of the result, with at most red, green, blue and alpha.
     private func encodingEstimate(
         for recipe: Recipe, by codec: ImageCodec
     ) -> MemoryEstimate {

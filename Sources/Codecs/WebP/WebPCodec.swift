@@ -59,11 +59,12 @@
             return header
         }
 
-        /// What libwebp 1.2.4 allocates to decode, as its sources have it.
+        /// The memory that libwebp 1.2.4 allocates for decoding, by its source code.
         ///
-        /// A lossless picture is held with four bytes a pixel, the images of its transforms are at most a 16th as
-        /// large, and its tables of prefix codes are counted where all of the file is there: before, they count for nothing. Of
-        /// a lossy one a few rows are held, and its alpha channel, once as it is and once as it is decoded.
+        /// A lossless picture takes four bytes a pixel, and the images of its transforms are at
+        /// most a 16th as large. Its prefix code tables are counted once the whole file is known;
+        /// before that they count as nothing. A lossy picture takes a few rows, and its alpha
+        /// channel twice, stored and decoded.
         private static func libraryBytes(
             _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
         ) -> Int {
@@ -98,8 +99,8 @@
             return ByteEstimate(Int(most))
         }
 
-        /// For the look at the tables: a bit, or a symbol, is a step. What libwebp's encoder makes of 100 megapixels takes a
-        /// third of it.
+        /// The limit for counting the tables; a bit or a symbol is a step. A 100-megapixel file of
+        /// libwebp's encoder takes a third of it.
         private static let mostEffort: UInt64 = 1 << 26
 
         private static func features(
@@ -146,7 +147,10 @@
             }
         }
 
-        /// - Throws: `corrupt` for an animation without frames; `tooManyPixels` for one over its limit.
+        /// Checks the frames' number and sizes.
+        ///
+        /// - Throws: `corrupt` for an animation without frames; `tooManyPixels` for one over its
+        ///   limit.
         private func checkFrames() throws(CodecError) {
             guard isAnimation else { return }
             guard !file.frames.isEmpty else {
@@ -170,7 +174,8 @@
             }
         }
 
-        /// The picture; of an animation the first frame on its transparent canvas, with the others made sure of.
+        /// The picture; of an animation the first frame on its transparent canvas. All other frames
+        /// are verified.
         func raster(
             _ request: RasterRequest, _ interruption: Interruption
         ) throws(CodecError) -> Raster {

@@ -15,8 +15,8 @@ extension QualityCurve {
             name: "WebP",
             // RFC 9649.
             maximumSidePixels: 16383, curve: .libwebp,
-            // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha channel, which
-            // is lossless; 2 otherwise.
+            // Measured over noise with libwebp 1.2.4: 22 bytes a pixel lossless, 35 with an alpha
+            // channel, which is always lossless; 2 otherwise.
             workingMemory: { basis in
                 let isTriedLossless = basis.pixels.count <= WebPEncoding.mostPixelsOfLossless
                 let each: ByteEstimate = basis.mayBeTransparent ? 40 : isTriedLossless ? 25 : 2
@@ -29,11 +29,13 @@ extension QualityCurve {
         /// Up to this size a picture is also tried lossless, which takes ten times the memory.
         static let mostPixelsOfLossless = 4 << 20
 
-        /// Writes a raster, upright unless it takes the whole EXIF along, with the recipe's quality or what its largest
-        /// size asks for. A flat picture is also written without loss, which is kept where it is smaller; one of strong colours,
-        /// where it is no more than four times as large.
+        /// Writes a raster at the recipe's quality or the quality that fits its largest size. EXIF
+        /// orientation is applied unless the whole EXIF is kept.
         ///
-        /// - Throws: `outOfMemory`, `encodingFailed`, or that it was interrupted.
+        /// A flat picture is also written lossless, which is kept if smaller; for strong colours,
+        /// if at most four times as large.
+        ///
+        /// - Throws: `outOfMemory`, `encodingFailed`, or the interruption.
         static func encoded(
             _ raster: consuming Raster, exif: [UInt8]?, by recipe: Recipe,
             _ interruption: Interruption
@@ -48,7 +50,8 @@ extension QualityCurve {
                 (quality, most) throws(CodecError) -> ImageBytes? in
                 try encoded(plain, .quality(quality), metadata, recipe, most, interruption)
             }
-            // What a JPEG keeps all chroma of would be smeared, since a WebP has a sample for two by two pixels.
+            // WebP has one chroma sample for two by two pixels. A picture that a JPEG would store
+            // with full chroma would be smeared.
             let isSmeared =
                 plain.widthInPixels * plain.heightInPixels <= mostPixelsOfLossless
                 && !JPEGEncoding.halvesChroma(&plain.rows)
@@ -67,8 +70,8 @@ extension QualityCurve {
                 encodeDuration: ThreadClock.now - begin)
         }
 
-        /// Whether a sample of the rows says that the picture may have no more than `most` bytes without loss: the encoder
-        /// takes thirty times as long for that.
+        /// Whether the picture is likely to have at most `most` bytes lossless, by a sample of its
+        /// rows: the whole would take the encoder thirty times as long.
         private static func isWorthLossless(
             _ raster: borrowing Raster, _ recipe: Recipe, _ most: Int,
             _ interruption: Interruption
@@ -142,7 +145,7 @@ extension QualityCurve {
             }
         }
 
-        /// What goes along with the pixels.
+        /// The metadata to store.
         struct Metadata {
             let profile: [UInt8]?
             let exif: [UInt8]?

@@ -1,19 +1,20 @@
 #if WebP
     internal import PrefetchModel
 
-    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding: `RIFF`, its length, `WEBP`, then chunks of
-    /// a type, a length, little-endian, and data, filled up to whole words of 16 bits.
+    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding: `RIFF`, its length,
+    /// `WEBP`, then chunks. A chunk has a type, a little-endian length, and data padded to 16-bit
+    /// words.
     ///
     /// - A simple file has one chunk, `VP8 ` (lossy) or `VP8L` (lossless).
-    /// - An extended one begins with `VP8X` (flags, and the size of the canvas), and has more: `ICCP`, `ALPH`, `EXIF`,
-    ///   `XMP `, and of an animation `ANIM` and an `ANMF` a frame.
+    /// - An extended one begins with `VP8X` (flags, and the size of the canvas), and has more:
+    ///   `ICCP`, `ALPH`, `EXIF`, `XMP `, and for an animation `ANIM` and an `ANMF` a frame.
     ///
-    /// What lies behind the length that `RIFF` says is no part of the file.
+    /// Data after the length that `RIFF` declares is not part of the file.
     struct WebPFile {
         struct Chunk {
             /// Four letters, the first in the most significant byte.
             let type: UInt32
-            /// With its type, its length, and what fills it up.
+            /// The chunk with its type, its length and its padding.
             let range: Range<Int>
             let data: Range<Int>
         }
@@ -39,7 +40,7 @@
         private(set) var chunks: [Chunk] = []
         private(set) var frames: [Frame] = []
         private(set) var orientation = ExifOrientation.upright
-        /// Where the file ends by what it says of itself.
+        /// The declared end of the file.
         let end: Int
         private var exifData: Range<Int>?
         /// The first error in how an animation is put together.
@@ -48,17 +49,17 @@
         /// Whether data is missing.
         private(set) var isCut = false
 
-        /// Where the data of a still picture ends. libwebp reads on behind it, as far as it is given bytes: what metadata
-        /// follows would pass for pixels that are missing.
+        /// The end of a still picture's data. libwebp reads past it if given more bytes, and would
+        /// take metadata for missing pixels.
         var pictureEnd: Int {
             chunks.first { $0.type == .VP8 || $0.type == .VP8L }?.data.upperBound ?? 0
         }
 
         var isExtended: Bool { chunks.first?.type == .VP8X }
 
-        /// Reads what is there.
+        /// Reads the chunks, as far as the data reaches.
         ///
-        /// - Throws: `corrupt` where the data ends before its first chunk.
+        /// - Throws: `corrupt` if the data ends before its first chunk.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             guard source.count >= WebPFile.riffBytes + 8 else {
                 throw .corrupt("the data ends inside the header", isTruncated: true)
@@ -78,7 +79,7 @@
                     break
                 }
                 let data = offset + 8..<offset + 8 + length
-                // What fills up the last one may be missing.
+                // The padding of the last one may be missing.
                 let chunk = Chunk(
                     type: UInt32(source.bigEndian32(at: offset)),
                     range: offset..<min(data.upperBound + length % 2, most), data: data)
@@ -107,7 +108,8 @@
             }
         }
 
-        /// `ANMF`: place, halved, and size less one, of 24 bits each, duration, flags, then the frame's own chunks.
+        /// `ANMF`: half the position and the size minus one, 24 bits each, then duration, flags and
+        /// the frame's own chunks.
         private func frame(
             _ chunk: Chunk, in source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Frame {
@@ -127,10 +129,10 @@
             return frame
         }
 
-        /// Up to where the picture of a frame ends. libwebp's decoder reads as far as it is given bytes, whatever the
-        /// chunk says; what shows animations does not.
+        /// The end of a frame's picture. libwebp's decoder reads all bytes that it is given,
+        /// whatever the chunk's length; libwebp's animation decoder does not.
         ///
-        /// - Throws: `corrupt` where no picture lies within the frame.
+        /// - Throws: `corrupt` if no picture lies within the frame.
         private func picture(
             in frame: Range<Int>, of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Range<Int> {
@@ -146,7 +148,7 @@
             throw .corrupt("a frame without a whole picture", isTruncated: false)
         }
 
-        /// What makes the file one that is not decoded, as far as its chunks tell.
+        /// Checks the chunks of a whole file.
         ///
         /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
         func check() throws(CodecError) {
@@ -173,8 +175,8 @@
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
         }
 
-        /// The file's own pictures without the metadata that goes. An orientation stays, as the one entry of its
-        /// EXIF, and of several profiles the first; chunks of unknown types go, too.
+        /// The file's pictures without the stripped metadata. An orientation stays as the only EXIF
+        /// entry, and of several profiles the first. Chunks of unknown types are removed.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
         ) -> [ImagePiece] {
@@ -187,7 +189,7 @@
             var pieces: [ImagePiece] = []
             for chunk in chunks {
                 switch chunk.type {
-                // The first says what the file has; another is one of those that mean nothing.
+                // The first one describes the file; another one has no effect.
                 case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
                     let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag

@@ -8,9 +8,10 @@ struct EntryPlan {
     let codec: ImageCodec
     let header: ImageHeader
 
-    /// How to make a result of untransformed pixels.
+    /// The way to make a result of untransformed pixels.
     ///
-    /// - Throws: `unsupported` for a picture that the format cannot hold, or a format that this build does not encode.
+    /// - Throws: `unsupported` for a picture that the format cannot hold, or a format that this
+    ///   build does not encode.
     func way(to format: EncodedFormat, by recipe: Recipe) throws(CodecError) -> CodecWay {
         if format == EncodedFormat(codec.same),
             let own = try (source as? any OwnFormatMaking)?.ownWay(by: recipe)
@@ -26,8 +27,8 @@ struct EntryPlan {
         }
     }
 
-    /// Rejects a result that cannot be made whatever the decoder finds. A damaged file gets the same answer, since
-    /// another result may or may not have found the damage before.
+    /// Rejects a result that is impossible whatever the decoder finds. A damaged file gets the same
+    /// answer, since another result may or may not have found the damage before.
     func checkFeasibility(
         of planned: PlannedRecipe, as format: EncodedFormat
     ) throws(CodecError) {

@@ -31,7 +31,8 @@ struct EntryWork: ~Copyable {
         rasters = SharedRasters(plan, of: recipes, placeholder)
     }
 
-    /// Made of what was decoded for results; nil where nothing was, or none is wanted.
+    /// The placeholder, made of data decoded for results; nil if nothing was decoded, or none is
+    /// wanted.
     var placeholder: Placeholder? { rasters.madePlaceholder }
 
     /// - Throws: Why there is no result; `cancelled` ends all results.
@@ -125,8 +126,8 @@ struct EntryWork: ~Copyable {
         }
     }
 
-    /// The source's data without the stripped metadata, in place of a new encoding that is no smaller; nil for
-    /// formats that decide that on their own way.
+    /// The source's data without the stripped metadata, if the new encoding is no smaller; nil for
+    /// formats with a way of their own.
     private func smallerContainer(
         than image: ProcessedImage, by recipe: Recipe
     ) throws(CodecError) -> ProcessedImage? {

@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// What became of one image.
+/// The results of one image.
 package struct ProcessedEntry: Sendable {
     package let header: ImageHeader
     /// Whether its pixels or coefficients were decoded, and not only its structure followed.
@@ -10,7 +10,7 @@ package struct ProcessedEntry: Sendable {
     package let encodeDuration: Duration
     /// One for each recipe, in their order. One that cannot be made leaves the others.
     package let results: [Result<ProcessedImage, CodecError>]
-    /// Where it was asked for, and pixels or coefficients were decoded for a result that was made.
+    /// Nil unless requested, and unless a result was made of decoded pixels or coefficients.
     package let placeholder: Placeholder?
 }
 
@@ -22,7 +22,7 @@ extension ProcessedEntry {
             results: [.failure(error)], placeholder: nil)
     }
 
-    /// Those of the same image that were made one after the other.
+    /// Joins results of the same image that were made one after the other.
     package init(header: ImageHeader, joining entries: [ProcessedEntry]) {
         self.init(
             header: header, isDecoded: entries.contains(where: \.isDecoded),
@@ -33,35 +33,36 @@ extension ProcessedEntry {
     }
 }
 
-/// Decodes an image and makes what recipes ask for: a pure function, of values to values.
+/// Decodes an image and makes the results of recipes: a pure function, of values to values.
 ///
-/// Within one format, a result that is not smaller than the source without its metadata gives way to those bytes,
-/// unless the recipe keeps it. Another format that was asked for is made at any size.
+/// Within one format, a result is replaced by the source without its metadata if that is no larger,
+/// unless the recipe keeps larger results. A conversion to another format is made at any size.
 package enum ImageProcessor {
-    /// Makes a result for each recipe. What several need is decoded once, and each result has the bytes that it
-    /// would have by itself.
+    /// Makes a result for each recipe. Shared rasters are decoded once, and each result has the
+    /// same bytes as if made alone.
     ///
-    /// Synchronous, without shared state; any number of threads may call it at once. It allocates at most about
-    /// ``memoryNeed(of:for:check:within:)``. Whatever is decoded is decoded to its end, so that damage is found.
+    /// Synchronous, without shared state; any number of threads may call it at once. It allocates
+    /// at most about ``memoryNeed(of:for:check:within:)``. Everything that is decoded is decoded to
+    /// its end, so that damage is found.
     ///
     /// - Parameters:
-    ///   - source: the whole file.
-    ///   - header: of the same bytes.
-    ///   - recipes: any number; those that come to the same for this format share one result.
-    ///   - limits: the time is that of each recipe; what several need counts for the first of them.
-    ///   - check: of sources that are stored as they came. ``SourceCheck/structure`` takes whatever
-    ///     ``SourceCheck/decode`` does, and of a JPEG misses flipped bits in its entropy-coded data, and encoders that
-    ///     made nonsense of valid form. A PNG has checksums, and its image data is inflated: nothing is
-    ///     overlooked but symbols that no encoder makes (RFC 1951 section 3.2.6 reserves them), which libdeflate takes
-    ///     and zlib does not.
-    ///   - memoryBytes: what was reserved, from ``memoryNeed(of:for:check:within:)``: what looks at a source that is
-    ///     stored as it came takes the faster of its ways where that has room for it.
-    ///   - wantsPlaceholder: whether one is made of what is decoded for results; nothing is decoded for it. Of an
-    ///     image with transparency it shows what was decoded: laid over a background where all results are.
-    ///   - cancellation: ends it within a few tenths of a second, whatever it is doing, but for image data of a PNG that was
-    ///     made to inflate slowly: libdeflate cannot be interrupted, and 8 MiB of it took up to two seconds.
-    /// - Returns: a result for each recipe.
-    /// - Throws: `cancelled`, and what makes the file one of which nothing can be said or made.
+    ///   - source: The whole file.
+    ///   - header: The header of the same bytes.
+    ///   - recipes: Any number. Recipes with the same effect on this format share one result.
+    ///   - limits: The time limit applies to each recipe; shared decoding counts for the first.
+    ///   - check: For sources that are stored unchanged. ``SourceCheck/structure`` accepts
+    ///     everything that ``SourceCheck/decode`` accepts. In a JPEG it misses flipped bits in
+    ///     entropy-coded data, and nonsense of valid form. A PNG has checksums, and its image data
+    ///     is inflated; it misses only symbols that no encoder makes (RFC 1951 section 3.2.6
+    ///     reserves them), which libdeflate accepts and zlib does not.
+    ///   - memoryBytes: The reservation, from ``memoryNeed(of:for:check:within:)``. Checks of
+    ///     unchanged sources take a faster way if it suffices.
+    ///   - wantsPlaceholder: Whether to make one of data that is decoded for results; nothing is
+    ///     decoded for it. A transparent image is shown over a background if all results are.
+    ///   - cancellation: Ends the work within a few tenths of a second. The exception is a PNG made
+    ///     to inflate slowly: libdeflate cannot be interrupted, and 8 MiB took up to two seconds.
+    /// - Returns: A result for each recipe.
+    /// - Throws: `cancelled`, and errors that concern the whole file.
     package static func process(
         _ source: UnsafeRawBufferPointer, header: ImageHeader, recipes: [Recipe],
         limits: CodecLimits = CodecLimits(), check: SourceCheck = .decode,
@@ -84,8 +85,8 @@ package enum ImageProcessor {
             recipes: zip(planned, allowed).filter { (try? $0.1.get()) != nil }.map(\.0),
             check: check, memoryBytes: memoryBytes,
             wantsPlaceholder: wantsPlaceholder)
-        // What is made of the largest raster comes first, so that it is let go first. And what decodes for a result says
-        // of the source what those want to know that keep its bytes.
+        // Results of the largest raster are made first, so that it is freed first. Unchanged
+        // sources are last, since decoding for a result also verifies the source.
         let places = DecodingScale.allCases.flatMap { scale in
             planned.indices.filter { planned[$0].scale == scale }
         }
@@ -110,7 +111,8 @@ package enum ImageProcessor {
             placeholder: images.isEmpty ? nil : work.placeholder)
     }
 
-    /// What is made of a format that is not decoded, by any recipe: the source's bytes, if its container is whole.
+    /// The result for a format that is not decoded, by any recipe: the source's bytes, if its
+    /// container is whole.
     private static func storedAsItCame(
         _ source: UnsafeRawBufferPointer, _ header: ImageHeader, _ count: Int, _ memoryBytes: Int,
         _ interruption: Interruption
@@ -130,8 +132,9 @@ package enum ImageProcessor {
             results: Array(repeating: .success(image), count: count), placeholder: nil)
     }
 
-    /// An upper estimate, in bytes, of what ``process(_:header:recipes:limits:check:memoryBytes:cancellation:)``
-    /// allocates out of a budget of so many bytes, the source not counted; `Int.max` for what cannot be counted.
+    /// Upper estimate, in bytes, for
+    /// ``process(_:header:recipes:limits:check:memoryBytes:cancellation:)`` within a budget,
+    /// without the source. `Int.max` for an uncountable size.
     package static func memoryNeed(
         of header: ImageHeader, for recipes: [Recipe], check: SourceCheck = .decode,
         within budget: Int
@@ -156,8 +159,8 @@ package enum ImageProcessor {
             let scale = PlannedRecipe(recipe, of: header).scale
             rasters[scale] = max(rasters[scale, default: 0], estimate.raster)
         }
-        // One result is within its own peak. Of several the others are kept, and the pixels that they
-        // share, of all scales.
+        // A single result is within its own peak. With several, the finished ones are kept, and
+        // their shared pixels of all scales.
         return recipes.count > 1
             ? rasters.values.reduce(peak + results, +).count : peak.count
     }
@@ -167,7 +170,7 @@ package enum ImageProcessor {
 private struct DistinctRecipes {
     /// In the order of the first of each.
     private(set) var recipes: [Recipe] = []
-    /// Where in ``recipes`` that of each place is which was asked for.
+    /// For each requested recipe, its index in ``recipes``.
     private(set) var places: [Int] = []
 
     init(_ recipes: [Recipe], of header: ImageHeader) {

@@ -7,8 +7,8 @@ struct SharedRasters: ~Copyable {
     private var shared: [DecodingScale: SharedRaster] = [:]
     /// Scales to decode together when the first of them is wanted; empty for a single one.
     private var joined: [DecodingScale] = []
-    /// Rasters of ``shared``, from decoding to the last result. Each still has the interruption of a finished
-    /// result, so every user sets another.
+    /// Rasters of ``shared``, from decoding to the last result. Each still has the interruption of
+    /// a finished result, so every user sets another.
     private var kept = ScaledRasters()
     /// Decoding time that no result has reported yet.
     private var unreportedDuration = Duration.zero
@@ -97,7 +97,8 @@ struct SharedRasters: ~Copyable {
         return unreportedDuration
     }
 
-    /// Made of rasters, or else of data that the source has collected; nil where neither was decoded.
+    /// The placeholder of rasters, or else of data that the source has collected; nil without
+    /// either.
     var madePlaceholder: Placeholder? { placeholder.made }
 
     private mutating func use(
