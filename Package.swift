@@ -152,7 +152,8 @@ let package = Package(
                 "CResample", "CXML", "CodecFuzzing", "Codecs", "PrefetchModel", "SeededRandom",
                 "Threading",
             ],
-            exclude: ["ThumbHashVectors.tsv", "thumbhash-vectors.py"], swiftSettings: strict),
+            exclude: ["Placeholders/ThumbHashVectors.tsv", "Placeholders/thumbhash-vectors.py"],
+            swiftSettings: strict),
         .testTarget(
             name: "CommandTests",
             dependencies: [

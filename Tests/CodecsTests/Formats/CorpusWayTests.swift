@@ -53,9 +53,8 @@ struct CorpusWayTests {
     /// Decisions for images on which two decoders or our codecs differ are stored beside the
     /// command's tests.
     private static let expectations = Result {
-        let decisions = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent()
-            .appending(path: "CommandTests/Formats/differing-verdicts.tsv")
+        let decisions = SourceTree.tests.appending(
+            path: "CommandTests/Formats/differing-verdicts.tsv")
         let decided = Dictionary(
             uniqueKeysWithValues: try rows(of: decisions).map { ($0[0], $0[1]) })
         return try rows(of: TestData.root.appending(path: "EXPECT.tsv")).compactMap {

@@ -5,14 +5,20 @@ import Foundation
 import PrefetchModel
 import Testing
 
+/// Folders of the source tree, found by the place of this file.
+enum SourceTree {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    static let tests = root.appending(path: "Tests")
+}
+
 /// Optional shared test images.
 enum TestData {
     static let root: URL = {
         if let path = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"] {
             return URL(filePath: path)
         }
-        return URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "../shared/data").standardizedFileURL
+        return SourceTree.root.appending(path: "../shared/data").standardizedFileURL
     }()
 
     static var isAvailable: Bool {

@@ -7,8 +7,7 @@ import Testing
 
 /// Accepted and rejected bitmaps, and their decoded pixels.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct BMPTests {
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "BitmapSamples")
+    static let folder = SourceTree.tests.appending(path: "BitmapSamples")
 
     /// A line of `EXPECT.tsv`, with the decision of `differing.tsv`.
     struct Sample: CustomTestStringConvertible, Sendable {

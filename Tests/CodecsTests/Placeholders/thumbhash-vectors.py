@@ -2,7 +2,7 @@
 
 The reference is Evan Wallace's crate `thumbhash` 0.1.0, by its binding for Python: `pip install fast-thumbhash==1.0.0`.
 
-Usage: python3 Tests/CodecsTests/thumbhash-vectors.py > Tests/CodecsTests/ThumbHashVectors.tsv
+Usage: python3 Tests/CodecsTests/Placeholders/thumbhash-vectors.py > Tests/CodecsTests/Placeholders/ThumbHashVectors.tsv
 """
 
 from fast_thumbhash.fast_thumbhash import rgba_to_thumb_hash

@@ -58,8 +58,8 @@ import Testing
     }
 
     private func vectors() throws -> [Vector] {
-        let file = URL(filePath: #filePath).deletingLastPathComponent()
-            .appending(path: "ThumbHashVectors.tsv")
+        let file = SourceTree.tests.appending(
+            path: "CodecsTests/Placeholders/ThumbHashVectors.tsv")
         return try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(Vector.init)
     }
 

@@ -18,8 +18,7 @@ struct FormatSample: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { "\(format.rawValue): \(name)" }
 
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "FormatSamples")
+    static let folder = SourceTree.tests.appending(path: "FormatSamples")
 
     /// `ok`, or the reason for the rejection.
     var verdict: String {

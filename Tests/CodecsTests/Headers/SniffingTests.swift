@@ -60,6 +60,27 @@ import Testing
         #endif
     }
 
+    /// Recipes that make the same bytes of a source of each format, with the text of both.
+    @Test(arguments: [
+        (
+            "jpeg", "same;q=85;strip=safe;background=000000;effort=small;animated=first",
+            "jpeg;q=85;strip=safe"
+        ),
+        ("png", "same;q=85;strip=safe;max=9;larger", "png;strip=safe;larger"),
+        ("bmp", "same;q=85;strip=safe;max=9;animated=first;larger", "png;strip=safe"),
+        ("ico", "same;q=85;strip=safe;max=9;animated=first;larger", "png;strip=safe;larger"),
+        ("webp", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
+        ("gif", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
+        ("avif", "same;q=85;strip=safe;max=9;effort=small;larger", "same;strip=safe"),
+    ])
+    func ignoresOptionsWithoutEffectOnSame(format: String, text: String, effective: String) {
+        guard let rule = CodecLibraries.sameRules[format] else {
+            #expect(ImageFormat(rawValue: format).map(CodecLibraries.decodes) == false)
+            return
+        }
+        #expect(Recipe.effectiveText(of: text, under: rule) == effective)
+    }
+
     @Test func namesFormatsThatAreNotDecoded() {
         for (format, signature) in Self.signatures where !CodecLibraries.decodes(format) {
             #expect(refusal(signature) == .unsupported("\(format.rawValue) is not decoded"))

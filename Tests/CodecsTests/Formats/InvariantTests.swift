@@ -7,8 +7,7 @@ import Testing
 
 /// Checks the invariants on files found by a fuzzer and on mutated samples.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct InvariantTests {
-    private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "FuzzRegressions")
+    private static let regressions = SourceTree.tests.appending(path: "FuzzRegressions")
 
     private static func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: regressions.path).sorted()
