@@ -90,7 +90,7 @@ struct ColourTests {
     }
 
     @Test(arguments: [1, 9, 12], [1, 4, 5, 7, 8, 13])
-    func areThoseOfThePublishedMatrices(primaries: Int, transfer: Int) throws {
+    func matchPublishedMatrices(primaries: Int, transfer: Int) throws {
         guard primaries != 1 || transfer > 2 && transfer < 13 else { return }
         let matrix = try #require(ColourTests.published[primaries])
         for (bitDepth, tolerance) in [(8, 1.0), (16, 257.0)] {
@@ -142,7 +142,7 @@ struct ColourTests {
 
     /// sRGB's own primaries, in other coordinates, are converted back to themselves by the
     /// published matrices.
-    @Test func whatSRGBCannotShowIsCutOff() throws {
+    @Test func clipsColoursOutsideSRGB() throws {
         let p3 = try ColourTests.converted(
             [[0, 255, 0], [255, 0, 0], [0, 0, 255]], bitDepth: 8, 12, 13)
         #expect(p3 == [[0, 255, 0], [255, 0, 0], [0, 0, 255]])
@@ -158,7 +158,7 @@ struct ColourTests {
         (9, 16, "PQ"), (9, 18, "HLG"), (10, 13, "not known"), (3, 13, "not known"),
         (12, 17, "not known"), (1, 9, "not known"),
     ])
-    func othersAreNotConverted(primaries: Int, transfer: Int, text: String) {
+    func leavesOtherSpacesUnconverted(primaries: Int, transfer: Int, text: String) {
         guard
             case .unconverted(let why) = CodePointColours(
                 primaries: primaries, transfer: transfer)
@@ -170,7 +170,7 @@ struct ColourTests {
     }
 
     @Test(arguments: [(1, 1), (1, 2), (2, 2), (2, 13), (1, 6), (2, 14)])
-    func whatIsAsGoodAsSRGBStaysAsItIs(primaries: Int, transfer: Int) {
+    func keepsSpacesEqualToSRGB(primaries: Int, transfer: Int) {
         guard case .sRGB = CodePointColours(primaries: primaries, transfer: transfer) else {
             Issue.record("converted")
             return
@@ -197,7 +197,7 @@ struct ColourTests {
     @Test(
         .enabled(if: CodecLibraries.decodes(.avif)),
         arguments: ["lossless", "10-bit", "12-bit-alpha"], [9, 12])
-    func filesBecomeSRGB(name: String, primaries: Int) throws {
+    func convertsFilesToSRGB(name: String, primaries: Int) throws {
         func png(_ primaries: Int) throws -> [SIMD4<UInt16>] {
             let source = try ColourTests.sample(name, primaries, 13)
             return try ShownPixels(png: stored(source, Recipe(encoding: .png)).bytes).pixels
@@ -219,7 +219,7 @@ struct ColourTests {
 
     /// All recipes that produce pixels convert; recipes that keep the data change nothing.
     @Test(.enabled(if: CodecLibraries.decodes(.avif)))
-    func everyWayConverts() throws {
+    func convertsForEveryEncoder() throws {
         let (plain, wide) = try (
             ColourTests.sample("lossless", 1, 13), ColourTests.sample("lossless", 9, 13)
         )

@@ -82,14 +82,14 @@ enum Profiles {
 }
 
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ICCProfileTests {
-    @Test func knowsSRGBByWhatItDoes() {
+    @Test func recognisesSRGBByItsCurvesAndMatrix() {
         #expect(ICCProfile.isSRGB(Profiles.rgb()))
         #expect(ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .sampled(1024))))
         #expect(ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .sampled(256))))
         #expect(ICCProfile.isSRGB(Profiles.grey(.parametric)))
     }
 
-    @Test func takesNothingElseForSRGB() {
+    @Test func rejectsOtherProfiles() {
         #expect(!ICCProfile.isSRGB(Profiles.rgb(Profiles.wideColorants)))
         #expect(!ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .power(2.2))))
         #expect(!ICCProfile.isSRGB(Profiles.rgb(Profiles.sRGBColorants, .power(1))))

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: DecodingScale.allCases)
-    func aJPEGIsDecodedAtAScale(scale: DecodingScale) throws {
+    func decodesJPEGAtScale(scale: DecodingScale) throws {
         for (source, channels) in [
             (Samples.baselineJPEG, 3), (Samples.progressiveJPEG, 3), (Samples.greyJPEG, 1),
         ] {
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// The eighth-size picture has the mean of the full one.
-    @Test func aScaledPictureIsTheSamePicture() throws {
+    @Test func scaledPictureResemblesFullPicture() throws {
         let samples = (0..<64 * 64 * 3).map { place -> UInt8 in
             let column = place / 3 % 64
             return UInt8(3 * column)
@@ -79,7 +79,7 @@ import Testing
         for mean in means { #expect(abs(mean - means[0]) <= 1) }
     }
 
-    @Test func aPNGHasTheSamplesOfItsFile() throws {
+    @Test func keepsSamplesOfPNG() throws {
         let colour = try withRaster(Samples.colourPNG) { raster, _ in shape(raster) }
         let rgb = Shape(
             width: 12, height: 11, channels: 3, bitDepth: 8, bytesPerRow: 36, stride: 37,
@@ -103,7 +103,7 @@ import Testing
         #expect(scaled == rgb)
     }
 
-    @Test func aCopyIsAValueOfItsOwn() throws {
+    @Test func copyIsIndependent() throws {
         let (pixels, copied, changed, opaque) = try withRaster(Samples.colourPNG) {
             raster, interruption in
             let copy = try raster.copy()
@@ -126,7 +126,7 @@ import Testing
     /// Compares with libpng: a single result uses libpng's compositing, several results use ours on
     /// shared pixels.
     @Test(.enabled(if: TestData.isAvailable), arguments: backgrounds)
-    func whatIsMadeOpaqueIsThatOfTheLibrary(background: RGBColor) throws {
+    func blendsAsLibraryDoes(background: RGBColor) throws {
         var kinds: Set<[Int]> = []
         for file in try TestData.expectations(in: "png") where file.isAcceptedByBoth {
             let source = try TestData.bytes(file.path)

@@ -100,7 +100,7 @@ struct EncodingTests {
     }
 
     @Test(arguments: formats)
-    func effortMakesThemSmallerOrNearlySo(format: EncodedImageFormat) throws {
+    func moreEffortMakesFilesSmaller(format: EncodedImageFormat) throws {
         let source = try EncodingTests.photograph(width: 400, height: 300)
         var recipe = Recipe(encoding: try #require(.init(rawValue: format.rawValue)), quality: 70)
         var sizes: [EncodingEffort: Int] = [:]
@@ -115,7 +115,7 @@ struct EncodingTests {
     }
 
     @Test(.enabled(if: EncodedImageFormat.webp.isMade))
-    func flatPicturesLoseNothingInAWebP() throws {
+    func writesFlatPicturesLosslessAsWebP() throws {
         let source = try EncodingTests.graphic()
         let made = try stored(source, Recipe(encoding: .webp))
         #expect(try EncodingTests.raster(made.bytes) == EncodingTests.raster(source))
@@ -123,7 +123,7 @@ struct EncodingTests {
     }
 
     @Test(arguments: formats)
-    func givesUpQualityForASize(format: EncodedImageFormat) throws {
+    func reducesQualityToFitSize(format: EncodedImageFormat) throws {
         let source = try EncodingTests.photograph(width: 300, height: 200)
         var recipe = Recipe(encoding: try #require(.init(rawValue: format.rawValue)))
         let whole = try stored(source, recipe).bytes.count
@@ -137,7 +137,7 @@ struct EncodingTests {
 
     /// A re-encoding that is not smaller is replaced by the source.
     @Test(arguments: formats)
-    func isNoLargerThanASourceOfItsFormat(format: EncodedImageFormat) throws {
+    func isNoLargerThanSourceOfSameFormat(format: EncodedImageFormat) throws {
         let encoding = try #require(Recipe.Encoding(rawValue: format.rawValue))
         let source = try stored(
             EncodingTests.photograph(), Recipe(encoding: encoding, quality: 40)
@@ -153,7 +153,7 @@ struct EncodingTests {
     // MARK: - Metadata
 
     @Test(arguments: formats, [Recipe.Stripping.safe, .all, .none])
-    func profilesGoAlong(format: EncodedImageFormat, stripping: Recipe.Stripping) throws {
+    func keepsProfiles(format: EncodedImageFormat, stripping: Recipe.Stripping) throws {
         let profile = Profiles.rgb(Profiles.wideColorants)
         let png = try GeneratedPNG(
             colorType: 2, bitDepth: 8, chunks: PNGFile.profileChunk(profile)
@@ -172,7 +172,7 @@ struct EncodingTests {
     }
 
     @Test(arguments: formats, 1...8)
-    func picturesAreUpright(format: EncodedImageFormat, orientation: Int) throws {
+    func appliesOrientation(format: EncodedImageFormat, orientation: Int) throws {
         let png = try GeneratedPNG(
             width: 48, height: 32, colorType: 2, bitDepth: 8,
             chunks: PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(orientation))
@@ -192,7 +192,7 @@ struct EncodingTests {
 
     // MARK: - Limits
 
-    @Test func sidesAreThoseOfTheFormat() throws {
+    @Test func refusesSidesOverLimit() throws {
         let wide = try GeneratedPNG(width: 16384, height: 1, colorType: 0, bitDepth: 8).bytes {
             x, _ in [x % 251]
         }
@@ -218,7 +218,7 @@ struct EncodingTests {
     /// Pictures too large for AVIF readers are not encoded, neither alone nor among several
     /// recipes.
     @Test(.enabled(if: EncodedImageFormat.avif.isMade), arguments: [32769, 65536])
-    func noAVIFIsLargerThanReadersTake(side: Int) throws {
+    func refusesAVIFSidesThatReadersRefuse(side: Int) throws {
         func source(_ width: Int, _ height: Int) throws -> [UInt8] {
             try GeneratedPNG(width: width, height: height, colorType: 0, bitDepth: 8)
                 .bytes { x, y in [(x * 7 + y * 7) % 251] }
@@ -241,7 +241,7 @@ struct EncodingTests {
     }
 
     @Test(arguments: formats)
-    func onePixelIsAPicture(format: EncodedImageFormat) throws {
+    func encodesOnePixel(format: EncodedImageFormat) throws {
         for (width, height) in [(1, 1), (1, 40), (40, 1), (7, 3)] {
             let source = try EncodingTests.photograph(width: width, height: height, channels: 4)
             let encoding = try #require(Recipe.Encoding(rawValue: format.rawValue))
@@ -252,7 +252,7 @@ struct EncodingTests {
     }
 
     @Test(.enabled(if: formats.isEmpty))
-    func whatIsNotBuiltIsRefused() throws {
+    func refusesFormatsLeftOutOfBuild() throws {
         let source = try EncodingTests.photograph()
         for encoding in [Recipe.Encoding.webp, .avif] {
             guard case .unsupported? = refusal(source, Recipe(encoding: encoding)) else {

@@ -19,7 +19,7 @@ struct FormatChoiceTests {
     private static let made = Set(EncodedImageFormat.allCases.filter(\.isMade))
 
     @Test(arguments: [40, 75, 90])
-    func photographsAreSmallerThanAsJPEGAndNoLessAlike(quality: Int) throws {
+    func photographsAreSmallerThanJPEGAtSameSimilarity(quality: Int) throws {
         let source = try EncodingTests.photograph(width: 320, height: 240)
         let jpeg = try stored(source, Recipe(encoding: .jpeg, quality: quality))
         let made = try stored(
@@ -36,7 +36,7 @@ struct FormatChoiceTests {
             ).bytes == made.bytes)
     }
 
-    @Test func nothingIsLargerThanItsSource() throws {
+    @Test func neverLargerThanSource() throws {
         var sources = [try EncodingTests.graphic(), try EncodingTests.photograph(channels: 4)]
         for quality in [20, 60, 95] {
             sources.append(
@@ -60,7 +60,7 @@ struct FormatChoiceTests {
     }
 
     /// The recipe's text omits the maximum size, so it must not affect the bytes.
-    @Test func theLargestSizeChangesNothing() throws {
+    @Test func ignoresMaximumSize() throws {
         let photograph = try EncodingTests.photograph(width: 320, height: 240)
         for source in [
             photograph, try stored(photograph, Recipe(encoding: .jpeg, quality: 95)).bytes,
@@ -74,7 +74,7 @@ struct FormatChoiceTests {
     }
 
     @Test(.enabled(if: EncodedImageFormat.webp.isMade))
-    func whatNoFormatHoldsIsRefusedByItsSize() throws {
+    func refusesSizesThatNoFormatHolds() throws {
         let source = try GeneratedPNG(
             width: 16384, height: 2, colorType: 2, bitDepth: 8
         ).bytes { x, y in [x % 256, y, 9] }
@@ -85,7 +85,7 @@ struct FormatChoiceTests {
         #expect(made.image.format == .png)
     }
 
-    @Test func onlyAllowedFormatsAreMade() throws {
+    @Test func makesOnlyAllowedFormats() throws {
         let sources = [
             try EncodingTests.photograph(), try EncodingTests.graphic(),
             try EncodingTests.photograph(channels: 4),
@@ -100,7 +100,7 @@ struct FormatChoiceTests {
     }
 
     /// JPEG has no alpha channel, and no background is requested.
-    @Test func transparentPicturesStaySo() throws {
+    @Test func keepsTransparency() throws {
         let source = try EncodingTests.photograph(channels: 4)
         let made = try stored(source, FormatChoiceTests.smallest(of: [.jpeg, .png]))
         #expect(made.image.format == .png)
@@ -113,13 +113,13 @@ struct FormatChoiceTests {
         #expect(webp.image.format != .jpeg && webp.bytes.count < made.bytes.count)
     }
 
-    @Test func graphicsKeepTheirPixels() throws {
+    @Test func keepsPixelsOfGraphics() throws {
         let source = try EncodingTests.graphic()
         let made = try stored(source, Recipe(encoding: .auto, quality: 60))
         #expect(try EncodingTests.raster(made.bytes) == EncodingTests.raster(source))
     }
 
-    @Test func animationsStayThemselves() throws {
+    @Test func keepsAnimations() throws {
         for sample in FormatSample.taken {
             let source = try sample.bytes
             guard try imageHeader(source).isAnimated else { continue }
@@ -129,7 +129,7 @@ struct FormatChoiceTests {
         }
     }
 
-    @Test func severalRecipesAreMadeAsAlone() throws {
+    @Test func severalRecipesGiveSameResultsAsAlone() throws {
         let source = try EncodingTests.photograph()
         var recipes = [Recipe(encoding: .auto), Recipe(encoding: .jpeg), Recipe(encoding: .png)]
         recipes += EncodingTests.formats.compactMap {
@@ -153,7 +153,7 @@ struct FormatChoiceTests {
 
     // MARK: - The scale
 
-    @Test func curvesDoNotTurn() {
+    @Test func curvesAreMonotonic() {
         for quality in 2...100 {
             #expect(
                 QualityCurve.libwebp.value(at: quality)
@@ -170,7 +170,7 @@ struct FormatChoiceTests {
 
     /// Pictures whose loss per quality step is larger or smaller than usual.
     @Test(arguments: [50, 80, 92], [0.6, 1, 1.7])
-    func searchesMeetTheReference(wanted: Int, offset: Double) {
+    func searchReachesReference(wanted: Int, offset: Double) {
         for reference in [0.95, 0.97, 0.985] {
             searchMeets(reference, wanted, offset)
         }
@@ -190,7 +190,7 @@ struct FormatChoiceTests {
         #expect(abs(Double(tried.last ?? 0) - needed) < 6 || tried.last == 100, "\(tried)")
     }
 
-    @Test func searchesEndWhereNothingIsLost() {
+    @Test func searchStopsAtLosslessResult() {
         var search = QualityScale.Search(for: 80, where: 0.98)
         search.add(1, of: 80)
         #expect(search.next == nil && search.isLastGood)
@@ -200,7 +200,7 @@ struct FormatChoiceTests {
 
     /// Compares with the definition, window by window, in floating point.
     @Test(arguments: [(8, 8), (9, 8), (31, 20), (3, 5), (64, 17)], [1, 2, 3, 4])
-    func similarityIsByItsDefinition(size: (Int, Int), channels: Int) throws {
+    func similarityMatchesItsDefinition(size: (Int, Int), channels: Int) throws {
         let one = try EncodingTests.photograph(width: size.0, height: size.1, channels: channels)
         var random = SplitMix(seed: 11)
         let pixels = try EncodingTests.raster(one)

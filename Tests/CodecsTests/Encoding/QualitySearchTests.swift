@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: 1...8)
-    func turnsAndFitsAtOnce(orientation: Int) throws {
+    func turnsAndFitsTogether(orientation: Int) throws {
         let exif = JPEGTests.exif(orientation: orientation)
         let source = JPEGTests.inserting(exif, into: try noise())
         let whole = try stored(source, recipe(nil)).bytes.count

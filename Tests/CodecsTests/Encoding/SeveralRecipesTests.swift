@@ -52,13 +52,13 @@ import Testing
     private static let jpegs = [95, 85, 60, 30].map { Recipe(encoding: .jpeg, quality: $0) }
 
     @Test(arguments: Samples.jpegs + Samples.pngs)
-    func areThoseOfSeparateRuns(source: [UInt8]) throws {
+    func equalSeparateRuns(source: [UInt8]) throws {
         try check(source, Recipe.samples + SeveralRecipesTests.jpegs, "a sample")
     }
 
     /// Covers all kinds of pixels, damage and animations.
     @Test(.enabled(if: TestData.isAvailable))
-    func areThoseOfSeparateRunsOfTheCorpus() throws {
+    func equalSeparateRunsOnCorpus() throws {
         let recipes = (Recipe.samples + SeveralRecipesTests.jpegs).filter {
             $0.effort != .small
         }
@@ -113,7 +113,7 @@ import Testing
         try check(HandmadeJPEG.withHugeCoefficients(), SeveralRecipesTests.jpegs, "no codes")
     }
 
-    @Test func oneThatCannotBeMadeLeavesTheOthers() throws {
+    @Test func impossibleRecipeDoesNotAffectOthers() throws {
         let animation = AnimationTests.Animation()
         let source = AnimationTests.Animation.file(animation.chunks)
         var refusing = Recipe(encoding: .jpeg)
@@ -130,7 +130,7 @@ import Testing
     }
 
     /// The structure check accepts a JPEG with a damaged scan.
-    @Test func damageIsOfAllThatDecode() throws {
+    @Test func damageFailsAllDecodingRecipes() throws {
         var damaged: [UInt8]?
         for place in (300..<Samples.baselineJPEG.count - 20) where damaged == nil {
             var source = Samples.baselineJPEG
@@ -153,14 +153,14 @@ import Testing
         #expect(throws: CodecError.self) { try checked[2].get() }
     }
 
-    @Test func onlyACheckedSourceIsNotDecoded() throws {
+    @Test func structureCheckAloneDecodesNothing() throws {
         let original = [Recipe(encoding: .original)]
         #expect(try !entry(Samples.colourPNG, original, check: .structure).isDecoded)
         #expect(try entry(Samples.colourPNG, original).isDecoded)
         #expect(try entry(Samples.colourPNG, []).results.isEmpty)
     }
 
-    @Test func thoseThatComeToTheSameAreOne() throws {
+    @Test func equivalentRecipesShareOneResult() throws {
         let made = try entry(
             Samples.baselineJPEG,
             [
@@ -178,7 +178,7 @@ import Testing
         #expect(Outcome(.success(made[2])) != Outcome(.success(made[0])))
     }
 
-    @Test func aCancellationIsOfAll() throws {
+    @Test func cancellationEndsAllRecipes() throws {
         let cancellation = Cancellation()
         cancellation.cancel()
         #expect(throws: CodecError.cancelled) {
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func theTimeIsThatOfEach() throws {
+    @Test func timeLimitAppliesToEachRecipe() throws {
         var limits = CodecLimits()
         limits.maximumTime = .zero
         let results = try entry(Samples.colourPNG, SeveralRecipesTests.jpegs, limits: limits)
@@ -224,7 +224,7 @@ import Testing
 
     /// In separate processes, where nothing else allocates.
     @Test(.enabled(if: !TestData.hasSanitizer, "sanitizers keep what was freed"))
-    func theEstimateCoversAllAtOnce() async throws {
+    func estimateCoversAllRecipesTogether() async throws {
         // A picture of four megapixels that is neither flat nor noise.
         let (width, height) = (2048, 2048)
         let samples = (0..<width * height * 3).map { place -> UInt8 in
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    @Test func oneNeedsWhatItNeededAndMoreNeedMore() throws {
+    @Test func moreRecipesNeedMoreMemory() throws {
         for source in Samples.jpegs + Samples.pngs {
             let header = try imageHeader(source)
             for recipe in Recipe.samples {

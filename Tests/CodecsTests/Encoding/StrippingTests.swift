@@ -38,7 +38,7 @@ extension Recipe {
     // MARK: JPEG
 
     @Test(arguments: [30, 100], Recipe.Stripping.allCases)
-    func aProfileOfSRGBStaysOnlyWithNone(quality: Int, stripping: Recipe.Stripping) throws {
+    func keepsSRGBProfileOnlyWithNone(quality: Int, stripping: Recipe.Stripping) throws {
         let profile = JPEGFile.profileSegments(Profiles.rgb())
         let source = JPEGTests.inserting(profile, into: Samples.baselineJPEG)
         let result = try stored(source, Recipe(stripping, quality: quality))
@@ -46,7 +46,7 @@ extension Recipe {
     }
 
     @Test(arguments: [30, 100], Recipe.Stripping.allCases)
-    func anotherProfileGoesOnlyWithAll(quality: Int, stripping: Recipe.Stripping) throws {
+    func dropsOtherProfilesOnlyWithAll(quality: Int, stripping: Recipe.Stripping) throws {
         let profile = JPEGFile.profileSegments(Profiles.rgb(Profiles.wideColorants))
         let source = JPEGTests.inserting(profile, into: Samples.baselineJPEG)
         let result = try stored(source, Recipe(stripping, quality: quality))
@@ -90,7 +90,7 @@ extension Recipe {
     }
 
     @Test(arguments: 1...8)
-    func noneTakesEXIFAlongIntoAPNGAndBack(orientation: Int) throws {
+    func noneKeepsEXIFInPNGAndBack(orientation: Int) throws {
         let source = JPEGTests.inserting(
             JPEGTests.exif(orientation: orientation), into: Samples.baselineJPEG)
         let png = try stored(source, Recipe(.none, encoding: .png))
@@ -134,7 +134,7 @@ extension Recipe {
     }
 
     @Test(arguments: [false, true])
-    func aProfileOfSRGBGoesWithTheGammaThatItOverrules(keepsLarger: Bool) throws {
+    func dropsGammaWithSRGBProfile(keepsLarger: Bool) throws {
         let profile = PNGFile.profileChunk(Profiles.rgb())
         let recipe = Recipe(.safe, keepsLarger: keepsLarger)
         let result = try stored(coloured(profile), recipe)
@@ -176,7 +176,7 @@ extension Recipe {
 
     /// A second picture, as appended by phones, is located by its distance from the first.
     @Test(arguments: [Samples.baselineJPEG, Samples.colourPNG])
-    func noneKeepsWhatStandsBehindTheImage(image: [UInt8]) throws {
+    func noneKeepsTrailingData(image: [UInt8]) throws {
         let source = image + image
         #expect(try stored(source, Recipe(.none, quality: 30)).isSource)
         let safe = try stored(source, Recipe(quality: 30)).bytes

@@ -101,7 +101,7 @@ import Testing
     // MARK: Valid animations
 
     @Test(arguments: [Recipe.Encoding.same, .png, .original], [false, true])
-    func areStoredAsTheyCame(encoding: Recipe.Encoding, isStaticImageAFrame: Bool) throws {
+    func areStoredUnchanged(encoding: Recipe.Encoding, isStaticImageAFrame: Bool) throws {
         for parts in 1...3 {
             let animation = Animation(
                 announced: isStaticImageAFrame ? 3 : 2, isStaticImageAFrame: isStaticImageAFrame,
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func loseTheirMetadataAndNothingElse(keepsLarger: Bool) throws {
+    func loseOnlyTheirMetadata(keepsLarger: Bool) throws {
         let animation = Animation().file
         var chunks = Animation().chunks
         let text: (type: UInt32, data: [UInt8]) = (PNGTests.tEXt, Array("Comment\0SECRET".utf8))
@@ -138,7 +138,7 @@ import Testing
 
     /// Depending on `--animated`, animations are kept, reduced to their static image, or rejected.
     @Test(arguments: Recipe.Encoding.allCases)
-    func areKeptOrStoppedOrRefused(encoding: Recipe.Encoding) throws {
+    func followsAnimationOption(encoding: Recipe.Encoding) throws {
         let source = Animation().file
         var recipe = Recipe(encoding: encoding)
         #expect(try stored(source, recipe).bytes == (try stored(source)).bytes)
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func mayHaveChunksLargerThanAnyMetadata() throws {
+    @Test func allowsFrameChunksOverMetadataLimit() throws {
         // Noise does not compress: 1,500 × 1,500 pixels of three bytes.
         let side: UInt32 = 1500
         var state: UInt64 = 88_172_645_463_325_252
@@ -264,7 +264,7 @@ import Testing
     }()
 
     @Test(arguments: invalid.map(\.name))
-    func ofInvalidFormAreTheirStaticImage(name: String) throws {
+    func invalidAnimationsAreStaticImages(name: String) throws {
         let chunks = try #require(Self.invalid.first { $0.name == name }).chunks
         let source = Animation.file(chunks)
         let plain = try stored(Samples.colourPNG)
@@ -277,7 +277,7 @@ import Testing
     // MARK: Damage
 
     @Test(arguments: [Recipe.Encoding.same, .png, .original])
-    func withFramesThatDoNotDecodeAreRefused(encoding: Recipe.Encoding) throws {
+    func refusesUndecodableFrames(encoding: Recipe.Encoding) throws {
         let recipe = Recipe(encoding: encoding)
         guard case .corrupt(let text, false) = refusal(Animation(missingRows: 1).file, recipe)
         else {
@@ -339,7 +339,7 @@ import Testing
     // MARK: Limits
 
     /// A frame has 11 rows of 12 pixels, three bytes each, and their filter types.
-    @Test func areRefusedWhenTheirFramesAreTooLargeTogether() throws {
+    @Test func refusesFramesOverTotalLimit() throws {
         let frame = 11 * (12 * 3 + 1)
         let limits = CodecLimits(maximumPixels: 12 * 11)
         func animation(_ frames: Int) -> [UInt8] {
@@ -365,7 +365,7 @@ import Testing
     @Test(
         .enabled(if: TestData.isAvailable),
         arguments: try TestData.isAvailable ? TestData.expectations(in: "png/apng") : [])
-    func ofOthersAreKept(expectation: TestData.Expectation) throws {
+    func keepsAnimationsOfOtherEncoders(expectation: TestData.Expectation) throws {
         let source = try TestData.bytes(expectation.path)
         let file = try source.withUnsafeBytes { try PNGFile($0) }
         guard expectation.systemLibrary != "error" else {

@@ -59,7 +59,7 @@ import Testing
 
     // MARK: - Verdicts and pixels
 
-    @Test func theSamplesAreWhole() throws {
+    @Test func acceptsAllSamples() throws {
         #expect(BMPTests.samples.count == 75)
         #expect(BMPTests.taken.count > 40)
         let names = try FileManager.default.contentsOfDirectory(atPath: BMPTests.folder.path)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: samples)
-    func agreesWithAnotherDecoderButWhereTheTableSays(sample: Sample) throws {
+    func agreesWithOtherDecoderExceptInTable(sample: Sample) throws {
         let source = try sample.bytes
         for recipe in everyRecipe {
             let error = refusal(source, recipe)
@@ -98,14 +98,14 @@ import Testing
 
     /// The shared file's table has no pixels; these are Pillow's.
     @Test(.enabled(if: TestData.isAvailable))
-    func agreesOnAFileOfOthers() throws {
+    func agreesOnForeignFiles() throws {
         let png = try stored(TestData.bytes("unsupported/pal8rle.bmp"), Recipe())
         #expect(
             shortDigest(try BMPTests.rgba(png: png.bytes)) == "9f33d52c158d285928d5c27e5b59b84a")
     }
 
     /// The encoding of the bitmap does not affect the result.
-    @Test func bitmapsOfTheSamePictureBecomeTheSameFile() throws {
+    @Test func samePictureMakesSameFile() throws {
         let names = [
             "24-bit", "24-bit-from-the-top", "24-bit-os2", "24-bit-masks", "32-bit", "32-bit-masks",
             "gap-before-pixels", "24-bit-version-4", "lie-pixel-length",
@@ -117,7 +117,7 @@ import Testing
     // MARK: - Results
 
     @Test(arguments: taken)
-    func becomesWhatIsAskedFor(sample: Sample) throws {
+    func makesEveryRequestedFormat(sample: Sample) throws {
         let source = try sample.bytes
         let same = try stored(source, Recipe(quality: 40, keepsLarger: true))
         #expect(same.image.format == .png)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func theBackgroundShowsThrough() throws {
+    @Test func blendsWithBackground() throws {
         let source = try BMPTests.bytes("16-bit-version-4-alpha")
         let alpha = try BMPTests.rgba(png: stored(source, Recipe(encoding: .png)).bytes)
         #expect(alpha[3] == 0 && alpha[7] == 255)
@@ -150,7 +150,7 @@ import Testing
         #expect(dark[0, 0].allSatisfy { $0 < 60 } && light[0, 0].allSatisfy { $0 > 195 })
     }
 
-    @Test func aProfileIsKeptUnlessItIsThatOfSRGB() throws {
+    @Test func keepsProfilesExceptSRGB() throws {
         let source = try BMPTests.bytes("24-bit-profile-of-srgb")
         func profile(_ recipe: Recipe, _ source: [UInt8]) throws -> [UInt8]? {
             let png = try stored(source, recipe).bytes
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// A header of 52 bytes has three masks; the alpha mask follows it.
-    @Test func theFourthMaskMayStandBehindTheHeader() throws {
+    @Test func readsAlphaMaskAfterHeader() throws {
         func words(_ numbers: Int..., size: Int = 4) -> [UInt8] {
             numbers.flatMap { number in
                 (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
@@ -221,7 +221,7 @@ import Testing
 
     /// Any verdict is acceptable, as long as decoding and the structure check agree.
     @Test(arguments: samples)
-    func flippedBitsAreJudgedInOneWay(sample: Sample) throws {
+    func flippedBitsGetSameVerdictInEveryCheck(sample: Sample) throws {
         let source = try sample.bytes
         var random = SplitMix(seed: 3)
         var places = Array(0..<8 * min(source.count, 70))
@@ -239,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func aBombIsRefusedByItsHeader() throws {
+    @Test func refusesBombByHeader() throws {
         let bomb = try BMPTests.bytes("bomb")
         #expect(
             refusal(bomb)
@@ -260,7 +260,7 @@ import Testing
         #expect(try imageHeader(declared).decodeMemoryBytes(for: Recipe()) > 3 * 81_000_000)
     }
 
-    @Test func isJudgedByItsBeginning() throws {
+    @Test func judgesByBeginning() throws {
         func verdict(_ bytes: some Collection<UInt8>, _ rules: HeaderRules) -> HeaderVerdict {
             Array(bytes).withUnsafeBytes { HeaderVerdict(onBeginning: $0, under: rules) }
         }
@@ -294,7 +294,7 @@ import Testing
         #expect(refusal(source, limits: limits) == late)
     }
 
-    @Test func severalResultsAreThoseOfSeparateRuns() throws {
+    @Test func severalResultsEqualSeparateRuns() throws {
         var dark = Recipe(encoding: .jpeg)
         dark.background = RGBColor(red: 0, green: 0, blue: 60)
         let recipes = [

@@ -37,7 +37,7 @@ extension HandmadeContainer {
 @Suite(.timeLimit(.minutes(5)))
 struct ContainerTests {
     @Test(arguments: HandmadeContainer.undecoded)
-    func aWholeFileIsStoredAsItCame(file: HandmadeContainer) throws {
+    func storesWholeFileUnchanged(file: HandmadeContainer) throws {
         let header = try storedAsItCame(file.bytes).get()
         #expect(header.format == file.format)
         #expect(header.widthInPixels == file.size?.width ?? 0)
@@ -45,7 +45,7 @@ struct ContainerTests {
     }
 
     @Test(arguments: HandmadeContainer.undecoded)
-    func aCutFileIsNeverStored(file: HandmadeContainer) {
+    func neverStoresTruncatedFile(file: HandmadeContainer) {
         for count in 0..<(file.bytes.count - file.spareBytes) {
             let outcome = storedAsItCame(Array(file.bytes.prefix(count)))
             switch outcome {
@@ -60,7 +60,7 @@ struct ContainerTests {
 
     /// Parsing terminates and stays within the bytes for extreme or random sizes and positions.
     @Test(arguments: HandmadeContainer.undecoded)
-    func whateverItsBytesSayItEnds(file: HandmadeContainer) {
+    func endsOnArbitraryBytes(file: HandmadeContainer) {
         for seed in 0..<600 as Range<UInt64> {
             var random = SplitMix(seed: seed)
             var bytes = file.bytes
@@ -80,7 +80,7 @@ struct ContainerTests {
         }
     }
 
-    @Test func theSizeIsJudgedWhereItIsKnown() {
+    @Test func checksKnownSizes() {
         let heic = HandmadeContainer.all[0].bytes
         let limits = CodecLimits(maximumPixels: 1440 * 960 - 1)
         guard case .failure(.tooManyPixels) = storedAsItCame(heic, limits: limits) else {
@@ -90,7 +90,7 @@ struct ContainerTests {
     }
 
     /// Its signature is only two bytes long.
-    @Test func aBareJPEGXLIsTakenByItsHeader() throws {
+    @Test func acceptsBareJPEGXLByHeader() throws {
         // A small size: height 8·(11 + 1), square.
         let header = try storedAsItCame([0xFF, 0x0A, 0b0101_0111, 0]).get()
         #expect(header.format == .jpegXL)
@@ -99,7 +99,7 @@ struct ContainerTests {
             storedAsItCame([0xFF, 0x0A]) == .failure(.cut("the codestream ends in its header")))
     }
 
-    @Test func aChainOfDirectoriesThatLeadsBackEnds() {
+    @Test func endsCyclicDirectoryChain() {
         guard let tiff = HandmadeContainer.all.first(where: { $0.name == "TIFF" }) else { return }
         let start = tiff.bytes[4..<8]
         let looping = tiff.bytes.dropLast(4) + start
@@ -126,7 +126,7 @@ struct ContainerTests {
         }
     }
 
-    @Test func theBeginningDecides() {
+    @Test func judgesByTheBeginning() {
         let rest = HandmadeContainer.zeros(4096)
         func verdict(_ bytes: [UInt8], _ others: OtherFormats) -> HeaderVerdict {
             (bytes + rest).withUnsafeBytes {

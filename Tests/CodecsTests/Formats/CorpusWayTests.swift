@@ -91,7 +91,7 @@ struct CorpusWayTests {
     }
 
     @Test(arguments: ways)
-    func verdictsAreThoseThatWereDecidedAndTakeNoFiveSeconds(way: Way) throws {
+    func verdictsMatchTableWithinFiveSeconds(way: Way) throws {
         var count = 0
         for expectation in try CorpusWayTests.expectations.get() {
             let source = try TestData.bytes(expectation.path)
@@ -114,7 +114,7 @@ struct CorpusWayTests {
     /// Only small images, since each is decoded and encoded several times; `Scripts/check corpus`
     /// uses all.
     @Test(arguments: ways)
-    func whatIsStoredOfSmallFilesShowsTheSame(way: Way) throws {
+    func smallFilesKeepTheirPixels(way: Way) throws {
         var count = 0
         for expectation in try CorpusWayTests.expectations.get() where expectation.isTakenByBoth {
             let source = try TestData.bytes(expectation.path)

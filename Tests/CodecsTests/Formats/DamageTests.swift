@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func acceptsBytesAfterTheEndAndDropsThem() throws {
+    @Test func dropsBytesAfterTheEnd() throws {
         for source in Samples.jpegs + Samples.pngs {
             let plain = try stored(source)
             let result = try stored(source + Array("trailing".utf8))

@@ -37,7 +37,7 @@ struct FormatTests {
     }()
 
     @Test(arguments: FormatSample.formats)
-    func theSamplesAreWhole(format: ImageFormat) throws {
+    func acceptsAllSamples(format: ImageFormat) throws {
         let samples = FormatSample.all.filter { $0.format == format }
         let folder = FormatSample.folder.appending(path: format.rawValue)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -55,7 +55,7 @@ struct FormatTests {
     }
 
     @Test(arguments: FormatSample.all)
-    func agreesWithOtherDecodersButWhereTheTableSays(sample: FormatSample) throws {
+    func agreesWithOtherDecodersExceptInTable(sample: FormatSample) throws {
         let source = try sample.bytes
         for encoding in Recipe.Encoding.allCases {
             let error = refusal(source, Recipe(encoding: encoding))
@@ -77,7 +77,7 @@ struct FormatTests {
     }
 
     @Test(arguments: FormatSample.taken)
-    func becomesWhatIsAskedFor(sample: FormatSample) throws {
+    func makesEveryRequestedFormat(sample: FormatSample) throws {
         let source = try sample.bytes
         let header = try imageHeader(source)
         let original = try stored(source, Recipe(encoding: .original))
@@ -134,7 +134,7 @@ struct FormatTests {
 
     /// Any verdict is acceptable, as long as storing and converting the bytes agree.
     @Test(arguments: FormatSample.small)
-    func flippedBitsAreJudgedInOneWay(sample: FormatSample) throws {
+    func flippedBitsGetSameVerdictInEveryCheck(sample: FormatSample) throws {
         let source = try sample.bytes
         var random = SplitMix(seed: 3)
         var places = Array(0..<8 * min(source.count, 24))
@@ -189,7 +189,7 @@ struct FormatTests {
     /// No beginning of an accepted file is rejected. No file that is rejected for its size is read
     /// to its end.
     @Test(arguments: FormatSample.all)
-    func isJudgedByItsBeginning(sample: FormatSample) throws {
+    func judgesByBeginning(sample: FormatSample) throws {
         let source = try sample.bytes
         let rules = HeaderRules(recipes: [Recipe(encoding: .original)], memory: .mebibytes(192))
         let counts = stride(from: 0, through: source.count, by: max(1, source.count / 300))
@@ -215,7 +215,7 @@ struct FormatTests {
 
     /// The shared data contains no icons.
     @Test(.enabled(if: TestData.isAvailable && FormatSample.formats != [.icon]))
-    func takesTheFilesOfOthers() throws {
+    func acceptsForeignFiles() throws {
         var count = 0
         for path in try TestData.paths(in: "unsupported") {
             let source = try TestData.bytes(path)
@@ -231,7 +231,7 @@ struct FormatTests {
 
     /// Wide-gamut or HDR colours must not be stored as sRGB pixels, in any size.
     @Test(.enabled(if: CodecLibraries.decodes(.avif)))
-    func coloursThatNoProfileSaysMakeNoPixels() throws {
+    func refusesPixelsOfUndescribedColours() throws {
         var source = try #require(
             FormatSample.all.first { $0.format == .avif && $0.name == "lossy" }
         ).bytes

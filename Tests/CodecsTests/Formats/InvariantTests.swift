@@ -27,7 +27,7 @@ import Testing
 
     /// Each file once violated an invariant; its name describes the file.
     @Test(arguments: try names())
-    func holdForWhatAFuzzerFound(name: String) throws {
+    func holdForFuzzRegressions(name: String) throws {
         let source = try Data(contentsOf: InvariantTests.regressions.appending(path: name))
         try check([UInt8](source), Recipe.samples)
     }
@@ -92,7 +92,7 @@ import Testing
 
     /// Otherwise the fuzzer would waste time on immediately rejected files.
     @Test(arguments: Samples.pngs)
-    func changedPNGsAreOftenTaken(source: [UInt8]) {
+    func changedPNGsAreOftenAccepted(source: [UInt8]) {
         var random = SplitMix(seed: 1)
         let changed = (0..<200).map { _ in InvariantTests.changed(source, &random) }
         #expect(Set(changed).count > 150)

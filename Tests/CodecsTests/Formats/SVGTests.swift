@@ -40,7 +40,7 @@ struct SVGTests {
     }
 
     @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian], [true, false])
-    func isTakenInSixteenBits(encoding: String.Encoding, hasMark: Bool) throws {
+    func acceptsUTF16(encoding: String.Encoding, hasMark: Bool) throws {
         let text =
             (hasMark ? "\u{FEFF}" : "") + "<?xml version='1.0' encoding='UTF-16'?>"
             + SVGTests.drawing
@@ -85,7 +85,7 @@ struct SVGTests {
         }
     }
 
-    @Test func whatIsCutIsNeverTaken() {
+    @Test func rejectsTruncation() {
         let text =
             "<?xml version='1.0'?>" + SVGTests.publicType
             + "<!--a--><svg a='b'><![CDATA[c]]><g>&lt;é</g></svg>"
@@ -107,7 +107,7 @@ struct SVGTests {
         }
     }
 
-    @Test func entitiesOfEntitiesAreRefusedWhereTheyAreDeclared() {
+    @Test func refusesNestedEntitiesAtDeclaration() {
         let laughs = (1...9).map {
             "<!ENTITY l\($0) '\(String(repeating: "&l\($0 - 1);", count: 10))'>"
         }
@@ -127,7 +127,7 @@ struct SVGTests {
     }
 
     /// One long entity, repeated: 40 GB if expanded.
-    @Test func expansionsAreBounded() {
+    @Test func limitsExpansion() {
         let type = "<!DOCTYPE svg [<!ENTITY a '\(String(repeating: "x", count: 40_000))'>]>"
         let references = String(repeating: "&a;", count: 1_000)
         expectLimit(
@@ -137,7 +137,7 @@ struct SVGTests {
         #expect(throws: Never.self) { try outcome(text).get() }
     }
 
-    @Test func depthIsBounded() {
+    @Test func limitsDepth() {
         func nested(_ depth: Int) -> String {
             "<svg>" + String(repeating: "<g>", count: depth - 1)
                 + String(repeating: "</g>", count: depth - 1) + "</svg>"
@@ -148,7 +148,7 @@ struct SVGTests {
     }
 
     /// Embedded photographs are attributes of megabytes.
-    @Test func memoryIsBoundedByTheCaller() {
+    @Test func respectsMemoryLimit() {
         let photograph =
             "<svg><image href='data:image/png;base64,"
             + String(repeating: "A", count: 4_000_000) + "'/></svg>"
@@ -163,11 +163,11 @@ struct SVGTests {
         expectLimit("<svg><g\(attributes)/></svg>", memoryBytes: 2 << 20)
     }
 
-    @Test func encodingsThatAreNotReadAreSaid() {
+    @Test func namesUnsupportedEncodings() {
         expectNothing("<?xml version='1.0' encoding='Shift_JIS'?><svg/>")
     }
 
-    @Test func theTimeIsBounded() {
+    @Test func respectsTimeLimit() {
         var limits = CodecLimits()
         limits.maximumTime = .zero
         let text = "<svg>" + String(repeating: "<g/>", count: 100_000) + "</svg>"
@@ -179,7 +179,7 @@ struct SVGTests {
     }
 
     /// A body of only comments and declarations is not yet rejected.
-    @Test func aBodyIsJudgedWhenItsFirstElementHasCome() {
+    @Test func judgesBodyAtFirstElement() {
         let rules = HeaderRules(others: .store, memory: .mebibytes(64))
         let comment = "<!--" + String(repeating: "x", count: 2000) + "-->"
         func verdict(_ text: String) -> HeaderVerdict {

@@ -41,7 +41,7 @@ import Testing
 
     /// Guarantees that `--check` can change between runs.
     @Test(arguments: Samples.jpegs + Samples.pngs)
-    func acceptsWhateverIsDecoded(source: [UInt8]) {
+    func acceptsEveryDecodableFile(source: [UInt8]) {
         for position in source.indices {
             for bit in [0x01, 0x10, 0x20, 0x80] as [UInt8] {
                 var damaged = source
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func takesTheHeaderAsTheDecoderDoes() throws {
+    @Test func agreesWithDecoderOnHeader() throws {
         for source in Samples.jpegs + Samples.pngs {
             let decoded = try stored(source, Recipe(encoding: .original)).image
             let checked = try source.withUnsafeBytes {
@@ -90,7 +90,7 @@ import Testing
         #expect(structureRefusal(Array(source[..<second]) + [0xFF, 0xD9]) == nil)
     }
 
-    @Test func refusesAScanThatIsNoneOfTheFrames() throws {
+    @Test func refusesScanOfUnknownComponents() throws {
         let source = Samples.baselineJPEG
         let scan = try #require(markers(0xDA, in: source).first)
         var other = source
@@ -112,7 +112,7 @@ import Testing
         #expect(structureRefusal(Array(doubled)) == .corrupt("two frames", isTruncated: false))
     }
 
-    @Test func refusesMoreScansThanTheLimitSays() {
+    @Test func refusesScansOverLimit() {
         var limits = CodecLimits()
         let scans = markers(0xDA, in: Samples.progressiveJPEG).count
         limits.maximumScans = scans
@@ -213,7 +213,7 @@ import Testing
     }
 
     @Test(arguments: [(1, 1), (2, 1), (1, 5), (3, 2), (8, 8), (21, 19), (5000, 3)], [false, true])
-    func takesExactlyAllRows(size: (Int, Int), interlaced: Bool) {
+    func requiresExactlyAllRows(size: (Int, Int), interlaced: Bool) {
         let (width, height) = size
         for (colorType, channels) in [(0, 1), (2, 3), (6, 4)] as [(UInt8, Int)] {
             let whole = rows(width, height, channels: channels, interlaced: interlaced)
@@ -236,7 +236,7 @@ import Testing
 
     /// The decoder limits a stream to its declared window.
     @Test(arguments: 0..<8)
-    func refusesAStreamThatLooksBackFurtherThanItSays(exponent: Int) {
+    func refusesDistancesOverWindow(exponent: Int) {
         let width = 3000
         var numbers = SplitMix(seed: 5)
         let row = [0] + (0..<width).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }
@@ -253,7 +253,7 @@ import Testing
         }
     }
 
-    @Test func refusesImageDataThatIsNone() {
+    @Test func refusesInvalidImageData() {
         let (width, height) = (64, 48)
         let whole = rows(width, height, channels: 3, interlaced: false)
         let stream = AnimationTests.deflated(whole)
@@ -317,7 +317,7 @@ import Testing
     // MARK: Third-party files
 
     @Test(.enabled(if: TestData.isAvailable, "the shared data is not there"))
-    func acceptsWhateverIsDecodedOfTheSharedImages() throws {
+    func acceptsEveryDecodableSharedImage() throws {
         var accepted = 0
         for folder in ["jpeg/reftest", "png/pngsuite", "png/pngsuite-corrupt"] {
             for expectation in try TestData.expectations(in: folder) {

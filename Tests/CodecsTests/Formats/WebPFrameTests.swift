@@ -9,7 +9,7 @@ import Testing
     struct WebPFrameTests {
         /// libwebp's decoder accepts a lossy picture with a data length beyond its frame, if all
         /// rows are present. Players of animations do not.
-        @Test func aPictureLiesWithinItsFrame() throws {
+        @Test func pictureLiesWithinFrame() throws {
             var kinds: Set<String> = []
             for sample in FormatSample.taken where sample.format == .webp {
                 let whole = try sample.bytes

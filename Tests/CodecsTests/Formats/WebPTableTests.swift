@@ -42,7 +42,7 @@ import Testing
             if groups <= 5000 { #expect(refusal(source, Recipe(encoding: .original)) == nil) }
         }
 
-        @Test func countsThoseOfAlphaAndFrames() throws {
+        @Test func countsTablesOfAlphaAndFrames() throws {
             let plain = try imageHeader(HostileWebP.lossless(Case(groups: 4000))).libraryBytes
             let alpha = try imageHeader(HostileWebP.alpha(Case(groups: 4000))).libraryBytes
             // Alpha without a palette is held like pixels, beside the plane that it becomes.
@@ -63,7 +63,7 @@ import Testing
 
         /// It exceeds the memory of runs and is rejected before any allocation. A beginning is not
         /// rejected for properties of the whole file.
-        @Test func whatIsTooMuchIsRefusedWhenItIsWhole() throws {
+        @Test func refusesExcessOnceComplete() throws {
             let source = HostileWebP.lossless(Case(groups: 65536, cacheBits: 11))
             let rules = HeaderRules(
                 recipes: [Recipe(encoding: .original)], memory: .mebibytes(192))
@@ -84,7 +84,7 @@ import Testing
         }
 
         /// `prefetch placeholders` decodes images that may have been stored without decoding.
-        @Test func aPlaceholderNeedsThemToo() throws {
+        @Test func placeholderNeedsTablesToo() throws {
             for groups in [1, 5000, 65536] {
                 let header = try imageHeader(
                     HostileWebP.lossless(Case(groups: groups, cacheBits: 11)))
@@ -95,7 +95,7 @@ import Testing
         }
 
         /// If following the tables costs too much, the maximum for the picture's size is assumed.
-        @Test func whatTakesTooLongToFollowCountsInFull() throws {
+        @Test func countsUnfinishedTablesInFull() throws {
             // A transform picture for 67 million blocks, one bit each.
             let source = HostileWebP.longTransform(width: 16383, height: 16383)
             let begin = ThreadClock.now

@@ -46,7 +46,7 @@ struct HeaderVerdictTests {
         ("<!DOCTYPE html><html><head><title>not here</title></head><body>"
             + String(repeating: "<p>nothing</p>", count: 100)).utf8)
 
-    @Test func saysNothingOfWhatIsTooShortForASignature() {
+    @Test func isUndecidedBeforeSignature() {
         for count in [0, 1, 16, 255] {
             #expect(verdict(HeaderVerdictTests.page.prefix(count)) == .undecided)
         }
@@ -56,7 +56,7 @@ struct HeaderVerdictTests {
     }
 
     /// A compatible brand determines the format, and may be at the end of the examined bytes.
-    @Test func aFormatIsNamedWhenNoOtherCanFollow() {
+    @Test func namesFormatOnceCertain() {
         var brands = [0, 0, 1, 0] + Array("ftypmif1".utf8) + [0, 0, 0, 0]
         while brands.count < 252 { brands += Array("miaf".utf8) }
         let body = brands + Array("heic".utf8) + [UInt8](repeating: 0, count: 1000)
@@ -69,7 +69,7 @@ struct HeaderVerdictTests {
                     ? .undecided : .refused(.unsupported("avif is not decoded"))))
     }
 
-    @Test func aPNGIsRefusedForItsPixelsByItsFirstChunk() throws {
+    @Test func refusesPNGPixelsAtFirstChunk() throws {
         let png = Samples.colourPNG
         var rules = HeaderVerdictTests.unlimited
         rules.limits.maximumPixels = try imageHeader(png).pixels - 1
@@ -80,7 +80,7 @@ struct HeaderVerdictTests {
     }
 
     /// A large profile may precede the frame header.
-    @Test func aJPEGIsJudgedWhenItsHeaderIsThere() throws {
+    @Test func judgesJPEGAtCompleteHeader() throws {
         let profile = JPEGFile.segment(0xE2, [UInt8](repeating: 7, count: 60_000))
         let jpeg = Samples.baselineJPEG
         let late = Array(jpeg.prefix(2)) + profile + profile + jpeg.dropFirst(2)
@@ -94,7 +94,7 @@ struct HeaderVerdictTests {
         #expect(verdict(late) == .passed)
     }
 
-    @Test func whatIsNotDecodedIsRefusedByItsHeader() throws {
+    @Test func refusesUndecodedFormatsByHeader() throws {
         var deep = Samples.baselineJPEG
         let frame = try #require(
             deep.indices.dropLast().first { deep[$0] == 0xFF && deep[$0 + 1] == 0xC0 })
@@ -109,7 +109,7 @@ struct HeaderVerdictTests {
 
     /// An animation is stored unchanged and needs less memory than encoding a still picture. So it
     /// must not be rejected for the latter.
-    @Test func aPNGThatMayBeAnAnimationIsNotRefusedForAStillOne() {
+    @Test func allowsForPNGAnimation() {
         let head = PNGFile.chunk(
             .IHDR, [0, 0, 0x20, 0, 0, 0, 0x20, 0, 8, 2, 0, 0, 0])
         let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
@@ -129,7 +129,7 @@ struct HeaderVerdictTests {
 
     /// A file that is rejected for its size and its many chunks reports the size, before and after
     /// the chunks arrive.
-    @Test func tooManyChunksAreNamedAfterTheSize() throws {
+    @Test func reportsSizeBeforeChunkCount() throws {
         let png = Samples.colourPNG
         let chunk = PNGFile.chunk(0x7445_5874, [])
         let many =
@@ -146,7 +146,7 @@ struct HeaderVerdictTests {
     }
 
     /// Bytes that may already be stored are judged by their format alone.
-    @Test func theFormatAloneSaysNothingOfLimits() {
+    @Test func formatVerdictIgnoresLimits() {
         let page = HeaderVerdictTests.page
         #expect(
             page.withUnsafeBytes { HeaderVerdict(onFormatOf: $0) }
@@ -181,7 +181,7 @@ struct HeaderVerdictTests {
 
     /// A verdict on a beginning holds for the whole file, and does not change as more bytes arrive.
     @Test(.enabled(if: TestData.isAvailable))
-    func noFileIsJudgedOtherwiseByItsBeginning() throws {
+    func beginningAgreesWithWholeFile() throws {
         var refusals = 0
         for path in try HeaderVerdictTests.paths() {
             let bytes = try TestData.bytes(path)
@@ -232,7 +232,7 @@ struct HeaderVerdictTests {
     /// The requested size is for the oriented picture. The orientation may follow later, so a
     /// beginning is rejected only if neither orientation fits.
     @Test(arguments: [(1, false), (6, true)])
-    func whatIsWantedIsUpright(orientation: Int, isTurned: Bool) throws {
+    func filterUsesDisplayedSize(orientation: Int, isTurned: Bool) throws {
         let source = try imageHeader(Samples.baselineJPEG)
         let (width, height) = (source.widthInPixels, source.heightInPixels)
         try #require(width != height)

@@ -142,7 +142,7 @@ import Threading
     }()
 
     @Test(arguments: paths)
-    func nothingBeginsThatIsCancelled(path: Path) throws {
+    func cancelledWorkDoesNotStart(path: Path) throws {
         let cancellation = Cancellation()
         cancellation.cancel()
         try #require(!path.source.bytes.isEmpty)
@@ -165,7 +165,7 @@ import Threading
 
     /// Work ends soon after the time limit, wherever it is reached.
     @Test(arguments: paths)
-    func everyStepEndsWhenItsTimeIsOver(path: Path) throws {
+    func everyStepEndsAtTimeLimit(path: Path) throws {
         let whole = try time(of: path)
         for percent in [2, 25, 50] {
             var limits = CodecLimits()
@@ -202,7 +202,7 @@ import Threading
 
     /// Cancels in the middle of the work, from another thread.
     @Test(arguments: paths)
-    func anotherThreadCancelsWhatRuns(path: Path) throws {
+    func anotherThreadCancelsRunningWork(path: Path) throws {
         let whole = try time(of: path)
         // If this thread wakes too late, work of a few milliseconds is already done.
         for _ in 0..<100 {

@@ -23,7 +23,7 @@ import Testing
                 == .limitExceeded("more scans than allowed"))
     }
 
-    @Test func refusesMoreScansThanTheLimitSays() {
+    @Test func refusesScansOverLimit() {
         var limits = CodecLimits()
         let scans = Samples.progressiveJPEG.indices.dropLast().count {
             Samples.progressiveJPEG[$0] == 0xFF && Samples.progressiveJPEG[$0 + 1] == 0xDA
@@ -40,7 +40,7 @@ import Testing
         "more processor time than --max-decode-time allows")
 
     @Test(arguments: everyRecipe)
-    func refusesWhatTakesTooLong(recipe: Recipe) throws {
+    func refusesWorkOverTimeLimit(recipe: Recipe) throws {
         let side = 512
         let samples = (0..<side * side * 3).map { UInt8(truncatingIfNeeded: $0 / 7) }
         let jpeg = try Pixels(width: side, height: side, samples: samples).jpeg(quality: 95)
@@ -78,7 +78,8 @@ import Testing
 
     /// Every factor of an estimate is controlled by a file or a flag.
     @Test(arguments: Recipe.Encoding.allCases, EncodingEffort.allCases)
-    func whatCannotBeCountedFitsNoBudget(encoding: Recipe.Encoding, effort: EncodingEffort) throws {
+    func uncountableSizeExceedsEveryBudget(encoding: Recipe.Encoding, effort: EncodingEffort) throws
+    {
         let most = 0x7FFF_FFFF
         for stripping in [Recipe.Stripping.none, .safe] {
             var recipe = Recipe(encoding: encoding, quality: 95, keepsLarger: true)
@@ -111,7 +112,7 @@ import Testing
     @Test(
         arguments: Recipe.Encoding.allCases.filter { ![.avif, .auto].contains($0) },
         [ImageFormat.jpeg, .png])
-    func aPictureOf24MegapixelsFits(encoding: Recipe.Encoding, format: ImageFormat) {
+    func fits24Megapixels(encoding: Recipe.Encoding, format: ImageFormat) {
         for isProgressive in [false, true] {
             let header = ImageHeader(
                 format: format, widthInPixels: 6000, heightInPixels: 4000, bitDepth: 8,
@@ -122,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: EncodingEffort.allCases)
-    func aLineIsEstimatedByItsPixels(effort: EncodingEffort) {
+    func estimatesLineByPixels(effort: EncodingEffort) {
         var recipe = Recipe()
         recipe.effort = effort
         for (width, height) in [(65_500, 1), (1, 65_500)] {

@@ -34,7 +34,7 @@ import Testing
         "", "<!DOCTYPE html><html>", "{\"error\":404}", "BMW is no bitmap at all",
         "RIFF1234WAVEfmt ", "GIF90a", "\u{FEFF}text", "\0\0\0\u{14}ftypisom\0\0\0\0mp42",
     ])
-    func refusesWhatIsNoImage(text: String) {
+    func refusesOtherContent(text: String) {
         guard case .notAnImage = refusal(Array(text.utf8)) else {
             Issue.record("\(String(describing: refusal(Array(text.utf8))))")
             return
@@ -42,7 +42,7 @@ import Testing
     }
 
     /// Stored failures depend on these: a failure of a format that is decoded now must be cleared.
-    @Test func everyFormatThatIsDecodedIsAFact() {
+    @Test func listsEveryDecodedFormat() {
         let decoders = CodecLibraries.decoders.split(separator: ",").map {
             String($0.prefix { $0 != "/" })
         }

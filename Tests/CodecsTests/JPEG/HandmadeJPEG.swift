@@ -140,7 +140,7 @@ struct HandmadeJPEGTests {
     /// The tables that we write have no code for such coefficients, which the encoder does not
     /// check.
     @Test(arguments: [1, 50, 85, 100])
-    func coefficientsWithoutACodeAreNeverWritten(quality: Int) throws {
+    func neverWritesCoefficientsWithoutCode(quality: Int) throws {
         let source = HandmadeJPEG.withHugeCoefficients()
         let recipe = Recipe(quality: quality)
         let stored = bytes(try processed(source, recipe), of: source)
@@ -163,7 +163,7 @@ struct HandmadeJPEGTests {
         #expect(before.peakSignalToNoise(try Pixels(jpeg: stored)) > 28)
     }
 
-    @Test func endlessMarkersAreALimit() throws {
+    @Test func limitsMarkers() throws {
         let piece: [UInt8] = [0xFF, 0xE1, 0x00, 0x02]
         let source =
             [0xFF, 0xD8]

@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: Samples.jpegs, [20, 60, 85])
-    func requantisesWithinABoundAndKeepsTheShape(source: [UInt8], quality: Int) throws {
+    func requantisesWithinToleranceAndKeepsShape(source: [UInt8], quality: Int) throws {
         let result = try stored(source, Recipe(quality: quality, keepsLarger: true))
         let before = try Pixels(jpeg: source)
         let after = try Pixels(jpeg: result.bytes)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: Samples.jpegs)
-    func keepsTheSourcesBytesWhenNothingGetsSmaller(source: [UInt8]) throws {
+    func keepsSourceWhenNotSmaller(source: [UInt8]) throws {
         #expect(try stored(source, Recipe(quality: 100)).isSource)
         #expect(try stored(source, Recipe(encoding: .original)).isSource)
     }
@@ -90,7 +90,7 @@ import Testing
 
     /// At 21×19 pixels, only edges that stay in place may cut through a block.
     @Test(arguments: [2, 3, 4, 6, 7, 8], [30, 100])
-    func keepsTheOrientationAndNothingElseOfEXIF(orientation: Int, quality: Int) throws {
+    func keepsOnlyOrientationOfEXIF(orientation: Int, quality: Int) throws {
         let source = Self.inserting(
             Self.exif(orientation: orientation), into: Samples.baselineJPEG)
         let result = try stored(source, Recipe(quality: quality))
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func carriesTheProfileIntoAPNGAndBack() throws {
+    @Test func keepsProfileInPNGAndBack() throws {
         let profile = Self.profile(space: "RGB ", count: 3144)
         let source = Self.inserting(JPEGFile.profileSegments(profile), into: Samples.baselineJPEG)
         let png = try stored(source, Recipe(encoding: .png)).bytes

@@ -25,7 +25,7 @@ import Testing
     private func isTaken(_ source: [UInt8]) throws -> Bool { try check(source).isTaken }
 
     @Test(arguments: TranscoderTests.samplings, [0, 1, 3])
-    func everySmallSizeHasLibjpegsPixels(
+    func smallSizesMatchLibjpeg(
         sampling: TranscoderTests.Sampling, restartInterval: Int
     ) throws {
         for height in 1...40 {
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: TranscoderTests.samplings, [0, 7])
-    func largerPicturesHaveLibjpegsPixels(
+    func largerPicturesMatchLibjpeg(
         sampling: TranscoderTests.Sampling, restartInterval: Int
     ) throws {
         for (width, height) in [(130, 64), (257, 129), (64, 300), (1000, 65), (7, 900), (640, 480)]
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: TranscoderTests.samplings.prefix(4))
-    func theWidestPicturesAreRead(sampling: TranscoderTests.Sampling) throws {
+    func readsWidestPictures(sampling: TranscoderTests.Sampling) throws {
         let wide = TranscoderInvariants.baseline(
             width: 43000, height: 9, sampling: sampling.factors, restartInterval: 5374)
         #expect(try isReadHere(wide))
@@ -73,7 +73,7 @@ import Testing
     private static let everyDC: [UInt8] = Array(0..<12)
 
     /// All symbols, with codes of maximum length.
-    @Test func codesOf16BitsAreRead() throws {
+    @Test func reads16BitCodes() throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
         var blocks = 0
         for run in 0..<16 {
@@ -95,7 +95,7 @@ import Testing
     /// Codes of one and two bits, which are decoded several at a time, up to each position of a
     /// block. The last position has no end-of-block code.
     @Test(arguments: [1, 2, 5, 15])
-    func manySymbolsAtOnceEndWithTheirBlock(run: Int) throws {
+    func multipleSymbolsStopAtBlockEnd(run: Int) throws {
         let symbols: [UInt8] = [0x01, 0x00, UInt8(run << 4 | 1), 0xF0]
         var scan = HandmadeScan(
             dc: .init([0, 1], lengths: [1, 2]), ac: .init(symbols, lengths: [1, 2, 3, 4]))
@@ -123,7 +123,7 @@ import Testing
         #expect(try isReadHere(scan.file(blocks: blocks)))
     }
 
-    @Test func tablesOfOneSymbolAreRead() throws {
+    @Test func readsTablesOfOneSymbol() throws {
         var empty = HandmadeScan(dc: .init([0], length: 1), ac: .init([0], length: 1))
         for _ in 0..<100 {
             empty.begin()
@@ -138,7 +138,7 @@ import Testing
         #expect(try isReadHere(full.file(blocks: 100)))
     }
 
-    @Test func tablesThatLibjpegRefusesAreRefused() throws {
+    @Test func refusesTablesThatLibjpegRefuses() throws {
         // A code of only ones.
         var scan = HandmadeScan(dc: .init([0, 1], length: 1), ac: .init([0], length: 1))
         scan.begin()
@@ -151,7 +151,7 @@ import Testing
         #expect(try !isTaken(wide.file(blocks: 1)))
     }
 
-    @Test func whatNoBaselineFileHasIsLeftToLibjpeg() throws {
+    @Test func leavesNonBaselineFeaturesToLibjpeg() throws {
         let symbols: [UInt8] = [0x00, 0x01, 0xF0, 0x10, 0x0B, 0xF1]
         let blocks: [(inout HandmadeScan) -> Void] = [
             { $0.put(symbol: 0x10) },
@@ -187,7 +187,7 @@ import Testing
     /// A coefficient of ten ones, at every offset from the beginning and around the edge of the
     /// read buffer.
     @Test(arguments: 0..<63)
-    func stuffedBytesAreReadEverywhere(before: Int) throws {
+    func readsStuffedBytesEverywhere(before: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
         var blocks = 0
         for count in [before] + [Int](repeating: 30, count: 130) {
@@ -200,7 +200,7 @@ import Testing
         #expect(try isReadHere(scan.file(blocks: blocks)))
     }
 
-    @Test func everyRestartIntervalOfARowIsRead() throws {
+    @Test func readsEveryRestartInterval() throws {
         for interval in 1...40 {
             var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
             for block in 0..<40 {
@@ -224,7 +224,7 @@ import Testing
         return scan + 14
     }
 
-    @Test func markersInsideTheDataHaveLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnMarkersInData() throws {
         let markers: [UInt8] = [
             0x01, 0xC4, 0xD0, 0xD1, 0xD4, 0xD7, 0xD8, 0xD9, 0xDA, 0xDC, 0xE0, 0xFE, 0xFF,
         ]
@@ -235,11 +235,11 @@ import Testing
         }
     }
 
-    @Test func everyTruncationHasLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnTruncations() throws {
         for count in 0..<Self.small.count { try check(Array(Self.small[..<count])) }
     }
 
-    @Test func everyFlippedBitHasLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnFlippedBits() throws {
         var taken = 0
         for place in Self.small.indices {
             for bit in 0..<8 {
@@ -256,7 +256,7 @@ import Testing
         #expect(taken > 500)
     }
 
-    @Test func changedBytesHaveLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnChangedBytes() throws {
         var random = SplitMix(seed: 23)
         for place in Self.small.indices {
             for _ in 0..<6 {
@@ -271,13 +271,13 @@ import Testing
         }
     }
 
-    @Test func whatFollowsTheImageIsNobodys() throws {
+    @Test func ignoresTrailingData() throws {
         for rest: [UInt8] in [[], [0], [0xFF], [0xFF, 0xD9], Self.small] {
             #expect(try isReadHere(Self.small + rest))
         }
     }
 
-    @Test func otherFilesAreLeftToLibjpeg() throws {
+    @Test func leavesOtherFilesToLibjpeg() throws {
         #expect(try !isReadHere(Samples.progressiveJPEG))
         #expect(try !isReadHere(HandmadeJPEG.plainCMYK()))
     }
@@ -306,21 +306,21 @@ import Testing
             interruption: interruption, preview: nil)
     }
 
-    @Test func smallPicturesAreLeftToLibjpeg() throws {
+    @Test func leavesSmallPicturesToLibjpeg() throws {
         let source = TranscoderInvariants.baseline(width: 40, height: 30, sampling: (2, 2))
         expect(CJPEG_OK, isReadHere: true, of: source, limits(leastOwnPixels: 1200))
         expect(CJPEG_OK, isReadHere: false, of: source, limits(leastOwnPixels: 1201))
     }
 
     /// A row of MCUs has six blocks of 128 bytes per 16 columns.
-    @Test func littleMemoryIsLeftToLibjpeg() throws {
+    @Test func leavesLowMemoryToLibjpeg() throws {
         let source = TranscoderInvariants.baseline(width: 1600, height: 32, sampling: (2, 2))
         expect(CJPEG_OK, isReadHere: true, of: source, limits(memoryBytes: 100_000))
         expect(CJPEG_OK, isReadHere: false, of: source, limits(memoryBytes: 70_000))
     }
 
     /// In the row of MCUs after the first 64 KiB of pixels.
-    @Test func isInterruptedWhileItReads() throws {
+    @Test func endsWhenInterrupted() throws {
         let source = TranscoderInvariants.baseline(width: 1600, height: 800, sampling: (2, 2))
         var flag = cinterruption_flag()
         cinterruption_set(&flag)
@@ -338,12 +338,12 @@ import Testing
     @Test(
         .enabled(if: TestData.isAvailable),
         arguments: try TestData.isAvailable ? TestData.expectations(in: "jpeg").map(\.path) : [])
-    func theCorpusHasLibjpegsPixels(path: String) throws {
+    func corpusMatchesLibjpeg(path: String) throws {
         try check(TestData.bytes(path), maximumPixels: 1 << 22)
     }
 
     @Test(.enabled(if: TestData.isAvailable))
-    func photographsHaveLibjpegsPixels() throws {
+    func photographsMatchLibjpeg() throws {
         var readHere = 0
         for path in try TestData.paths(in: "photos").filter({ $0.hasSuffix("g") }) {
             let source = try TestData.bytes(path)

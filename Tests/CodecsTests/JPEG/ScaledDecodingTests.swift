@@ -67,23 +67,23 @@ import Testing
         return count > 0
     }
 
-    @Test(arguments: Samples.jpegs) func samplesAreAsByThemselves(source: [UInt8]) throws {
+    @Test(arguments: Samples.jpegs) func samplesMatchSeparateDecoding(source: [UInt8]) throws {
         #expect(try compare(source, "sample"))
     }
 
-    @Test func inksAreAsByThemselves() throws {
+    @Test func inksMatchSeparateDecoding() throws {
         #expect(try compare(HandmadeJPEG.plainCMYK(), "CMYK"))
     }
 
     @Test(arguments: [(1, 1), (7, 9), (16, 16), (17, 33), (255, 64), (640, 3), (3, 640)])
-    func sizesAreAsByThemselves(width: Int, height: Int) throws {
+    func sizesMatchSeparateDecoding(width: Int, height: Int) throws {
         let samples = (0..<3 * width * height).map { UInt8(truncatingIfNeeded: $0 * $0 / 7) }
         let source = try Pixels(width: width, height: height, samples: samples).jpeg(quality: 85)
         #expect(try compare(source, "\(width)×\(height)"))
     }
 
     /// Baseline and progressive images of all samplings, truncated, damaged and unusual.
-    @Test(.enabled(if: TestData.isAvailable)) func corpusIsAsByItself() throws {
+    @Test(.enabled(if: TestData.isAvailable)) func corpusMatchesSeparateDecoding() throws {
         var (shared, single) = (0, 0)
         for file in try TestData.expectations(in: "jpeg") {
             let source = try TestData.bytes(file.path)
@@ -98,7 +98,7 @@ import Testing
         #expect(shared > 100 && single < shared / 20, "\(shared) shared, \(single) not")
     }
 
-    @Test func damageIsFoundAnywhere() throws {
+    @Test func findsDamageAnywhere() throws {
         for source in Samples.jpegs {
             for end in stride(from: 100, to: source.count, by: source.count / 40) {
                 let cut = Array(source[..<end])

@@ -47,7 +47,7 @@ import Testing
     ]
 
     @Test(arguments: samplings, [0, 1, 3])
-    func everySmallSizeHasTheSameCoefficients(sampling: Sampling, restartInterval: Int) throws {
+    func smallSizesKeepCoefficients(sampling: Sampling, restartInterval: Int) throws {
         for height in 1...40 {
             for width in 1...40 {
                 let seed = height * 41 + width
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(arguments: samplings)
-    func smallPicturesAreTheSame(sampling: Sampling) throws {
+    func smallPicturesMatchLibjpeg(sampling: Sampling) throws {
         for (width, height) in [(130, 64), (257, 129), (64, 300), (1000, 65), (7, 900), (127, 127)]
         {
             let source = TranscoderInvariants.baseline(
@@ -73,7 +73,7 @@ import Testing
         #expect(try isTranscoded(large, quality: 85, hasPreview: true))
     }
 
-    @Test func isNotLargerThanOfLibjpegsCoefficients() throws {
+    @Test func isNoLargerThanLibjpegs() throws {
         var (ours, theirs) = (0, 0)
         for seed in 1...20 {
             let source = TranscoderInvariants.baseline(
@@ -94,7 +94,7 @@ import Testing
 
     /// All symbols, with codes of maximum length.
     @Test(arguments: [10, 50, 98])
-    func codesOf16BitsAreRead(quality: Int) throws {
+    func reads16BitCodes(quality: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
         var blocks = 0
         for run in 0..<16 {
@@ -114,7 +114,7 @@ import Testing
         try expectTranscoded(scan.file(blocks: blocks), quality: quality)
     }
 
-    @Test func codesOfEveryLengthAreRead() throws {
+    @Test func readsCodesOfEveryLength() throws {
         let symbols: [UInt8] = [
             0x01, 0x00, 0xF0, 0x02, 0x11, 0x03, 0x04, 0x05, 0x21, 0x0A, 0x09, 0x08, 0x07, 0x06,
             0x31, 0x41,
@@ -136,7 +136,7 @@ import Testing
         try expectTranscoded(scan.file(blocks: 64))
     }
 
-    @Test func tablesOfOneSymbolAreReadAndWritten() throws {
+    @Test func readsAndWritesTablesOfOneSymbol() throws {
         var empty = HandmadeScan(dc: .init([0], length: 1), ac: .init([0], length: 1))
         for _ in 0..<100 {
             empty.begin()
@@ -155,7 +155,7 @@ import Testing
         try expectTranscoded(full.file(blocks: 100), quality: 1)
     }
 
-    @Test func tablesThatLibjpegRefusesAreRefused() throws {
+    @Test func refusesTablesThatLibjpegRefuses() throws {
         // A code of only ones.
         var scan = HandmadeScan(dc: .init([0, 1], length: 1), ac: .init([0], length: 1))
         scan.begin()
@@ -168,7 +168,7 @@ import Testing
         #expect(try !isTaken(wide.file(blocks: 1)))
     }
 
-    @Test func whatNoBaselineFileHasIsLeftToLibjpeg() throws {
+    @Test func leavesNonBaselineFeaturesToLibjpeg() throws {
         let symbols: [UInt8] = [0x00, 0x01, 0xF0, 0x10, 0x0B, 0xF1]
         let blocks: [(inout HandmadeScan) -> Void] = [
             { $0.put(symbol: 0x10) },
@@ -198,7 +198,7 @@ import Testing
     /// A coefficient of ten ones, at every offset from the beginning and around the edge of the
     /// read buffer.
     @Test(arguments: 0..<63)
-    func stuffedBytesAreReadEverywhere(before: Int) throws {
+    func readsStuffedBytesEverywhere(before: Int) throws {
         var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
         var blocks = 0
         for count in [before] + [Int](repeating: 30, count: 130) {
@@ -211,7 +211,7 @@ import Testing
         try expectTranscoded(scan.file(blocks: blocks), quality: 97)
     }
 
-    @Test func everyRestartIntervalOfARowIsRead() throws {
+    @Test func readsEveryRestartInterval() throws {
         for interval in 1...40 {
             var scan = HandmadeScan(dc: .init(Self.everyDC), ac: .init(Self.everyAC))
             for block in 0..<40 {
@@ -235,7 +235,7 @@ import Testing
         return scan + 14
     }
 
-    @Test func markersInsideTheDataHaveLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnMarkersInData() throws {
         let markers: [UInt8] = [
             0x01, 0xC4, 0xD0, 0xD1, 0xD4, 0xD7, 0xD8, 0xD9, 0xDA, 0xDC, 0xE0, 0xFE, 0xFF,
         ]
@@ -246,11 +246,11 @@ import Testing
         }
     }
 
-    @Test func everyTruncationHasLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnTruncations() throws {
         for count in 0..<Self.small.count { try check(Array(Self.small[..<count])) }
     }
 
-    @Test func changedBytesHaveLibjpegsVerdict() throws {
+    @Test func agreesWithLibjpegOnChangedBytes() throws {
         var random = SplitMix(seed: 17)
         var transcoded = 0
         for place in Self.small.indices {
@@ -268,21 +268,21 @@ import Testing
         #expect(transcoded > 500)
     }
 
-    @Test func whatFollowsTheImageIsNobodys() throws {
+    @Test func ignoresTrailingData() throws {
         try expectTranscoded(Self.small)
         for rest: [UInt8] in [[0], [0xFF], [0xFF, 0xD9], Self.small] {
             try expectTranscoded(Self.small + rest)
         }
     }
 
-    @Test func progressiveFilesAreLeftToLibjpeg() throws {
+    @Test func leavesProgressiveFilesToLibjpeg() throws {
         #expect(try !isTranscoded(Samples.progressiveJPEG))
         #expect(try !isTranscoded(HandmadeJPEG.plainCMYK()))
         #expect(try !isTranscoded(HandmadeJPEG.withHugeCoefficients()))
     }
 
     @Test(arguments: samplings.prefix(4))
-    func theWidestPicturesAreRead(sampling: Sampling) throws {
+    func readsWidestPictures(sampling: Sampling) throws {
         let source = TranscoderInvariants.baseline(
             width: 65500, height: 9, sampling: sampling.factors, restartInterval: 8187)
         try expectTranscoded(source)
@@ -299,13 +299,13 @@ import Testing
     @Test(
         .enabled(if: TestData.isAvailable),
         arguments: try TestData.isAvailable ? TestData.expectations(in: "jpeg").map(\.path) : [])
-    func theCorpusHasTheSameCoefficients(path: String) throws {
+    func corpusKeepsCoefficients(path: String) throws {
         let source = try TestData.bytes(path)
         for quality in [30, 85] { try check(source, quality: quality, hasPreview: quality == 85) }
     }
 
     @Test(.enabled(if: TestData.isAvailable))
-    func photographsHaveTheSameCoefficients() throws {
+    func photographsKeepCoefficients() throws {
         for path in try TestData.paths(in: "photos").filter({ $0.hasSuffix(".jpg") }) {
             try check(TestData.bytes(path), quality: 75, hasPreview: true)
         }

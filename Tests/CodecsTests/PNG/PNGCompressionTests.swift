@@ -153,7 +153,7 @@ import Testing
     }
 
     /// On noise around a gradient, where nearly every other filter choice is larger.
-    @Test func photographsAreSmallerThanByAGeneralCompressor() throws {
+    @Test func photographsAreSmallerThanWithLibdeflate() throws {
         var numbers = SplitMix(seed: 5)
         var rows = try GeneratedPNG(width: 400, height: 300, colorType: 2, bitDepth: 8).rows {
             x, y in

@@ -92,7 +92,7 @@ import Testing
 
     /// The portable code and this machine's vector code agree.
     @Test(arguments: kinds)
-    func theWayOfEveryMachineIsTheSame(colorType: Int, bitDepth: Int) {
+    func everyProcessorPathGivesSameRows(colorType: Int, bitDepth: Int) {
         for width in 1...40 {
             let file = File(width: width, height: 12, colorType: colorType, bitDepth: bitDepth)
             let results = [true, false].map { isPortable in
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func dataMayBeSplitAnywhere(colorType: Int, bitDepth: Int) throws {
+    func acceptsDataSplitAnywhere(colorType: Int, bitDepth: Int) throws {
         let file = File(width: 4, height: 3, colorType: colorType, bitDepth: bitDepth)
         let stream = AnimationTests.deflated(file.rows())
         for cut in 0...stream.count {
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// Chunks after the image data are read by libpng in both ways.
-    @Test func theRestIsReadByTheLibrary() throws {
+    @Test func leavesOtherFilesToLibrary() throws {
         let file = File()
         let text = PNGFile.chunk(PNGTests.tEXt, Array("Comment\0text".utf8))
         let end = PNGFile.chunk(.IEND, [])
@@ -157,7 +157,7 @@ import Testing
     // MARK: Images read by libpng
 
     @Test(arguments: kinds)
-    func interlacingIsLeftToTheLibrary(colorType: Int, bitDepth: Int) throws {
+    func leavesInterlacingToLibrary(colorType: Int, bitDepth: Int) throws {
         let file = File(
             width: 1, height: 1, colorType: colorType, bitDepth: bitDepth, isInterlaced: true)
         #expect(try way(file.bytes(of: file.rows(filter: 0))) == .byRows)
@@ -165,7 +165,7 @@ import Testing
 
     /// A stream whose declared window is smaller than its distances.
     @Test(arguments: 0...8)
-    func windowsAreThoseOfTheLibrary(exponent: Int) throws {
+    func agreesWithLibraryOnWindows(exponent: Int) throws {
         let file = File(width: 3000, height: 2, colorType: 0)
         let row = file.rows(filter: 0).prefix(3001)
         var stream = AnimationTests.deflated(Array(row + row))
@@ -178,7 +178,7 @@ import Testing
         #expect(try way(file.bytes(stream.map { [$0] })) == expected)
     }
 
-    @Test func unusualStreamsAreLeftToTheLibrary() throws {
+    @Test func leavesUnusualStreamsToLibrary() throws {
         let file = File(width: 21, height: 9)
         let rows = file.rows()
         let stream = AnimationTests.deflated(rows)
@@ -214,7 +214,7 @@ import Testing
     }
 
     /// libdeflate cannot be interrupted, so larger images are read row by row.
-    @Test func muchIsReadByRows() throws {
+    @Test func readsLargeDataByRows() throws {
         // Rows of 8 KiB, so that 5,120 of them are 40 MiB.
         for (height, expected) in [(5120, PNGReading.Way.whole), (5121, .byRows)] {
             let file = File(width: 8191, height: height, colorType: 0)
@@ -238,7 +238,7 @@ import Testing
     }
 
     /// Rows and joined chunks count.
-    @Test func noMoreMemoryIsTakenThanThereIs() throws {
+    @Test func respectsMemoryReservation() throws {
         let file = File(width: 100, height: 80)
         let stream = AnimationTests.deflated(file.rows())
         for parts in [[stream], [Array(stream[..<50]), Array(stream[50...])]] {
@@ -256,7 +256,7 @@ import Testing
     }
 
     /// libpng rejects chunks that are longer than the rows could need.
-    @Test func chunksAreNoLongerThanTheLibraryTakes() throws {
+    @Test func agreesWithLibraryOnChunkLength() throws {
         let file = File()
         // Empty stored blocks (RFC 1951 section 3.2.4), five bytes each, before the others.
         let empty = (0..<500).map { $0 % 5 > 2 ? 0xFF as UInt8 : 0 }
@@ -280,14 +280,14 @@ import Testing
     // MARK: Damage
 
     @Test(arguments: Samples.pngs)
-    func everyTruncationIsJudgedAlike(source: [UInt8]) throws {
+    func agreesWithLibraryOnTruncations(source: [UInt8]) throws {
         for length in 0..<source.count {
             #expect(try way(Array(source.prefix(length))) == .refused, "\(length)")
         }
     }
 
     @Test(arguments: Samples.pngs, [0x01, 0x10, 0x20, 0x80] as [UInt8])
-    func everyChangedByteIsJudgedAlike(source: [UInt8], bits: UInt8) throws {
+    func agreesWithLibraryOnChangedBytes(source: [UInt8], bits: UInt8) throws {
         var damaged = source
         for position in source.indices {
             damaged[position] ^= bits
@@ -298,7 +298,7 @@ import Testing
 
     /// The chunk checksum is valid, so that only the stream is wrong.
     @Test(arguments: kinds)
-    func everyChangedStreamIsJudgedAlike(colorType: Int, bitDepth: Int) throws {
+    func agreesWithLibraryOnChangedStreams(colorType: Int, bitDepth: Int) throws {
         let file = File(width: 3, height: 4, colorType: colorType, bitDepth: bitDepth)
         let stream = AnimationTests.deflated(file.rows())
         var ways: Set<PNGReading.Way> = []
@@ -313,7 +313,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func changedImagesAreJudgedAlike(seed: Int) throws {
+    func agreesWithLibraryOnChangedImages(seed: Int) throws {
         var random = SplitMix(seed: UInt64(seed))
         var ways: [PNGReading.Way: Int] = [:]
         for source in Samples.pngs {
@@ -338,7 +338,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestData.isAvailable, "the shared data is not there"))
-    func everySharedPNGIsReadAlike() throws {
+    func agreesWithLibraryOnSharedImages() throws {
         var ways: [PNGReading.Way: Int] = [:]
         for expectation in try TestData.expectations(in: "") where expectation.magic == "png" {
             let source = try TestData.bytes(expectation.path)

@@ -185,7 +185,7 @@ import Testing
 
     /// 0x7801 is not an 8-bit colour: without its low byte, every 0x7878 pixel would become
     /// transparent.
-    @Test func aTransparentColorThatNoPixelHasTakesNone() throws {
+    @Test func unusedTransparentColorIsDropped() throws {
         for type in [0, 2] {
             let data: [UInt8] = type == 0 ? [0x78, 1] : [0x78, 1, 0x78, 1, 0x78, 1]
             let picture = GeneratedPNG(
@@ -205,7 +205,7 @@ import Testing
         (UInt32.cICP, [UInt8(9), 16, 0, 1]), (.mDCV, [UInt8](repeating: 1, count: 24)),
         (.cLLI, [UInt8](repeating: 1, count: 8)),
     ])
-    func aColorSpaceOfCodePointsKeepsGreyColor(type: UInt32, data: [UInt8]) throws {
+    func codePointsKeepGreyAsColor(type: UInt32, data: [UInt8]) throws {
         let chunk = PNGFile.chunk(type, data)
         let made = try stored(
             Self.source((6, 8), .greyNoise, chunks: chunk), Recipe(keepsLarger: true))
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test(arguments: [("RGB ", 6), ("RGB ", 2), ("GRAY", 0), ("GRAY", 4)])
-    func aProfileKeepsColorColorAndGreyGrey(space: String, type: Int) throws {
+    func profileKeepsColorAndGreyApart(space: String, type: Int) throws {
         let chunk = PNGFile.profileChunk(JPEGTests.profile(space: space, count: 400))
         for content in Content.allCases {
             let source = try Self.source((type, 8), content, chunks: chunk)
@@ -230,7 +230,7 @@ import Testing
     @Test(arguments: [
         (UInt32(0x624B_4744), true), (0x6849_5354, true), (0x7A7A_7A5A, true), (0x7A7A_7A7A, false),
     ])
-    func chunksThatMayDependOnThePixelsPreventIt(type: UInt32, prevents: Bool) throws {
+    func pixelDependentChunksPreventReduction(type: UInt32, prevents: Bool) throws {
         let chunk = PNGFile.chunk(type, [0, 1])
         var rows = try GeneratedPNG(colorType: 2, bitDepth: 8).rows { _, _ in [1, 1, 1] }
         defer { cpng_image_free(&rows) }
@@ -246,7 +246,7 @@ import Testing
         #expect(try PNGTests.data(of: type, in: bytes) == [0, 1])
     }
 
-    @Test func anIndexWithoutAnEntryPreventsIt() throws {
+    @Test func indexOutsidePalettePreventsReduction() throws {
         let chunks = PNGFile.chunk(.PLTE, [1, 2, 3, 4, 5, 6])
         var rows = try GeneratedPNG(colorType: 3, bitDepth: 8).rows { x, _ in [x % 3] }
         defer { cpng_image_free(&rows) }
@@ -279,7 +279,7 @@ import Testing
         #expect(try PNGTests.data(of: .sBIT, in: made.bytes) == expected)
     }
 
-    @Test func aPaletteLosesEntriesThatAreUnusedOrThereTwice() throws {
+    @Test func paletteLosesUnusedAndDuplicateEntries() throws {
         var entries: [UInt8] = []
         for index in 0..<200 { entries += [UInt8(index % 50), 9, UInt8(index % 50)] }
         let chunks =
@@ -295,13 +295,13 @@ import Testing
         #expect(try ShownPixels(png: made.bytes) == ShownPixels(png: source))
     }
 
-    @Test func transparentEntriesOfANewPaletteComeFirst() throws {
+    @Test func newPaletteStartsWithTransparentEntries() throws {
         let made = try stored(try Self.source((6, 8), .fewColors), Recipe(keepsLarger: true))
         let transparency = try #require(try PNGTests.data(of: .tRNS, in: made.bytes))
         #expect(transparency.allSatisfy { $0 == 99 })
     }
 
-    @Test func colorsUnderFullTransparencyStay() throws {
+    @Test func keepsColorsUnderFullTransparency() throws {
         let picture = GeneratedPNG(colorType: 6, bitDepth: 8)
         let source = try picture.bytes { x, y in [x / 8, y / 8, 5, x < 20 ? 0 : 255] }
         let made = try stored(source)
@@ -334,7 +334,7 @@ import Testing
     }
 
     @Test(arguments: kinds, Content.allCases)
-    func isNeverLargerThanWithoutIt(kind: (Int, Int), content: Content) throws {
+    func neverLargerThanUnreduced(kind: (Int, Int), content: Content) throws {
         let source = try Self.source(kind, content)
         for effort in EncodingEffort.allCases {
             let made = try stored(source, Recipe(keepsLarger: true), effort: effort)

@@ -59,7 +59,7 @@ import Testing
 
     /// The decoder skips chunks with invalid form or place and uses a later one.
     @Test(arguments: [false, true])
-    func keepsTheChunkThatTheDecoderTakes(keepsLarger: Bool) throws {
+    func keepsChunkThatDecoderUses(keepsLarger: Bool) throws {
         let recipe = Recipe(keepsLarger: keepsLarger)
         func kept(_ picture: GeneratedPNG, _ type: UInt32) throws -> [UInt8]? {
             let source = try picture.bytes { x, y in
@@ -93,7 +93,7 @@ import Testing
         #expect(try kept(late, .gAMA) == nil)
     }
 
-    @Test func anOrientationCountsThatIsUndamagedAndFirst() throws {
+    @Test func usesFirstUndamagedOrientation() throws {
         let plain = try stored(Samples.colourPNG).bytes
         func orientation(_ chunks: [[UInt8]]) throws -> Int {
             try imageHeader(Self.inserting(Array(chunks.joined()), into: plain)).orientation
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: Chroma.allCases)
-    func aJPEGHasAsMuchChromaAsThePictureNeeds(chroma: Chroma) throws {
+    func choosesChromaSubsamplingByPicture(chroma: Chroma) throws {
         let jpeg = try stored(chroma.png(), Recipe(encoding: .jpeg)).bytes
         let luma = try jpeg.withUnsafeBytes { try JPEGFile(headerOf: $0).frame?.sampling.first }
         #expect(luma?.horizontal == (chroma.isHalved ? 2 : 1))
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func keepsWhatChangesThePixelsLook(keepsLarger: Bool) throws {
+    func keepsChunksThatAffectAppearance(keepsLarger: Bool) throws {
         let kept: [(UInt32, [UInt8])] = [
             (.gAMA, [0, 0, 0xB1, 0x8F]), (.cICP, [9, 16, 0, 1]), (.sBIT, [5, 6, 5]),
         ]
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: 2...8, [false, true])
-    func turnsPixelsUpright(orientation: Int, keepsLarger: Bool) throws {
+    func appliesOrientationToPixels(orientation: Int, keepsLarger: Bool) throws {
         let exif = Array(JPEGTests.exif(orientation: orientation).dropFirst(10))
         let source = try Self.inserting(PNGFile.chunk(.eXIf, exif), into: Samples.colourPNG)
         let result = try stored(source, Recipe(keepsLarger: keepsLarger))
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func keepsAProfileAndDropsABrokenOne(keepsLarger: Bool) throws {
+    func keepsValidProfileOnly(keepsLarger: Bool) throws {
         let profile = JPEGTests.profile(space: "RGB ", count: 3144)
         let recipe = Recipe(keepsLarger: keepsLarger)
         let chunk = PNGFile.profileChunk(profile)
@@ -224,7 +224,7 @@ import Testing
     }
 
     @Test(arguments: Samples.pngs)
-    func convertsToJPEGWithinABound(source: [UInt8]) throws {
+    func convertsToJPEGWithinTolerance(source: [UInt8]) throws {
         let result = try stored(source, Recipe(encoding: .jpeg, quality: 95))
         #expect(result.image.format == .jpeg)
         let pixels = try Pixels(jpeg: result.bytes)

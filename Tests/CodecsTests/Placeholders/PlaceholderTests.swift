@@ -80,7 +80,7 @@ import Testing
 
     /// From coefficients, requantised or unchanged, and from pixels.
     @Test(arguments: [(512, 384), (100, 300), (256, 256), (40, 40), (20, 13), (8, 8)])
-    func coefficientsGiveNearlyWhatPixelsDo(width: Int, height: Int) throws {
+    func coefficientsMatchPixelsNearly(width: Int, height: Int) throws {
         for quality in [95, 70] {
             let jpeg = try picture(width, height).jpeg(quality: quality)
             let ofPixels = try fields(placeholder(jpeg, Recipe(encoding: .png)))
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func samplesOfAllKindsHaveOne() throws {
+    @Test func samplesOfAllKindsHavePlaceholders() throws {
         for source in Samples.jpegs + Samples.pngs {
             let made = try fields(placeholder(source))
             let other = try fields(placeholder(source, Recipe(encoding: .png)))
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func noneIsMadeOfWhatIsNotDecodedOrNotWanted() throws {
+    @Test func makesNoneWithoutDecodingOrRequest() throws {
         let jpeg = try picture(64, 64).jpeg(quality: 80)
         #expect(try placeholder(jpeg, Recipe(encoding: .original), check: .structure) == nil)
         try jpeg.withUnsafeBytes { bytes in
@@ -119,7 +119,7 @@ import Testing
         #expect(try placeholder(Samples.colourPNG, Recipe(encoding: .original)) == nil)
     }
 
-    @Test func fourInksHaveNoneWithoutPixels() throws {
+    @Test func fourInksNeedPixels() throws {
         let source = HandmadeJPEG.plainCMYK()
         #expect(try placeholder(source) == nil)
         #expect(try placeholder(source, Recipe(encoding: .png)) != nil)
@@ -127,7 +127,7 @@ import Testing
 
     // MARK: Orientation
 
-    @Test(arguments: 1...8) func hashIsOfTheUprightPicture(orientation: Int) throws {
+    @Test(arguments: 1...8) func hashAppliesOrientation(orientation: Int) throws {
         // The sides are not multiples of a block, so the picture is not rotated.
         let (width, height) = (203, 101)
         let upright = picture(width, height)
@@ -166,7 +166,7 @@ import Testing
     // MARK: Kinds of pixels
 
     /// Small pictures are not reduced, so all kinds of the same pixels have the same hash.
-    @Test func kindsOfTheSamePixelsHaveTheSamePlaceholder() throws {
+    @Test func samePixelsMakeSamePlaceholder() throws {
         let (width, height) = (30, 21)
         let light = (0..<width * height).map { UInt8($0 * 7 % 256) }
         let alpha = (0..<width * height).map { UInt8($0 * 5 % 256) }
@@ -201,7 +201,7 @@ import Testing
         try check(light, type: 0, keyed, key)
     }
 
-    @Test(arguments: [1, 2, 4]) func fewBitsAreSpread(depth: Int) throws {
+    @Test(arguments: [1, 2, 4]) func scalesFewBits(depth: Int) throws {
         let (width, height) = (24, 16)
         let most = 1 << depth - 1
         let values = (0..<width * height).map { ($0 * 11 + $0 / 24) % (most + 1) }
@@ -219,7 +219,7 @@ import Testing
     }
 
     /// Transparent colours have no effect, and means cover all pixels.
-    @Test func largePicturesAreReducedByMeans() throws {
+    @Test func reducesLargePicturesByAveraging() throws {
         let (width, height) = (1000, 600)
         var samples: [UInt8] = []
         for y in 0..<height {
@@ -240,7 +240,7 @@ import Testing
     // MARK: Sizes
 
     @Test(arguments: [(1, 1), (65_500, 1), (1, 65_500), (2, 65_500), (49, 1), (3000, 7)])
-    func anySizeHasOne(width: Int, height: Int) throws {
+    func anySizeHasPlaceholder(width: Int, height: Int) throws {
         let samples = (0..<width * height).map { UInt8($0 * 255 / (width * height)) }
         let raster = try raster(samples, width, height, type: 0)
         let made = HashFields(try placeholder(of: raster).thumbHash)
@@ -252,7 +252,7 @@ import Testing
         expect(ofJPEG, near: made)
     }
 
-    @Test func storedImagesHaveNearlyThatOfTheirSource() throws {
+    @Test func storedImagesMatchSourceNearly() throws {
         for (width, height) in [(1200, 900), (300, 40), (16, 16)] {
             let jpeg = try picture(width, height).jpeg(quality: 90)
             let stored = try jpeg.withUnsafeBytes { bytes in
@@ -265,7 +265,7 @@ import Testing
         }
     }
 
-    @Test func textIsAsUsersTakeIt() {
+    @Test func printsTextForm() {
         let bytes: [UInt8] = [0xD5, 0x07, 0x12, 0x1D, 0x04]
         let colour = RGBColor(red: 255, green: 0, blue: 10)
         for count in 1...5 {

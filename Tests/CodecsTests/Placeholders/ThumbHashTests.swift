@@ -71,7 +71,7 @@ import Testing
 
     /// A cosine of exactly 0 lies between two 4-bit values, and the reference then rounds its own
     /// noise.
-    @Test func hashesAreTheReferencesButForTies() throws {
+    @Test func hashesMatchReferenceExceptTies() throws {
         let vectors = try vectors()
         #expect(vectors.count == 160)
         var same = 0
@@ -90,7 +90,7 @@ import Testing
         #expect(same >= 60)
     }
 
-    @Test func flatPictureHasNothingButItsColour() {
+    @Test func flatPictureHasOnlyItsColour() {
         for (colour, alpha) in [([200, 10, 90], 255), ([1, 2, 3], 128), ([0, 0, 0], 0)] {
             let pixel = (colour + [alpha]).map { UInt8($0) }
             let made = hash([[UInt8]](repeating: pixel, count: 30 * 20).flatMap(\.self), 30, 20)
@@ -107,7 +107,7 @@ import Testing
         return cplaceholder_colour(bytes, UInt32(pixels.count), 1, &colour) ? colour : nil
     }
 
-    @Test func dominantColourIsThatOfMostPixelsAndNoMean() {
+    @Test func dominantColourIsOfMostPixels() {
         let (red, blue) = ([250, 10, 10, 255], [10, 10, 250, 255])
         #expect(colour([red, red, red, blue, blue]) == [250, 10, 10])
         #expect(colour([red, blue, blue]) == [10, 10, 250])
@@ -115,7 +115,7 @@ import Testing
         #expect(colour([[127, 127, 127, 255], [128, 128, 128, 255], red]) == [128, 128, 128])
     }
 
-    @Test func whatIsTransparentCountsLess() {
+    @Test func transparentPixelsCountLess() {
         let (red, blue) = ([250, 10, 10, 50], [10, 10, 250, 255])
         #expect(colour([red, red, red, blue]) == [10, 10, 250])
         #expect(colour([[250, 10, 10, 0]]) == nil)

@@ -6,7 +6,7 @@ import Testing
 /// Rectangles of pictures, interruption, and memory.
 @Suite(.timeLimit(.minutes(5))) struct ResamplingRectangleTests {
     @Test(arguments: [CRESAMPLE_AUTOMATIC.rawValue, CRESAMPLE_LANCZOS3.rawValue], [1, 3, 4])
-    func partIsWhatIsCutOutOfTheWhole(filter: UInt32, channels: Int) throws {
+    func partEqualsCropOfWhole(filter: UInt32, channels: Int) throws {
         let picture = ResampledPicture(noise: 1, 256, 192, channels: channels)
         let filter = cresample_filter(rawValue: filter)
         // Powers of two, so that all positions are equal numbers.
@@ -25,7 +25,7 @@ import Testing
         cresample_rectangle(x: 120.9, y: 79.9, width: 0.1, height: 0.1),
         cresample_rectangle(x: 0, y: 0, width: 0.5, height: 80),
     ])
-    func partsMayBeginAndEndBetweenPixels(rectangle: cresample_rectangle) throws {
+    func acceptsFractionalRectangles(rectangle: cresample_rectangle) throws {
         let picture = ResampledPicture(noise: 2, 121, 80, channels: 3)
         let targets: [ResampledPicture.Size] = [(30, 20), (7, 33)]
         for target in targets {
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func memoryIsOfRowsAndNotOfPixels() {
+    @Test func memoryGrowsWithRowsOnly() {
         let thumbnail = memory(6000, 4000, 600, 400)
         #expect(thumbnail < 1 << 20)
         #expect(memory(6000, 40000, 600, 4000) == thumbnail)

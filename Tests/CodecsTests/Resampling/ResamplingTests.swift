@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(arguments: sizes, kinds)
-    func lanczosIsWithinAStepOfItsDefinition(sizes: Sizes, kind: Kind) throws {
+    func lanczosMatchesDefinitionWithinOneStep(sizes: Sizes, kind: Kind) throws {
         let picture = ResampledPicture(
             noise: 1, sizes.width, sizes.height, channels: kind.channels, bitDepth: kind.bitDepth)
         let made = try picture.resized(
@@ -83,7 +83,7 @@ import Testing
             Sizes(210, 150, 30, 20), Sizes(200, 121, 20, 12), Sizes(250, 167, 12, 8),
             Sizes(303, 203, 6, 4), Sizes(600, 7, 10, 7), Sizes(9, 700, 6, 10),
         ], kinds.filter { $0.channels > 2 })
-    func averagesBeforeLanczosAreNearLanczosAlone(sizes: Sizes, kind: Kind) throws {
+    func averagingFirstIsCloseToLanczos(sizes: Sizes, kind: Kind) throws {
         let picture = ResampledPicture(
             photograph: 2, sizes.width, sizes.height, channels: kind.channels,
             bitDepth: kind.bitDepth)
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func oneColourStaysWhatItIs(kind: Kind) throws {
+    func keepsFlatColour(kind: Kind) throws {
         var numbers = SplitMix(seed: 3)
         for round in 0..<24 {
             let most = 1 << kind.bitDepth - 1
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test(arguments: kinds.filter { $0.channels % 2 == 0 })
-    func coloursOfTransparentPixelsDoNotShow(kind: Kind) throws {
+    func ignoresColoursOfTransparentPixels(kind: Kind) throws {
         let most = 1 << kind.bitDepth - 1
         // Bright where transparent, and one darker colour where opaque.
         let picture = ResampledPicture(

@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test(arguments: 2...8)
-    func turnsFourInks(orientation: Int) throws {
+    func turnsCMYK(orientation: Int) throws {
         let source = HandmadeJPEG.plainCMYK()
         var wanted = try #require(
             try Self.run("jpegtran", ["-perfect"] + (Self.undoing[orientation] ?? []), source))
@@ -143,7 +143,7 @@ import Testing
 
     /// A second run changes nothing, although a transposed table differs from its quality's.
     @Test(arguments: 2...8, [20, 50, 85])
-    func requantisesAndTurnsAtOnce(orientation: Int, quality: Int) throws {
+    func requantisesAndTurnsTogether(orientation: Int, quality: Int) throws {
         for (options, _, _) in Self.samplings {
             let source = try #require(
                 try Self.run(
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func turnsNothingWhenEverythingStays() throws {
+    @Test func turnsNothingWhenKeepingMetadata() throws {
         let source = try #require(
             try Self.run("cjpeg", ["-quality", "90"], Self.picture(width: 64, height: 32)))
         let result = try stored(Self.tagged(source, 6), Recipe(.none, quality: 40))
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestData.isAvailable))
-    func turnsRealFilesUprightOrKeepsTheirTag() throws {
+    func appliesOrientationOrKeepsTagOfRealFiles() throws {
         var upright = 0
         for path in try TestData.paths(in: "jpeg/exif-orientation") {
             let source = try TestData.bytes(path)
@@ -257,7 +257,7 @@ import Testing
 
     /// If rotated rows are not smaller, the source's data with its tag is kept.
     @Test(arguments: [false, true])
-    func keepsTheTagWithTheSourcesOwnData(keepsLarger: Bool) throws {
+    func keepsTagWithSourceData(keepsLarger: Bool) throws {
         let small = try stored(Samples.colourPNG).bytes
         let exif = PNGFile.chunk(.eXIf, ExifOrientation.minimalTIFF(6))
         let source = try PNGTests.inserting(exif, into: small)

@@ -49,17 +49,17 @@ struct TransformationPlanTests {
         "rotate=auto",
         "1000000@", "tint=#ff000000", "700x600^",
     ])
-    func whatChangesNothingIsNoStep(steps: String) throws {
+    func omitsStepsWithoutEffect(steps: String) throws {
         #expect(try plan(steps, 600, 400).isEmpty)
     }
 
     /// A long strip never vanishes.
-    @Test func sidesHaveAPixelAtLeast() throws {
+    @Test func sidesHaveAtLeastOnePixel() throws {
         #expect(try plan("10x10", 60_000, 3).size == .init(width: 10, height: 1))
         #expect(try plan("1@", 60_000, 3).size == .init(width: 141, height: 1))
     }
 
-    @Test func aPartOutsideIsRefused() {
+    @Test func refusesPartOutsidePicture() {
         for steps in ["crop=5x5+600+0", "crop=5x5+0+400", "50%,crop=5x5+300+0"] {
             #expect(throws: CodecError.self) { try plan(steps, 600, 400) }
         }
@@ -82,7 +82,7 @@ struct TransformationPlanTests {
     }
 
     /// A picture over the limit is accepted if it is decoded at a smaller scale.
-    @Test func pixelsThatAreDecodedCount() throws {
+    @Test func countsDecodedPixels() throws {
         let limits = CodecLimits(maximumPixels: 1_000_000)
         let large = header(4000, 3000, format: .jpeg)
         func check(_ steps: String) throws {
@@ -97,7 +97,7 @@ struct TransformationPlanTests {
         #expect(throws: CodecError.self) { try check("resize=500,9000x9000!") }
     }
 
-    @Test func aThumbnailTakesLittleMemory() throws {
+    @Test func thumbnailNeedsLittleMemory() throws {
         let large = header(20_000, 20_000, format: .jpeg)
         var recipe = Recipe()
         recipe.transformations = try Recipe.steps(in: "256x256")

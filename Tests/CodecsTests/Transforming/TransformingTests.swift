@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test(arguments: 1...4, ["blur=0.3", "blur=2", "blur=50", "20x20", "90x7!"])
-    func oneColourStaysThatColour(channels: Int, steps: String) throws {
+    func blurKeepsFlatColour(channels: Int, steps: String) throws {
         var raster = try raster(channels: channels)
         let colour: [UInt8] = [200, 100, 7, 255]
         let rows = try #require(raster.rows.rows)
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func cornersAreCutOff() throws {
+    @Test func roundsCorners() throws {
         let raster = try raster(channels: 3, width: 40, height: 30)
         let made = try transformed(raster, "round=10")
         #expect(made.channels == 4)
@@ -206,7 +206,7 @@ import Testing
         #expect(abs(covered - (1200 - (4 - Double.pi) * 100)) < 1)
     }
 
-    @Test func aTintHasItsShare() throws {
+    @Test func tintBlendsByAlpha() throws {
         let raster = try raster(channels: 1)
         let source = Picture(raster)
         // A tint turns grey into RGB.
@@ -245,7 +245,7 @@ import Testing
 
     /// One decode serves all recipes, and each result equals the recipe's alone.
     @Test(arguments: Samples.jpegs + Samples.pngs)
-    func areThoseOfSeparateRuns(source: [UInt8]) throws {
+    func equalSeparateRuns(source: [UInt8]) throws {
         let recipes = try Self.specifications.map { try Recipe(specification: $0) }
         let together = try results(source, recipes)
         for (number, recipe) in recipes.enumerated() {
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test(.enabled(if: TestData.isAvailable))
-    func areThoseOfSeparateRunsOfTheCorpus() throws {
+    func equalSeparateRunsOnCorpus() throws {
         let recipes = try Self.specifications.map { try Recipe(specification: $0) }
         var count = 0
         for folder in ["png", "jpeg"] {
@@ -287,13 +287,13 @@ import Testing
 
     /// A picture that is not larger is stored as without a size.
     @Test(arguments: Samples.jpegs + Samples.pngs)
-    func smallPicturesAreLeftAlone(source: [UInt8]) throws {
+    func keepsSmallPictures(source: [UInt8]) throws {
         var recipe = Recipe()
         recipe.transformations = [.resize(.fit(width: 900, height: 900))]
         #expect(try results(source, [recipe]) == results(source, [Recipe()]))
     }
 
-    @Test func whatLiesOutsideFailsAlone() throws {
+    @Test func cropOutsideFailsAlone() throws {
         let recipes = try ["crop=5x5+900+0", "10x10"].map { try Recipe(specification: $0) }
         let made = try results(Samples.colourPNG, recipes)
         #expect(made.map { $0 != nil } == [false, true])
