@@ -135,6 +135,4 @@ package enum ProcessingResult: Sendable {
     /// The stored original is whole, and nothing could be made of it: by our limits, or since the
     /// recipes do not fit.
     case underivable(AttemptFailure)
-    /// The cache cannot be written.
-    case fatal(AttemptFailure)
 }

@@ -46,9 +46,6 @@ extension EntryMachine {
                 return finish(.excluded(message: failure.message, reason: failure.reason))
             }
             return finish(.failed(EntryEnd.Failed(failure: failure, blame: .ours)))
-        case .fatal(let failure):
-            state = .processing(history, journey, processing)
-            return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
         }
     }
 

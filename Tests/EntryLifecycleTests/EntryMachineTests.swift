@@ -127,9 +127,6 @@ import Testing
                 "underivable", .underivable(AttemptFailure(.tooLarge, "big")), "too-large",
                 "too-large", "too-large"
             ),
-            (
-                "disk", .fatal(AttemptFailure(.disk, "full")), "disk", "disk", "disk"
-            ),
         ]
 
     /// Transfers that end without a response, and whether what came of the body is kept.

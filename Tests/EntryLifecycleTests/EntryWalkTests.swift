@@ -213,14 +213,13 @@ private struct Walk {
         let failures: [ProcessingResult] = [
             .failed(AttemptFailure(.corruptImage, "cut")),
             .failed(AttemptFailure(.interrupted, "cut")), .cancelled,
-            .fatal(AttemptFailure(.disk, "full")),
         ]
         let halfMade = ProcessingResult.made(
             [.made(Sample.image(3)), .failed(AttemptFailure(.internal, "no"))],
             source: Sample.source)
         switch processing.source {
         case .refusal:
-            return pick([.failed(AttemptFailure(.notAnImage, "text")), failures[3]])
+            return .failed(AttemptFailure(.notAnImage, "text"))
         case .original:
             return pick(
                 failures + [
