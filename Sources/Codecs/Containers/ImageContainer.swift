@@ -42,7 +42,6 @@ extension ImageFormat {
     /// The container parser of a format that this build, or another one, cannot decode.
     var container: (any ImageContainer.Type)? {
         switch self {
-        case .jpeg, .png, .bmp, .icon: nil
         case .webp: WebPContainer.self
         case .gif: GIFContainer.self
         case .tiff: TIFFContainer.self
@@ -52,6 +51,7 @@ extension ImageFormat {
         case .jpeg2000: JPEG2000Container.self
         case .svg: SVGContainer.self
         case .pdf: PDFContainer.self
+        default: nil
         }
     }
 }
