@@ -121,4 +121,15 @@ struct ValueTextTests {
         #expect(counters[.dns] == 1)
         #expect(counters[.duplicate] == 3)
     }
+
+    @Test(
+        arguments: [
+            ("90%", 900_000, "90%"), ("12.50%", 125_000, "12.5%"), ("100%", 1_000_000, "100%"),
+            ("0.00001%", 1, "0.0001%"), ("0%", nil, ""), ("101%", nil, ""), ("0.9", nil, ""),
+        ] as [(String, Int64?, String)])
+    func sharesArePercentages(text: String, millionths: Int64?, printed: String) {
+        let share = Share(percentage: text)
+        #expect(share?.millionths == millionths)
+        #expect(share.map(\.description) ?? "" == printed)
+    }
 }

@@ -1,38 +1,61 @@
 import PrefetchModel
 internal import SQLite
 
+/// A name in the table `property`, which holds single facts about the cache.
+protocol PropertyKey {
+    var propertyName: String { get }
+}
+
+extension PropertyKey {
+    func set(to time: Timestamp, in database: Connection) throws {
+        try set(to: time.milliseconds, in: database)
+    }
+
+    func set(to value: Int64, in database: Connection) throws {
+        try Statement(
+            database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
+        ).execute(.text(propertyName), .integer(value))
+    }
+
+    func remove(in database: Connection) throws {
+        try Statement(database, sql: "DELETE FROM property WHERE name = ?")
+            .execute(.text(propertyName))
+    }
+
+    /// The time; nil if it is not set.
+    func time(in database: Connection) throws -> Timestamp? {
+        try value(in: database).map(Timestamp.init(milliseconds:))
+    }
+
+    /// The value; nil if it is not set.
+    func value(in database: Connection) throws -> Int64? {
+        try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
+            .first(.text(propertyName)) { try $0.integer(0) }
+    }
+}
+
 extension Schema {
-    /// The names of the table `property`.
-    enum Property: String {
+    /// The properties other than the stored rules of pruning, which ``PruneRule`` names.
+    enum Property: String, PropertyKey {
         case lastPruned = "last_pruned"
         case listingsBegin = "listings_begin"
         case orphansKeptBefore = "orphans_kept_before"
         case removalUnfinished = "removal_unfinished"
         case verifiedFolders = "verified_folders"
         case fileMode = "file_mode"
-        case pruneMaximumSize = "prune_max_size"
-        case pruneMaximumFiles = "prune_max_files"
-        case pruneLowWater = "prune_low_water"
-        case pruneUnlistedFor = "prune_unlisted_for"
-        case pruneExpiredFor = "prune_expired_for"
-        case pruneGone = "prune_gone"
-        case pruneVariantsUnusedFor = "prune_variants_unused_for"
-        case pruneHistory = "prune_history"
 
-        func set(to time: Timestamp, in database: Connection) throws {
-            try set(to: time.milliseconds, in: database)
+        var propertyName: String { rawValue }
+
+        /// Whether this version writes a property of this name.
+        static func isKnown(_ name: String) -> Bool {
+            Property(rawValue: name) != nil
+                || PruneRule.allCases.contains { $0.propertyName == name }
         }
 
-        func set(to value: Int64, in database: Connection) throws {
-            try Statement(
-                database, sql: "INSERT OR REPLACE INTO property (name, value) VALUES (?, ?)"
-            ).execute(.text(rawValue), .integer(value))
-        }
-
-        /// Notes that files may be there of which no row tells, until somebody drops it.
+        /// Notes that the cache may hold content files without a row.
         ///
-        /// - Returns: whether this is new: what an earlier, killed command has left is for the next run to look for,
-        ///   and nobody else drops the note of it.
+        /// - Returns: whether the note is new. An older one belongs to a killed command: the next run collects the
+        ///   files and removes the note, and no other command may.
         static func noteUnfinishedRemoval(
             at now: Timestamp, in database: Connection
         ) throws -> Bool {
@@ -40,28 +63,11 @@ extension Schema {
             try removalUnfinished.set(to: now, in: database)
             return true
         }
-
-        func remove(in database: Connection) throws {
-            try Statement(database, sql: "DELETE FROM property WHERE name = ?")
-                .execute(.text(rawValue))
-        }
-
-        /// Nil when it is not set.
-        func time(in database: Connection) throws -> Timestamp? {
-            try value(in: database).map(Timestamp.init(milliseconds:))
-        }
-
-        /// Nil when it is not set.
-        func value(in database: Connection) throws -> Int64? {
-            try Statement(database, sql: "SELECT value FROM property WHERE name = ?")
-                .first(.text(rawValue)) { try $0.integer(0) }
-        }
     }
 }
 
 extension CacheCatalog {
-    /// Folders of content files that the last verification has looked at before it was stopped; 0 after one that came
-    /// to its end.
+    /// The number of content folders that an interrupted verification has finished; 0 after a complete one.
     package func verifiedFolders() throws(StorageError) -> Int {
         let count = try database.read("reading the place") { database in
             try Schema.Property.verifiedFolders.value(in: database)
@@ -71,7 +77,7 @@ extension CacheCatalog {
 }
 
 extension CacheDatabase {
-    /// The mode that the cache's files are to have; nil where nobody has said, or it is none that they may have.
+    /// The mode of the cache's files; nil if none was chosen, or the stored one is not allowed.
     func fileMode() throws(StorageError) -> FileMode? {
         try read("reading properties") { database in
             try Schema.Property.fileMode.value(in: database).flatMap(FileMode.init(bits:))
@@ -90,8 +96,8 @@ extension CacheDatabase {
         }
     }
 
-    /// Drops the note of an unfinished removal, once no power cut can bring back what was removed. It stays while
-    /// files could not be removed, which the next run looks for.
+    /// Removes the note of an unfinished removal, after the removed files are synchronised. The note stays if files
+    /// could not be removed, so that the next run collects them.
     func endRemoval(in content: ContentStore) throws(StorageError) {
         guard content.untidy == nil else { return }
         try content.synchronizeRemovals()

@@ -1,62 +1,58 @@
 package import PrefetchModel
 
-/// Removes what rules pick from a cache, or finds out what that would come to.
+/// Removes the images, variants and history that rules pick, or estimates that removal.
 ///
-/// Batch by batch, each for good: a kill in between leaves a sound cache, and the next call goes on. What
-/// is picked twice goes once.
+/// Works in batches, each permanent: after a kill the cache is sound, and the next call continues. Images that several
+/// rules pick are removed once.
 package struct CachePruning {
     private let rules: PruneRules
     private let now: Timestamp
-    private let isOver: () -> Bool
-    /// Images that a bound must not touch.
+    private let shouldStop: () -> Bool
     private let isProtected: (Int64) -> Bool
-    /// The same of variants of it that are superseded.
     private let protectsSuperseded: (Int64) -> Bool
 
     /// - Parameters:
-    ///   - rules: what goes.
+    ///   - rules: the rules to apply.
     ///   - now: the wall clock.
-    ///   - isOver: whether nothing more is to begin.
-    ///   - isProtected: whether a bound must leave an image alone.
-    ///   - protectsSuperseded: whether it must leave superseded variants of an image alone, which somebody may be
-    ///     about to use again; by itself those of every image that is protected.
+    ///   - shouldStop: whether to begin no further batch.
+    ///   - isProtected: whether limits must keep an image.
+    ///   - protectsSuperseded: whether limits must keep the superseded variants of an image, because the run may use
+    ///     them again. Default: for every protected image.
     package init(
-        _ rules: PruneRules, at now: Timestamp, until isOver: @escaping () -> Bool = { false },
+        _ rules: PruneRules, at now: Timestamp, until shouldStop: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
         protectsSuperseded: ((Int64) -> Bool)? = nil
     ) {
         self.protectsSuperseded = protectsSuperseded ?? isProtected
         self.rules = rules
         self.now = now
-        self.isOver = isOver
+        self.shouldStop = shouldStop
         self.isProtected = isProtected
     }
 
-    /// How it went.
+    /// The outcome of a pruning.
     package struct Ending: Hashable, Sendable {
-        /// Whether it came to its end.
+        /// Whether it was not stopped early.
         package var isComplete = true
-        /// Whether the cache is within the bounds.
+        /// Whether the cache is within its limits.
         package var isWithinBounds = true
     }
 
-    /// Carries the rules out and tells after each batch what has gone.
+    /// Applies the rules, and calls `report` with the totals after each batch.
     package func run(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) -> Ending {
-        let database = removal.database
-        let isComplete = try carryOut(removal, report, in: database)
+        let isComplete = try apply(removal, report, in: removal.database)
         try removal.finish()
         return Ending(
-            isComplete: isComplete,
-            isWithinBounds: try target(for: removal.usage) == nil)
+            isComplete: isComplete, isWithinBounds: try target(for: removal.usage) == nil)
     }
 
-    /// - Returns: whether it came to its end.
-    private func carryOut(
+    /// - Returns: whether it was not stopped early.
+    private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
-        // By what stands before anything goes, so that an estimate comes to the same.
+        // All rules see the cache as it is before the first removal; otherwise an estimate would differ.
         var orders: [(selector: VariantSelector?, images: [PruneScan.Weight])] = []
         if try target(for: removal.usage) != nil {
             for selector in [VariantSelector.superseded, nil] {
@@ -64,20 +60,16 @@ package struct CachePruning {
                 orders.append((selector, images))
             }
         }
-        var unused: VariantSelector?
-        if let age = rules.variantsUnusedFor {
-            let last = try PruneScan.lastUse(in: database, at: now)
-            unused = .unused(since: last.advanced(by: .zero - age))
+        let selectors = try database.read("looking for the last use of a variant") {
+            try rules.variantSelectors(at: now, in: $0)
         }
-        if rules.picksImages {
-            let picked = try PruneScan.images(pickedBy: rules, in: database, at: now)
-            guard try remove(picked, only: nil, by: removal, report) else { return false }
-        }
-        for selector in [rules.variant, unused].compactMap(\.self) {
+        let picked = try PruneScan.images(pickedBy: rules, in: database, at: now)
+        guard try remove(picked, only: nil, by: removal, report) else { return false }
+        for selector in selectors {
             let picked = try PruneScan.images(with: selector, in: database)
             guard try remove(picked, only: selector, by: removal, report) else { return false }
         }
-        // What no run uses any more before what one may want again.
+        // Superseded variants first: no run uses them.
         if let target = try target(for: removal.usage) {
             for (selector, images) in orders {
                 guard
@@ -85,8 +77,8 @@ package struct CachePruning {
                 else { return false }
             }
         }
-        if let history = rules.history {
-            try removal.removeHistory(before: now.advanced(by: .zero - history), at: now)
+        if let age = rules.historyAge {
+            try removal.removeHistory(before: now.advanced(by: .zero - age), at: now)
             report(removal.totals)
         }
         return true
@@ -98,7 +90,7 @@ package struct CachePruning {
     ) throws(StorageError) -> Bool {
         var rest = images[...]
         while !rest.isEmpty {
-            if isOver() { return false }
+            if shouldStop() { return false }
             let batch = rest.prefix(RemovalCandidate.batchSize(of: selector))
             rest = rest.dropFirst(batch.count)
             try removal.remove(images: Array(batch), only: selector)
@@ -107,50 +99,30 @@ package struct CachePruning {
         return true
     }
 
-    // MARK: Bounds
+    // MARK: Limits
 
-    /// What is to be left; nil for what has no bound.
-    private struct Target {
-        var files: Int?
-        var blocks: Int?
-
-        /// By how much more there is.
-        func excess(of usage: DiskUsage) -> (files: Int, blocks: Int) {
-            (
-                files.map { max(0, usage.files - $0) } ?? 0,
-                blocks.map { max(0, usage.blocks - $0) } ?? 0
-            )
-        }
+    /// The usage to shrink to; nil if no limit is exceeded.
+    private func target(for usage: DiskUsage) -> UsageLimit? {
+        guard let limit = rules.limit, limit.isExceeded(by: usage) else { return nil }
+        return limit.scaled(by: rules.lowWater)
     }
 
-    /// Nil when no bound is exceeded.
-    private func target(for usage: DiskUsage) -> Target? {
-        let blocks = rules.maximumSize.map { $0.bytes / DiskUsage.blockSize }
-        let files = rules.maximumFiles
-        guard usage.blocks > blocks ?? .max || usage.files > files ?? .max else { return nil }
-        func low(_ bound: Int?) -> Int? {
-            bound.map { Int(exactly: (Double($0) * rules.lowWater).rounded(.down)) ?? $0 }
-        }
-        return Target(files: low(files), blocks: low(blocks))
-    }
-
-    /// What has to go so that the cache comes down to the low water of a bound that is exceeded; nothing when none is.
+    /// The usage that must be removed if a limit is exceeded; otherwise none.
     func excess(of usage: DiskUsage) -> DiskUsage {
-        let excess = target(for: usage)?.excess(of: usage)
-        return DiskUsage(files: excess?.files ?? 0, blocks: excess?.blocks ?? 0)
+        target(for: usage)?.excess(of: usage) ?? DiskUsage(files: 0, blocks: 0)
     }
 
-    /// Removes images, one after the other, until no more than `target` is left.
+    /// Removes images in their order until the target is reached.
     private func shrink(
-        _ images: [PruneScan.Weight], to target: Target, only selector: VariantSelector?,
+        _ images: [PruneScan.Weight], to target: UsageLimit, only selector: VariantSelector?,
         by removal: some ImageRemoving, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) -> Bool {
         var rest = images[...]
         while !rest.isEmpty {
             var excess = target.excess(of: try removal.usage)
             guard excess.files > 0 || excess.blocks > 0 else { return true }
-            if isOver() { return false }
-            // So many that they may be enough, and no more: a file that others have, too, frees nothing.
+            if shouldStop() { return false }
+            // A batch that may suffice, and no larger: files shared with other images free nothing.
             var batch: [Int64] = []
             while excess.files > 0 || excess.blocks > 0,
                 batch.count < RemovalCandidate.batchSize(of: selector), let image = rest.popFirst()

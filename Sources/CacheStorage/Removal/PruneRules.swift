@@ -1,60 +1,120 @@
 package import Hashing
 package import PrefetchModel
+internal import SQLite
 
-/// What a cache need not keep: whatever any of these rules picks.
+/// The rules of one pruning. An image or variant is removed if any of them picks it.
 package struct PruneRules: Sendable {
-    /// What the content files may take on the disk.
-    package var maximumSize: ByteCount?
-    /// Content files that there may be.
-    package var maximumFiles: Int?
-    /// Down to which share of a bound that is exceeded images go: 0…1.
-    package var lowWater = 0.9
-    /// Images that no run has listed for so long, counted back from the last run that listed any.
-    package var unlistedFor: Duration?
-    /// Images whose keys are not among these; nil picks none.
+    /// Values in the units of their rules.
+    private var values: [PruneRule: Int64] = [:]
+    /// Removes images whose keys are not in this set; nil removes none.
     package var wanted: Set<KeyFingerprint>?
-    /// Images that have been stale for so long.
-    package var expiredFor: Duration?
-    /// Images whose URLs are blacklisted since they answer 404 or 410.
-    package var isGone = false
-    /// Variants that no run has used for so long, counted back from the last run that used any.
-    package var variantsUnusedFor: Duration?
+    /// Removes these variants of all images.
     package var variant: VariantSelector?
-    /// Images of hosts, as the cache stores them: scheme, host and port.
+    /// Removes images of hosts, given as the cache stores them: scheme, host and port.
     package var isOfHost: (@Sendable (String) -> Bool)?
-    /// Failures, hosts, runs and parts of bodies that are so old.
-    package var history: Duration?
 
-    package init() {}
+    package init(_ settings: [PruneRule.Setting] = []) {
+        for setting in settings { values[setting.rule] = setting.value }
+    }
 
-    /// Whether nothing is picked.
+    package init(maximumSize: ByteCount) {
+        values[.maxSize] = Int64(maximumSize.bytes)
+    }
+
+    /// The value of a rule in its unit; nil if the rule is not in use.
+    package subscript(rule: PruneRule) -> Int64? {
+        get { values[rule] }
+        set { values[rule] = newValue }
+    }
+
+    /// The rules in use, in the order of their cases. The scale of limits is among them if there is a limit.
+    package var settings: [PruneRule.Setting] {
+        PruneRule.allCases.compactMap { rule in
+            let value =
+                if case .limitScale = rule.definition.effect {
+                    limit == nil ? nil : lowWater.millionths
+                } else {
+                    values[rule]
+                }
+            return value.map { PruneRule.Setting(rule: rule, value: $0) }
+        }
+    }
+
+    /// The settings as `run --prune` reads them. Hosts, manifests and a variant have no such form.
+    package var specification: String {
+        settings.map(\.specification).joined(separator: ",")
+    }
+
+    /// Whether no rule removes anything.
     package var isEmpty: Bool {
-        !picksImages && maximumSize == nil && maximumFiles == nil && variantsUnusedFor == nil
-            && variant == nil && history == nil
+        settings.isEmpty && !areForOnce
     }
 
-    /// Whether any rule but the bounds picks whole images.
-    var picksImages: Bool {
-        unlistedFor != nil || wanted != nil || expiredFor != nil || isGone || isOfHost != nil
+    /// Whether a host, a variant or manifests are named, which no later pruning repeats.
+    var areForOnce: Bool { wanted != nil || variant != nil || isOfHost != nil }
+
+    // MARK: Effects
+
+    var lowWater: Share {
+        values[.lowWater].map(Share.init(millionths:)) ?? PruneRule.defaultLowWater
     }
 
-    /// Whether an image goes by a rule that is not a bound.
-    func pick(
-        _ image: PruneScan.Image, _ listed: LastListed?, gone: Set<Int64>, at now: Timestamp
-    ) -> Bool {
-        if let isOfHost, isOfHost(image.host) { return true }
-        if let wanted, let key = image.key, !wanted.contains(key) { return true }
-        if let expiredFor {
-            // What has to be validated at every use is stale from then on.
-            let since = max(image.expiresAt, image.validatedAt)
-            if now.timeSince(since) > expiredFor { return true }
+    /// All limits; nil if there is none.
+    var limit: UsageLimit? {
+        values.reduce(into: nil) { limit, entry in
+            if case .limit(let make) = entry.key.definition.effect {
+                limit = make(entry.value).merging(limit ?? UsageLimit())
+            }
         }
-        if let unlistedFor, let listed {
-            // Runs validate what they list. Of what no set names nothing is known before the first one.
-            let known = listed.time(of: image.id) ?? listed.begin ?? now
-            let last = min(now, listed.latest ?? now)
-            if last.timeSince(max(known, image.validatedAt)) > unlistedFor { return true }
+    }
+
+    /// The other rules.
+    var withoutLimits: PruneRules {
+        var rules = self
+        rules.values = values.filter {
+            if case .limit = $0.key.definition.effect { false } else { true }
         }
-        return gone.contains(image.id)
+        return rules
+    }
+
+    /// The predicates of images, one for each rule that removes whole images.
+    func imagePredicates(
+        at now: Timestamp, in database: Connection
+    ) throws -> [PruneRule.ImagePredicate] {
+        var predicates: [PruneRule.ImagePredicate] = []
+        if let isOfHost { predicates.append { isOfHost($0.host) } }
+        if let wanted {
+            predicates.append { image in image.key.map { !wanted.contains($0) } ?? false }
+        }
+        for setting in settings {
+            if case .images(let make) = setting.rule.definition.effect {
+                predicates.append(try make(setting.value, now, database))
+            }
+        }
+        return predicates
+    }
+
+    /// The selectors of variants, one for each rule that removes variants.
+    func variantSelectors(
+        at now: Timestamp, in database: Connection
+    ) throws -> [VariantSelector] {
+        var selectors = [variant].compactMap(\.self)
+        for setting in settings {
+            if case .variants(let make) = setting.rule.definition.effect {
+                selectors.append(try make(setting.value, now, database))
+            }
+        }
+        return selectors
+    }
+
+    /// The age from which history is removed; nil keeps all of it.
+    var historyAge: Duration? {
+        settings.compactMap { setting in
+            if case .history = setting.rule.definition.effect {
+                Duration.milliseconds(setting.value)
+            } else {
+                nil
+            }
+        }.min()
     }
 }

@@ -2,24 +2,24 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// What the rules of ``PruneRules`` look at.
+/// Reads the rows that rules of ``PruneRules`` depend on.
 enum PruneScan {
     struct Image {
         let id: Int64
-        /// Nil where no rule asks for it.
+        /// Nil unless a rule compares keys: hashing them takes most of a scan.
         let key: KeyFingerprint?
         let host: String
         let validatedAt: Timestamp
         let expiresAt: Timestamp
     }
 
-    /// The identifiers of images that rules pick, but for bounds.
+    /// The identifiers of images that any rule but a limit picks.
     static func images(
         pickedBy rules: PruneRules, in database: CacheDatabase, at now: Timestamp
     ) throws(StorageError) -> [Int64] {
         try database.read("looking for images to prune") { database in
-            let gone = rules.isGone ? try goneImages(in: database) : []
-            let listed = rules.unlistedFor == nil ? nil : try LastListed.read(in: database)
+            let predicates = try rules.imagePredicates(at: now, in: database)
+            guard !predicates.isEmpty else { return [] }
             let rows = try Statement(
                 database,
                 sql: "SELECT id, host, validated_at, expires_at, key FROM resource ORDER BY id")
@@ -31,14 +31,14 @@ enum PruneScan {
                 let image = Image(
                     id: try rows.integer(0), key: key, host: try rows.text(1),
                     validatedAt: try rows.time(2), expiresAt: try rows.time(3))
-                if rules.pick(image, listed, gone: gone, at: now) { picked.append(image.id) }
+                if predicates.contains(where: { $0(image) }) { picked.append(image.id) }
             }
             return picked
         }
     }
 
-    /// Those whose URLs are blacklisted since they answer 404 or 410.
-    private static func goneImages(in database: Connection) throws -> Set<Int64> {
+    /// The identifiers of images whose URLs are blacklisted because they answer 404 or 410.
+    static func goneImages(in database: Connection) throws -> Set<Int64> {
         Set(
             try Statement(
                 database,
@@ -51,7 +51,7 @@ enum PruneScan {
             ).all { try $0.integer(0) })
     }
 
-    /// The identifiers of images with variants that are meant.
+    /// The identifiers of images that have selected variants.
     static func images(
         with selector: VariantSelector, in database: CacheDatabase
     ) throws(StorageError) -> [Int64] {
@@ -70,32 +70,29 @@ enum PruneScan {
         }
     }
 
-    /// When a run has used any variant last, `now` at the latest.
-    static func lastUse(in database: CacheDatabase, at now: Timestamp) throws(StorageError)
-        -> Timestamp
-    {
-        let last = try database.read("looking for the last use of a variant") { database in
+    /// The last time that a run used any variant, `now` at the latest.
+    static func lastUse(in database: Connection, at now: Timestamp) throws -> Timestamp {
+        let last =
             try Statement(database, sql: "SELECT max(used_at) FROM variant_name")
-                .first { try $0.optionalInteger(0) } ?? nil
-        }
+            .first { try $0.optionalInteger(0) } ?? nil
         return min(now, last.map(Timestamp.init(milliseconds:)) ?? now)
     }
 
-    /// What an image takes at most: its files may be those of others, too.
+    /// The disk usage of an image. Removing it may free less, because images can share files.
     struct Weight {
         let id: Int64
         let usage: DiskUsage
     }
 
-    /// By the totals: mostly there are none, and all variants need not be looked at.
+    /// Answered from the totals: usually there is no superseded variant, and no scan is needed.
     private static func hasSuperseded(in database: Connection) throws -> Bool {
         try Statement(
             database, sql: "SELECT 1 FROM total WHERE superseded <> 0 AND variants > 0 LIMIT 1"
         ).first { _ in true } ?? false
     }
 
-    /// Images in the order in which a bound has them go, the one that was listed, got or stored the
-    /// longest time ago first; with `selector` those with such variants, by the age of these.
+    /// Images in the order in which limits remove them: least recently listed, requested or stored first. With a
+    /// selector, only images with such variants, by the age of these.
     static func imagesByAge(
         with selector: VariantSelector?, in database: CacheDatabase, at now: Timestamp
     ) throws(StorageError) -> [Weight] {

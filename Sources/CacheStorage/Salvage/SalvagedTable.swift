@@ -119,7 +119,7 @@ struct SalvagedTable: Sendable {
     @Sendable private static func isProperty(
         _ row: borrowing Statement, _ columns: TableLayout
     ) throws -> Bool {
-        Schema.Property(rawValue: try row.text(columns["name"])) != nil
+        Schema.Property.isKnown(try row.text(columns["name"]))
     }
 
     /// Whether a text looks like ``PrefetchModel/Recipe/canonicalText``.

@@ -195,15 +195,13 @@ package final class MetadataWriter: Sendable {
     private func makeRoom(without stored: ResourceSet) throws(StorageError) {
         guard let room, let bound = room.bound else { return }
         try checkHold()
-        var rules = PruneRules()
-        rules.maximumSize = bound
         let now = configuration.wallClock()
         let isProtected = { [configuration] resource in
             stored.contains(resource) || configuration.isProtected(resource)
         }
         let removal = ImageRemoval(cache, variant: nil, at: now)
         _ = try CachePruning(
-            rules, at: now, protecting: isProtected,
+            PruneRules(maximumSize: bound), at: now, protecting: isProtected,
             // This run's changes to stored images are committed. It may still use any variant of
             // the others.
             protectsSuperseded: { [configuration] resource in

@@ -161,13 +161,11 @@ final class CacheRecorder: RunRecording {
         _ limit: ByteCount, sparing listed: ResourceSet, at time: Timestamp,
         until isStopped: () -> Bool
     ) throws(StorageError) -> RemovalTotals {
-        var rules = PruneRules()
-        rules.maximumSize = limit
         let removal = ImageRemoval(cache, variant: nil, at: time)
         _ = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in
                 try CachePruning(
-                    rules, at: time, until: isStopped, protecting: listed.contains,
+                    PruneRules(maximumSize: limit), at: time, until: isStopped, protecting: listed.contains,
                     protectsSuperseded: { _ in false }
                 ).run(removal) { _ in }
             }
@@ -179,7 +177,7 @@ final class CacheRecorder: RunRecording {
         at time: Timestamp, until isStopped: () -> Bool
     ) throws(StorageError) -> RemovalTotals? {
         guard let rules = configuration.storing.pruning else { return nil }
-        try cache.keep(rules)
+        try cache.store(rules)
         guard try cache.isTimeToPrune(at: time) else { return nil }
         let removal = ImageRemoval(cache, variant: nil, at: time)
         let ending = try withoutActuallyEscaping(isStopped) { isStopped in

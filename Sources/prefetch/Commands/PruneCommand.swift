@@ -78,7 +78,7 @@ struct PruneCommand: ParsableCommand {
         } else {
             result = try options.changeMakingRoom(mayRepeat: true) { [rules] cache in
                 // Before anything goes: a time limit changes nothing about them.
-                try cache.keep(rules)
+                try cache.store(rules)
                 return try prune(
                     pruning, by: ImageRemoval(cache, variant: nil, at: WallClock.now()))
             }

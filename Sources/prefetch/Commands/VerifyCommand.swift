@@ -40,7 +40,7 @@ struct VerifyCommand: ParsableCommand {
         help: ArgumentHelp(
             "Read only this share of the files, chosen at random; of all others check the sizes.",
             valueName: "p%"))
-    var sample = ShareArgument(1)
+    var sample = ShareArgument(.whole)
 
     @Option(
         help: ArgumentHelp(
@@ -148,7 +148,7 @@ struct VerifyCommand: ParsableCommand {
     ) -> CacheVerification.Extent {
         let now = WallClock.now()
         var extent = CacheVerification.Extent(at: now)
-        extent.sample = sample.share
+        extent.sample = sample.share.fraction
         extent.changedSince = since?.moment(at: now)
         extent.deadline = timeLimit.map { start + $0.duration }
         extent.finishedFolders = resume ? finishedFolders : 0

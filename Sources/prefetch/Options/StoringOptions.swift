@@ -337,14 +337,13 @@ struct DiskOptions: ParsableArguments {
             make room, the one that was listed the longest time ago first. When none is left, what is not \
             there yet fails. The lists are read to their end before anything is downloaded.
             """, valueName: "size"))
-    var maxSize: BoundArgument?
+    var maxSize: SizeLimitArgument?
 
     @Option(
         help: ArgumentHelp(
             """
-            Prune by these rules at the end of the run, at most once a day: \
-            unlisted-for=30d,variants-unused-for=30d,expired-for=90d,gone,history=90d,max-size=20GiB,\
-            max-files=100000,low-water=90%, any of them. See `prefetch prune`.
+            Prune by these rules at the end of the run, at most once a day: any of \
+            \(PruneRule.allCases.map(\.example).joined(separator: ",")). See `prefetch prune`.
             """, valueName: "rules"))
     var prune: String?
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CacheStorage
 import Pipeline
 import PrefetchModel
 
@@ -18,29 +19,13 @@ struct DurationArgument: ExpressibleByArgument {
     var defaultValueDescription: String { duration.quantityDescription }
 }
 
-/// A duration by which something is removed: it has a unit, since who writes `30` for days would lose what 30 seconds
-/// leave nothing of.
-struct AgeArgument: ExpressibleByArgument {
-    let duration: Duration
-
-    init?(argument: String) {
-        guard argument.last?.isNumber == false, let duration = Duration(quantity: argument) else {
-            return nil
-        }
-        self.duration = duration
-    }
-}
-
-/// A size that a whole cache is kept within; see `ByteCount.init(quantity:)`. Below a mebibyte its unit has to be
-/// written: `--max-size 20` with `GiB` forgotten would empty the cache.
-struct BoundArgument: ExpressibleByArgument {
+/// The size limit of a whole cache, as the rule ``PruneRule/maxSize`` reads it. Below 1 MiB a unit is required.
+struct SizeLimitArgument: ExpressibleByArgument {
     let size: ByteCount
 
     init?(argument: String) {
-        guard let size = ByteCount(quantity: argument),
-            argument.last?.isNumber == false || size >= .mebibytes(1)
-        else { return nil }
-        self.size = size
+        guard let setting = PruneRule.maxSize.setting(argument) else { return nil }
+        size = ByteCount(Int(setting.value))
     }
 }
 
@@ -119,30 +104,20 @@ struct ToleranceArgument: ExpressibleByArgument {
     }
 }
 
-/// A share of something, more than nothing: `5%`.
+/// A percentage above 0 and up to 100.
 struct ShareArgument: ExpressibleByArgument {
-    /// Up to 1.
-    let share: Double
+    let share: Share
 
-    init(_ share: Double) {
+    init(_ share: Share) {
         self.share = share
     }
 
     init?(argument: String) {
-        guard argument.hasSuffix("%"), let percent = Double(argument.dropLast()),
-            percent > 0, percent <= 100
-        else { return nil }
-        share = percent / 100
+        guard let share = Share(percentage: argument) else { return nil }
+        self.share = share
     }
 
-    /// With up to four decimals.
-    var defaultValueDescription: String {
-        let parts = Int((share * 1_000_000).rounded())
-        guard parts % 10_000 != 0 else { return "\(parts / 10_000)%" }
-        var decimals = String(parts % 10_000 + 10_000).dropFirst()
-        while decimals.last == "0" { decimals.removeLast() }
-        return "\(parts / 10_000).\(decimals)%"
-    }
+    var defaultValueDescription: String { share.description }
 }
 
 /// What to do while another run holds the cache: `fail`, `skip`, `wait` or `wait=DURATION`.

@@ -17,6 +17,10 @@ struct PruneTests {
         Timestamp(milliseconds: now.milliseconds - Int64(days) * day)
     }
 
+    private static func age(_ milliseconds: Int64?) -> Duration? {
+        milliseconds.map { .milliseconds($0) }
+    }
+
     /// What the model knows of an image.
     private struct Image {
         let id: Int64
@@ -80,17 +84,17 @@ struct PruneTests {
                     rules.wanted.map {
                         !$0.contains(KeyFingerprint(image.key, hasher: hasher))
                     } ?? false,
-                    rules.isGone && image.isGone,
-                    rules.unlistedFor.map {
+                    rules[.gone] != nil && image.isGone,
+                    PruneTests.age(rules[.unlistedFor]).map {
                         (lastListing ?? now).timeSince(max(listed, image.validatedAt)) > $0
                     } ?? false,
-                    rules.expiredFor.map {
+                    PruneTests.age(rules[.expiredFor]).map {
                         now.timeSince(max(image.expiresAt, image.validatedAt)) > $0
                     } ?? false,
                 ].contains(true)
             }
             if case .name(let name)? = rules.variant { drop { $0.name == name } }
-            if let duration = rules.variantsUnusedFor {
+            if let duration = PruneTests.age(rules[.variantsUnusedFor]) {
                 let time = (nameUsedAt.values.max() ?? now).advanced(by: .zero - duration)
                 let nameUsedAt = nameUsedAt
                 drop { variant in
@@ -110,22 +114,25 @@ struct PruneTests {
         private mutating func shrink(
             _ rules: PruneRules, superseded: [Int64], oldest: [Int64]
         ) {
-            let blocks = rules.maximumSize.map { $0.bytes / 4096 } ?? .max
-            let files = rules.maximumFiles ?? .max
+            let blocks = rules[.maxSize].map { Int($0) / 4096 } ?? .max
+            let files = rules[.maxFiles].map { Int($0) } ?? .max
             guard usage.blocks > blocks || usage.files > files else { return }
-            func low(_ bound: Int) -> Int {
-                bound == .max ? .max : Int((Double(bound) * rules.lowWater).rounded(.down))
+            let share = Double(rules[.lowWater] ?? 0) / 1_000_000
+            func low(_ limit: Int) -> Int {
+                limit == .max ? .max : Int((Double(limit) * share).rounded(.down))
             }
             let target = DiskUsage(files: low(files), blocks: low(blocks))
-            func isOver() -> Bool { usage.blocks > target.blocks || usage.files > target.files }
-            for id in superseded where isOver() {
+            func exceedsTarget() -> Bool {
+                usage.blocks > target.blocks || usage.files > target.files
+            }
+            for id in superseded where exceedsTarget() {
                 guard let index = images.firstIndex(where: { $0.id == id }),
                     images[index].variants.contains(where: { !$0.isSuperseded })
                 else { continue }
                 images[index].variants.removeAll(where: \.isSuperseded)
                 if images[index].variants.isEmpty { images.remove(at: index) }
             }
-            for id in oldest where isOver() { images.removeAll { $0.id == id } }
+            for id in oldest where exceedsTarget() { images.removeAll { $0.id == id } }
         }
     }
 
@@ -260,13 +267,13 @@ struct PruneTests {
     private func randomRules(_ model: Model, _ random: inout SplitMix) -> PruneRules {
         var rules = PruneRules()
         func chance(_ random: inout SplitMix) -> Bool { Int.random(in: 0..<4, using: &random) == 0 }
-        func days(_ random: inout SplitMix) -> Duration {
-            .seconds(Int.random(in: 0..<100, using: &random) * 86_400)
+        func days(_ random: inout SplitMix) -> Int64 {
+            Int64.random(in: 0..<100, using: &random) * PruneTests.day
         }
-        if chance(&random) { rules.unlistedFor = days(&random) }
-        if chance(&random) { rules.expiredFor = days(&random) }
-        if chance(&random) { rules.isGone = true }
-        if chance(&random) { rules.variantsUnusedFor = days(&random) }
+        if chance(&random) { rules[.unlistedFor] = days(&random) }
+        if chance(&random) { rules[.expiredFor] = days(&random) }
+        if chance(&random) { rules[.gone] = 1 }
+        if chance(&random) { rules[.variantsUnusedFor] = days(&random) }
         if chance(&random) { rules.variant = .name("web") }
         if chance(&random) { rules.isOfHost = { $0 == "http://h1" } }
         if chance(&random) {
@@ -276,11 +283,11 @@ struct PruneTests {
                     .map { KeyFingerprint($0.key, hasher: hasher) })
         }
         if Bool.random(using: &random) {
-            rules.maximumSize = ByteCount(Int.random(in: 0..<600_000, using: &random))
+            rules[.maxSize] = Int64.random(in: 0..<600_000, using: &random)
         }
-        if chance(&random) { rules.history = .seconds(1) }
-        if chance(&random) { rules.maximumFiles = Int.random(in: 0..<60, using: &random) }
-        rules.lowWater = Double(Int.random(in: 1...100, using: &random)) / 100
+        if chance(&random) { rules[.history] = 1000 }
+        if chance(&random) { rules[.maxFiles] = Int64.random(in: 0..<60, using: &random) }
+        rules[.lowWater] = Int64.random(in: 1...100, using: &random) * 10_000
         return rules
     }
 

@@ -1,0 +1,238 @@
+package import PrefetchModel
+internal import SQLite
+
+/// A rule of `prefetch prune` that has at most one value and that a later run can apply again.
+///
+/// A new rule takes three places: a case, its row in ``definition``, and an option in `PruneOptions`. Rules without
+/// a value need no option. `run --prune`, help, stored rules, messages and pruning iterate over the cases.
+package enum PruneRule: String, CaseIterable, Sendable {
+    // In the order in which `stats` prints rules.
+    case unlistedFor = "unlisted-for"
+    case expiredFor = "expired-for"
+    case gone
+    case variantsUnusedFor = "variants-unused-for"
+    case history
+    case maxSize = "max-size"
+    case maxFiles = "max-files"
+    case lowWater = "low-water"
+
+    /// One row of the table of rules.
+    struct Definition {
+        let unit: Unit
+        /// A sensible value, as it is written on the command line.
+        var example = ""
+        let help: String
+        let effect: Effect
+    }
+
+    var definition: Definition {
+        switch self {
+        case .unlistedFor:
+            Definition(
+                unit: .age, example: "30d",
+                help: """
+                    Images that no run has listed for this time, counted back from the last run that listed any.
+                    """,
+                effect: .images { age, now, database in
+                    let listed = try LastListed.read(in: database)
+                    let last = min(now, listed.latest ?? now)
+                    return { image in
+                        // Runs validate the images that they list. An image in no set has been unlisted at most
+                        // since the first set.
+                        let known = listed.time(of: image.id) ?? listed.begin ?? now
+                        return last.timeSince(max(known, image.validatedAt)) > .milliseconds(age)
+                    }
+                })
+        case .expiredFor:
+            Definition(
+                unit: .age, example: "90d", help: "Images that have been stale for this time.",
+                effect: .images { age, now, _ in
+                    // An image that must be validated at each use is stale from its validation on.
+                    { now.timeSince(max($0.expiresAt, $0.validatedAt)) > .milliseconds(age) }
+                })
+        case .gone:
+            Definition(
+                unit: .none,
+                help: "Images whose URLs are blacklisted because they answer 404 or 410.",
+                effect: .images { _, _, database in
+                    let gone = try PruneScan.goneImages(in: database)
+                    return { gone.contains($0.id) }
+                })
+        case .variantsUnusedFor:
+            Definition(
+                unit: .age, example: "30d",
+                help: """
+                    Variants that no run has used for this time, counted back from the last run: superseded ones, \
+                    and those whose name no run has requested.
+                    """,
+                effect: .variants { age, now, database in
+                    let last = try PruneScan.lastUse(in: database, at: now)
+                    return .unused(since: last.advanced(by: .zero - .milliseconds(age)))
+                })
+        case .history:
+            Definition(
+                unit: .age, example: "90d",
+                help: """
+                    Records of failures, hosts, runs and partial downloads from before this time; blacklist entries \
+                    in force stay.
+                    """,
+                effect: .history)
+        case .maxSize:
+            Definition(
+                unit: .size, example: "20GiB",
+                help: "Keep the content files within this size on the disk.",
+                effect: .limit { UsageLimit(blocks: Int($0) / DiskUsage.blockSize) })
+        case .maxFiles:
+            Definition(
+                unit: .count, example: "100000", help: "Keep at most this number of content files.",
+                effect: .limit { UsageLimit(files: Int($0)) })
+        case .lowWater:
+            Definition(
+                unit: .share, example: "90%",
+                help: "Once a limit is exceeded, remove images down to this share of it.",
+                effect: .limitScale)
+        }
+    }
+
+    /// The share of an exceeded limit that a pruning fills at most, where no rule says otherwise.
+    package static let defaultLowWater = Share(millionths: 900_000)
+
+    package var unit: Unit { definition.unit }
+    package var help: String { definition.help }
+
+    /// The rule with a sensible value, as `run --prune` reads it.
+    package var example: String { text(definition.example) }
+
+    /// The rule with a value, as `run --prune` reads it.
+    func text(_ value: String) -> String { unit == .none ? rawValue : "\(rawValue)=\(value)" }
+
+    /// The form of a value, for messages: `takes a size with its unit, like 20GiB`.
+    package var requirement: String {
+        switch unit {
+        case .none: "takes no value"
+        case .age: "takes a duration with its unit, like \(definition.example)"
+        case .size: "takes a size with its unit, like \(definition.example)"
+        case .count: "takes a number, like \(definition.example)"
+        case .share: "takes a percentage, like \(definition.example)"
+        }
+    }
+
+    /// Reads a value; nil if it is none of this rule.
+    package func setting(_ text: String?) -> Setting? {
+        unit.value(text).map { Setting(rule: self, value: $0) }
+    }
+}
+
+extension PruneRule {
+    /// The unit of a rule's value.
+    package enum Unit: Sendable {
+        /// The rule has no value; 1 stands for it.
+        case none
+        /// Milliseconds.
+        case age
+        /// Bytes.
+        case size
+        case count
+        /// Millionths of the whole, see ``Share``.
+        case share
+
+        /// Parses a value from a command line.
+        ///
+        /// Ages need a unit: `30` in the sense of days would be read as seconds, and the rule would remove nearly
+        /// everything. Sizes below 1 MiB need one for the same reason.
+        func value(_ text: String?) -> Int64? {
+            guard self != .none else { return text == nil ? 1 : nil }
+            guard let text else { return nil }
+            let hasUnit = text.last?.isNumber == false
+            switch self {
+            case .none: return nil
+            case .age: return hasUnit ? Duration(quantity: text)?.wholeMilliseconds : nil
+            case .size:
+                guard let size = ByteCount(quantity: text), hasUnit || size >= .mebibytes(1) else {
+                    return nil
+                }
+                return Int64(size.bytes)
+            case .count: return Int64(text).flatMap { $0 < 0 ? nil : $0 }
+            case .share: return Share(percentage: text)?.millionths
+            }
+        }
+
+        func text(_ value: Int64) -> String {
+            switch self {
+            case .none: ""
+            case .age: Duration.milliseconds(value).quantityDescription
+            case .size: ByteCount(Int(value)).quantityDescription
+            case .count: "\(value)"
+            case .share: Share(millionths: value).description
+            }
+        }
+    }
+
+    /// A rule and its value.
+    package struct Setting: Hashable, Sendable, CustomStringConvertible {
+        package let rule: PruneRule
+        /// In the rule's unit.
+        package let value: Int64
+
+        package init(rule: PruneRule, value: Int64) {
+            self.rule = rule
+            self.value = value
+        }
+
+        /// The value as a command line has it.
+        package var description: String { rule.unit.text(value) }
+
+        /// The setting as `run --prune` reads it: `max-size=20GiB`.
+        var specification: String { rule.text(description) }
+    }
+
+    /// A test of one image.
+    typealias ImagePredicate = (PruneScan.Image) -> Bool
+
+    /// The rows that a rule removes.
+    ///
+    /// Closures take the rule's value, the wall clock and a connection on which they may read.
+    enum Effect {
+        /// Removes images for which the returned predicate holds.
+        case images((Int64, Timestamp, Connection) throws -> ImagePredicate)
+        /// Removes the selected variants of all images.
+        case variants((Int64, Timestamp, Connection) throws -> VariantSelector)
+        /// Removes the least recently used variants and images once the cache exceeds the limit.
+        case limit((Int64) -> UsageLimit)
+        /// Sets how far below an exceeded limit a pruning removes images.
+        case limitScale
+        /// Removes old rows that belong to no image.
+        case history
+    }
+}
+
+/// Limits of content files and of blocks on the disk; nil for none.
+struct UsageLimit {
+    var files: Int?
+    var blocks: Int?
+
+    /// The lower of each limit.
+    func merging(_ other: UsageLimit) -> UsageLimit {
+        UsageLimit(
+            files: [files, other.files].compactMap(\.self).min(),
+            blocks: [blocks, other.blocks].compactMap(\.self).min())
+    }
+
+    func isExceeded(by usage: DiskUsage) -> Bool {
+        usage.files > files ?? .max || usage.blocks > blocks ?? .max
+    }
+
+    func scaled(by share: Share) -> UsageLimit {
+        func scaled(_ limit: Int?) -> Int? {
+            limit.map { Int(exactly: (Double($0) * share.fraction).rounded(.down)) ?? $0 }
+        }
+        return UsageLimit(files: scaled(files), blocks: scaled(blocks))
+    }
+
+    /// The part of the usage above the limits.
+    func excess(of usage: DiskUsage) -> DiskUsage {
+        DiskUsage(
+            files: files.map { max(0, usage.files - $0) } ?? 0,
+            blocks: blocks.map { max(0, usage.blocks - $0) } ?? 0)
+    }
+}

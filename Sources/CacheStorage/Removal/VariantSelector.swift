@@ -1,0 +1,61 @@
+package import PrefetchModel
+internal import SQLite
+
+/// Selects variants of an image.
+package enum VariantSelector: Hashable, Sendable {
+    /// Variants of this name, in use or superseded.
+    case name(String)
+    case recipe(String)
+    /// Superseded variants of images that still have a current one.
+    case superseded
+    /// Variants not used since a time, by a run or by `get`: either superseded before it, or no run has used their name
+    /// since, nor another name with that recipe.
+    case unused(since: Timestamp)
+
+    /// An SQL condition over `variant`; `parameter` is the placeholder of ``parameter``.
+    func condition(parameter: String) -> String {
+        switch self {
+        case .name: "name = (SELECT id FROM variant_name WHERE variant_name.name = \(parameter))"
+        case .recipe: "recipe = \(parameter)"
+        case .superseded:
+            """
+            superseded <> 0 AND EXISTS (SELECT 1 FROM variant AS other
+                WHERE other.resource_id = variant.resource_id AND other.superseded = 0)
+            """
+        case .unused:
+            """
+            last_access_at < \(parameter) AND (superseded <> 0
+                OR name IN (SELECT id FROM variant_name WHERE used_at < \(parameter))
+                    AND recipe NOT IN (
+                        SELECT recipe FROM variant_name WHERE used_at >= \(parameter)))
+            """
+        }
+    }
+
+    var parameter: Statement.Value? {
+        switch self {
+        case .name(let text), .recipe(let text): .text(text)
+        case .superseded: nil
+        case .unused(let time): .init(time)
+        }
+    }
+
+    /// The selected variants of a resource, all of them for nil. The image is nil where a row is damaged.
+    static func variants(
+        _ selector: VariantSelector?, of resource: Int64, in database: Connection
+    ) throws -> [(image: StoredImage?, recipe: String)] {
+        let statement = try Statement(
+            database,
+            sql: """
+                SELECT sha256, format, width, height, bytes, recipe FROM variant
+                WHERE resource_id = ?1\(selector.map { " AND \($0.condition(parameter: "?2"))" } ?? "")
+                """)
+        if let parameter = selector?.parameter { try statement.bind(parameter, at: 2) }
+        try statement.bind(.integer(resource), at: 1)
+        var variants: [(image: StoredImage?, recipe: String)] = []
+        while try statement.step() {
+            variants.append((try statement.storedImage(from: 0), try statement.text(5)))
+        }
+        return variants
+    }
+}
