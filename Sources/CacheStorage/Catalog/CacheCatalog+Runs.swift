@@ -22,8 +22,7 @@ extension CacheCatalog {
         package let manifest: String
         /// Nil for a run without an end. Failure reasons are not stored.
         package let counters: RunCounters?
-        /// Failures that no earlier run had for the same reason; nil for runs without an end, and
-        /// for older versions.
+        /// Failures that no earlier run had for the same reason; nil for runs without an end.
         package let newFailures: Int?
     }
 

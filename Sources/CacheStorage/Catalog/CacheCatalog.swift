@@ -26,9 +26,9 @@ package struct CacheCatalog: Sendable {
         package let isSuperseded: Bool
         /// The final URL after redirects, without user information; nil without redirects.
         package let finalURL: String?
-        /// The response's field, unchanged; nil without one, and in rows of older versions.
+        /// The response's field, unchanged; nil without one.
         package let contentType: String?
-        /// The number of redirects followed; nil in rows of older versions.
+        /// The number of redirects followed; nil if unknown.
         package let redirects: Int?
         /// The latest failure to refresh the URL, until a refresh succeeds; nil unless requested.
         package internal(set) var failure: FailureRecord?

@@ -201,7 +201,7 @@ package final class CacheDatabase: Sendable {
             connection,
             sql: """
                 SELECT count(*) = 3 FROM sqlite_schema WHERE type = 'table'
-                    AND name IN ('grdb_migrations', 'resource', 'variant')
+                    AND name IN ('\(Schema.versionTable)', 'resource', 'variant')
                 """
         ).first { try $0.integer(0) != 0 } ?? false
     }

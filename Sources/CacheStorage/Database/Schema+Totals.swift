@@ -1,24 +1,15 @@
 internal import SQLite
 
 extension Schema {
-    /// Adds what eviction goes by: what runs have listed and when, when a name was used last, and
-    /// totals that triggers keep, whoever changes the rows.
+    /// Makes the totals, and the triggers that keep them whoever changes the rows.
     ///
-    /// Runs whose files may not be on the disk, mostly none, are found without a look at all that are kept.
-    /// The triggers over `resource` come before its row goes, since the totals of its variants are those of
-    /// its host.
-    static func makeVersion9(_ database: Connection) throws {
+    /// The triggers on `resource` run before the row is removed: its variants count towards the
+    /// totals of its host. `resource_removed` also removes the rows that name the resource, in
+    /// place of foreign keys, which other programs may leave off. Identifiers are reused, so none
+    /// may remain.
+    static func makeTotals(_ database: Connection) throws {
         try database.execute(
             """
-            ALTER TABLE variant_name ADD COLUMN used_at INTEGER;
-
-            CREATE TABLE listing (
-                id INTEGER PRIMARY KEY,
-                first_at INTEGER NOT NULL,
-                last_at INTEGER NOT NULL,
-                resources BLOB NOT NULL
-            ) STRICT;
-
             CREATE TABLE total (
                 host TEXT NOT NULL,
                 format TEXT NOT NULL,
@@ -38,11 +29,8 @@ extension Schema {
                 blocks INTEGER NOT NULL
             ) STRICT;
 
-            CREATE INDEX run_unsynced ON run (id) WHERE NOT files_synced;
-
             \(sumUpTotals)
 
-            DROP TRIGGER resource_removed;
             CREATE TRIGGER resource_removed BEFORE DELETE ON resource BEGIN
                 DELETE FROM freshness WHERE resource_id = old.id;
                 DELETE FROM attribute WHERE resource_id = old.id;
@@ -50,14 +38,17 @@ extension Schema {
                 UPDATE usage SET resources = resources - 1,
                     source_bytes = source_bytes - old.source_bytes;
             END;
+
             CREATE TRIGGER resource_added AFTER INSERT ON resource BEGIN
                 UPDATE usage SET resources = resources + 1,
                     source_bytes = source_bytes + new.source_bytes;
             END;
+
             CREATE TRIGGER resource_resized AFTER UPDATE OF source_bytes ON resource
             WHEN old.source_bytes <> new.source_bytes BEGIN
                 UPDATE usage SET source_bytes = source_bytes - old.source_bytes + new.source_bytes;
             END;
+
             CREATE TRIGGER resource_moved AFTER UPDATE OF host ON resource
             WHEN old.host <> new.host BEGIN
                 INSERT INTO total
@@ -81,6 +72,7 @@ extension Schema {
                 WHERE NOT EXISTS (SELECT 1 FROM variant WHERE sha256 = new.sha256
                     AND (resource_id <> new.resource_id OR recipe <> new.recipe));
             END;
+
             CREATE TRIGGER variant_removed AFTER DELETE ON variant BEGIN
                 UPDATE total SET variants = variants - 1, bytes = bytes - old.bytes
                 WHERE host = coalesce((SELECT host FROM resource WHERE id = old.resource_id), '')
@@ -89,6 +81,7 @@ extension Schema {
                     blocks = blocks - (old.bytes + 4095) / 4096
                 WHERE NOT EXISTS (SELECT 1 FROM variant WHERE sha256 = old.sha256);
             END;
+
             CREATE TRIGGER variant_used AFTER UPDATE OF name, superseded ON variant
             WHEN old.name <> new.name OR old.superseded <> new.superseded BEGIN
                 UPDATE total SET variants = variants - 1, bytes = bytes - old.bytes
@@ -102,13 +95,13 @@ extension Schema {
             """)
     }
 
-    /// What the table `total` must say, by a scan of the others.
+    /// The rows of `total`, summed up by a scan.
     static let totalSums = """
         SELECT host, format, name, superseded, count(*), sum(bytes)
         FROM variant JOIN resource ON id = resource_id GROUP BY 1, 2, 3, 4
         """
 
-    /// The same for the columns of `usage` beside `id`.
+    /// The columns of `usage` except `id`, summed up by a scan.
     static let usageSums = """
         SELECT (SELECT count(*) FROM resource),
             (SELECT coalesce(sum(source_bytes), 0) FROM resource), count(*),
@@ -116,7 +109,7 @@ extension Schema {
         FROM (SELECT max(bytes) AS bytes FROM variant GROUP BY sha256)
         """
 
-    /// Fills both, which are empty before.
+    /// Fills both tables, which must be empty.
     static let sumUpTotals = """
         INSERT INTO total \(totalSums);
         INSERT INTO usage SELECT 0, * FROM (\(usageSums));

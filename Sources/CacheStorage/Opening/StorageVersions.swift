@@ -1,9 +1,9 @@
 internal import SQLite
 
-/// What caches are written by.
+/// The versions of the schema and of SQLite.
 package enum StorageVersions {
-    /// That of the schema: the last of its migrations.
+    /// The newest version of the schema.
     package static var schema: String { Schema.migrator.migrations.last?.identifier ?? "0" }
-    /// SQLite as it is loaded.
+    /// The version of the loaded SQLite library.
     package static var sqlite: String { Connection.libraryVersion }
 }

@@ -108,7 +108,7 @@ struct CacheStorageTests {
     @Test func refusesANewerSchema() throws {
         do { _ = try opened() }
         try runSQL(
-            "INSERT INTO grdb_migrations VALUES ('from the future')", path + "/prefetch.sqlite")
+            "INSERT INTO migration VALUES ('from the future')", path + "/prefetch.sqlite")
         let error = #expect(throws: StorageError.self) {
             try OpenCache.open(path: path, waiting: .none)
         }

@@ -341,26 +341,6 @@ struct RecoveryTests {
         }
     }
 
-    /// Older versions did not remove references to removed rows.
-    @Test func whatNamesNothingDoesNotKeepAnOldCacheFromBeingUpdated() throws {
-        _ = try leaveRun(bootID: "before", syncsFiles: true, ends: true)
-        try runSQL(
-            """
-            DROP TRIGGER resource_removed; DROP TRIGGER resource_added; DROP TRIGGER resource_resized; DROP TRIGGER resource_moved;
-            DROP TRIGGER variant_added; DROP TRIGGER variant_removed; DROP TRIGGER variant_used;
-            DROP TABLE listing; DROP TABLE total; DROP TABLE usage; DROP INDEX run_unsynced;
-            ALTER TABLE variant_name DROP COLUMN used_at;
-            DROP INDEX freshness_resource_id; DROP TABLE property;
-            ALTER TABLE run DROP COLUMN boot_id; ALTER TABLE run DROP COLUMN files_synced;
-            DELETE FROM grdb_migrations WHERE identifier IN ('4', '9');
-            INSERT INTO attribute VALUES (2, 'a', x'00');
-            DELETE FROM resource WHERE id = 2;
-            """, database)
-        let cache = try openForRun()
-        #expect(cache.repair.damage == nil)
-        #expect(try keys(in: cache) == ["http://a/1"])
-    }
-
     // MARK: The writer's queue
 
     /// The next commit may be late or never happen, so a checkpoint also removes replaced files.

@@ -124,7 +124,7 @@ struct SalvageTests {
     /// Either statements that refer to it fail before any check, or nothing fails.
     @Test(arguments: [
         ("property", "value INTEGER", "valuf INTEGER"), ("run", "exit_status", "exit_statur"),
-        ("grdb_migrations", "identifier", "identifies"), ("variant", "format TEXT", "formau TEXT"),
+        ("migration", "identifier", "identifies"), ("variant", "format TEXT", "formau TEXT"),
         ("variant_added", "variants + 1", "variants - 1"),
     ])
     func anAlteredSchemaIsDamage(name: String, text: String, altered: String) throws {

@@ -227,10 +227,10 @@ struct DoctorTests {
             let whole = try Data(contentsOf: URL(filePath: path))
             switch kind {
             case "newer":
-                try await workspace.runSQL("INSERT INTO grdb_migrations VALUES ('future')")
+                try await workspace.runSQL("INSERT INTO migration VALUES ('future')")
             case "foreign":
                 try await workspace.runSQL(
-                    "PRAGMA application_id = 77; DROP TABLE grdb_migrations")
+                    "PRAGMA application_id = 77; DROP TABLE migration")
             default:
                 var bytes = whole
                 bytes.replaceSubrange(4096..<12288, with: Data(repeating: 0x41, count: 8192))

@@ -315,7 +315,7 @@ extension Workspace {
     /// The schema version of a new cache.
     fileprivate func schemaVersion() async throws -> String {
         _ = try await prefetch([])
-        let rows = try await query("SELECT count(*) FROM grdb_migrations")
+        let rows = try await query("SELECT count(*) FROM migration")
         return try #require(rows.first?.first ?? nil)
     }
 }

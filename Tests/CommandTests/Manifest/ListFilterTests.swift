@@ -234,11 +234,11 @@ struct ListFilterTests {
     @Test func aCacheOfAnOlderSchemaIsLeftToARun() async throws {
         try await withImages { workspace, origin in
             let last = try await workspace.query(
-                "SELECT identifier FROM grdb_migrations ORDER BY CAST(identifier AS INTEGER) DESC LIMIT 1"
+                "SELECT identifier FROM migration ORDER BY CAST(identifier AS INTEGER) DESC LIMIT 1"
             )
             let identifier = try #require(last.first?.first ?? nil)
             try await workspace.runSQL(
-                "DELETE FROM grdb_migrations WHERE identifier = '\(identifier)'")
+                "DELETE FROM migration WHERE identifier = '\(identifier)'")
             for command in [["list"], ["list", "--json"], ["history"], ["hosts"]] {
                 let result = try await workspace.command(command).run()
                 #expect(result.status == 2 && result.output.isEmpty, "\(result)")
@@ -246,7 +246,7 @@ struct ListFilterTests {
                 #expect(result.error.contains("hint: `prefetch run` brings it up to date"))
             }
             try await workspace.runSQL(
-                "INSERT INTO grdb_migrations VALUES ('\(identifier)')")
+                "INSERT INTO migration VALUES ('\(identifier)')")
             #expect(try await listed(workspace, ["-n", "1"]) == ["a web"])
         }
     }
