@@ -48,14 +48,14 @@ struct SerializedConnectionTests {
 
     @Test func aStatementCanBeInterrupted() async throws {
         let shared = shared
-        let isOver = Flag()
+        let hasEnded = Flag()
         try await onThreads(2) { number in
             guard number == 0 else {
                 // Interrupting an idle connection has no effect.
-                while !isOver.value.load(ordering: .acquiring) { shared.interrupt() }
+                while !hasEnded.value.load(ordering: .acquiring) { shared.interrupt() }
                 return
             }
-            defer { isOver.value.store(true, ordering: .releasing) }
+            defer { hasEnded.value.store(true, ordering: .releasing) }
             let error = #expect(throws: SQLiteError.self) {
                 try shared.access { connection in
                     try connection.integers(

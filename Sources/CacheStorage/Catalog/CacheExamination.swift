@@ -78,8 +78,6 @@ package struct CacheExamination: Sendable {
 
     package var databaseSize: ByteCount { size(ofCompanion: "") ?? ByteCount(0) }
 
-    package var hasDatabase: Bool { databaseSize.bytes > 0 }
-
     /// Whether a command found damage and left a mark.
     package var isDatabaseSuspected: Bool { directory.isDatabaseSuspected }
 

@@ -2,13 +2,6 @@ import Glibc
 package import PrefetchModel
 internal import SQLite
 
-/// When a run leaves a snapshot of the database beside it.
-package enum SnapshotRule: String, CaseIterable, Sendable {
-    /// After a run that changed something, when the last one is a day old.
-    case daily
-    case off
-}
-
 extension OpenCache {
     /// A snapshot is as old as its file.
     private static let snapshotInterval = Duration.seconds(86_400)

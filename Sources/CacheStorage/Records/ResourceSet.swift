@@ -3,9 +3,9 @@ package struct ResourceSet: Hashable, Sendable {
     /// Bits of 2¹⁵ identifiers a page; those without any are empty. SQLite numbers rows one after
     /// the other, so the pages are dense.
     var pages: [[UInt64]] = []
-    /// Identifiers that no cache of ours comes to: a page table for them would be larger than they
-    /// are worth.
-    private var strangers: Set<Int64> = []
+    /// Identifiers outside the range of page numbers, found in damaged databases only: pages for them would take
+    /// too much memory.
+    private var outliers: Set<Int64> = []
 
     static let pageBits: Int64 = 15
     static let pageWords = 512
@@ -20,7 +20,7 @@ package struct ResourceSet: Hashable, Sendable {
     package mutating func insert(_ resource: Int64) -> Bool {
         let page = resource >> ResourceSet.pageBits
         guard (0..<ResourceSet.largestPage).contains(page) else {
-            return strangers.insert(resource).inserted
+            return outliers.insert(resource).inserted
         }
         let index = Int(page)
         while pages.count <= index { pages.append([]) }
@@ -36,23 +36,23 @@ package struct ResourceSet: Hashable, Sendable {
     package func contains(_ resource: Int64) -> Bool {
         let page = resource >> ResourceSet.pageBits
         guard (0..<ResourceSet.largestPage).contains(page) else {
-            return strangers.contains(resource)
+            return outliers.contains(resource)
         }
         guard page < pages.count, !pages[Int(page)].isEmpty else { return false }
         let (word, bit) = ResourceSet.place(of: resource)
         return pages[Int(page)][word] & bit != 0
     }
 
-    package var isEmpty: Bool { strangers.isEmpty && pages.allSatisfy(\.isEmpty) }
+    package var isEmpty: Bool { outliers.isEmpty && pages.allSatisfy(\.isEmpty) }
 
     package var count: Int {
-        pages.reduce(strangers.count) { sum, page in
+        pages.reduce(outliers.count) { sum, page in
             page.reduce(sum) { $0 + $1.nonzeroBitCount }
         }
     }
 
     package mutating func formUnion(_ other: ResourceSet) {
-        strangers.formUnion(other.strangers)
+        outliers.formUnion(other.outliers)
         while pages.count < other.pages.count { pages.append([]) }
         for (index, page) in other.pages.enumerated() where !page.isEmpty {
             guard !pages[index].isEmpty else {
@@ -64,7 +64,7 @@ package struct ResourceSet: Hashable, Sendable {
     }
 
     package func isSubset(of other: ResourceSet) -> Bool {
-        guard strangers.isSubset(of: other.strangers) else { return false }
+        guard outliers.isSubset(of: other.outliers) else { return false }
         return pages.enumerated().allSatisfy { index, page in
             guard !page.isEmpty else { return true }
             guard index < other.pages.count, !other.pages[index].isEmpty else { return false }

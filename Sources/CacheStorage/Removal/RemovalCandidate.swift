@@ -1,4 +1,4 @@
-package import PrefetchModel
+import PrefetchModel
 internal import SQLite
 
 /// An image that may be removed.

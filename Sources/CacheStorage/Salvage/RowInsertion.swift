@@ -2,7 +2,7 @@ internal import SQLite
 
 /// Puts rows of one table into the new database.
 struct RowInsertion {
-    enum Fate {
+    enum Outcome {
         case inserted
         /// There is a row of that key, which is as new or newer.
         case known
@@ -29,7 +29,7 @@ struct RowInsertion {
     /// replaced.
     func insert(
         _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
-    ) throws -> Fate {
+    ) throws -> Outcome {
         if try put(row, values, "IGNORE") { return .inserted }
         guard try replacesOlder(row, values) else { return .known }
         return try put(row, values, "REPLACE") ? .inserted : .refused

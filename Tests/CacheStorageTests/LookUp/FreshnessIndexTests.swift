@@ -86,10 +86,10 @@ struct FreshnessIndexTests {
         let cache = try opened()
         try store([Sample.row(key: "http://a/1", bytes: [1])], in: cache)
         let lookup = try Lookup(cache)
-        let strangers = (0..<9_000).map { "http://b/\($0)" }
+        let unknownURLs = (0..<9_000).map { "http://b/\($0)" }
         // The table is read after 20,000 look-ups; the results must not change then.
         for _ in 0..<4 {
-            let records = try lookup(strangers + ["http://a/1"])
+            let records = try lookup(unknownURLs + ["http://a/1"])
             #expect(records.dropLast().allSatisfy { $0 == nil })
             #expect(records.last??.expiresAt == Timestamp(milliseconds: 1000))
         }

@@ -1,0 +1,165 @@
+import PrefetchModel
+internal import SQLite
+
+/// Finds rows with missing content files and removes them, so that their images are fetched again.
+///
+/// The times of the 256 content folders change whenever a file is added or removed. The table
+/// `folder` holds the times of folders in which nothing was missing; while they are equal, no file
+/// was removed. They are recorded at the start of a run. At its end they would hide files that
+/// another program removed meanwhile. So a folder that a run has changed is listed once by the next
+/// run.
+struct MissingFiles {
+    let database: CacheDatabase
+    let content: ContentStore
+
+    /// Checks the files and removes the rows of missing ones. The caller must hold the lock, before
+    /// anything is read or stored; `now` is the wall clock.
+    ///
+    /// - Returns: The number of files that are missing or, with ``FileCheck/always``, have another
+    ///   size.
+    /// - Throws: When the database or a folder cannot be read.
+    func remove(_ check: FileCheck, at now: Timestamp) throws(StorageError) -> Int {
+        guard check != .never else { return 0 }
+        let known = try knownTimes()
+        var missing: [StoredImage] = []
+        var seen: [(folder: UInt8, times: FolderTimes)] = []
+        for folder in UInt8.min...UInt8.max {
+            do throws(StorageError) {
+                // Read before the files: changes made meanwhile are found next time.
+                let times = try content.times(ofFolder: folder)
+                if check == .auto, let times, times == known[folder] { continue }
+                let lost =
+                    try times == nil
+                    ? images(in: folder) { _ in true }
+                    : check == .always
+                        ? images(in: folder, where: content.directory.lacksWholeFile)
+                        : missingFiles(in: folder)
+                missing += lost
+                if lost.isEmpty, let times, times.areSettled(at: now) {
+                    seen.append((folder, times))
+                }
+            } catch {
+                // An unreadable folder is tolerated only if it holds no images.
+                guard try images(in: folder, where: { _ in true }).isEmpty else { throw error }
+                try content.bear(error)
+            }
+        }
+        if !missing.isEmpty { try removeRows(of: missing, at: now) }
+        try note(seen.filter { known[$0.folder] != $0.times })
+        return missing.count
+    }
+
+    // MARK: Folders
+
+    private func knownTimes() throws(StorageError) -> [UInt8: FolderTimes] {
+        try database.read("reading the folders' times") { database in
+            let rows = try Statement(
+                database, sql: "SELECT number, modified_at, changed_at FROM folder")
+            var times: [UInt8: FolderTimes] = [:]
+            while try rows.step() {
+                guard let number = UInt8(exactly: try rows.integer(0)) else { continue }
+                times[number] = FolderTimes(
+                    modifiedAt: try rows.integer(1), changedAt: try rows.integer(2))
+            }
+            return times
+        }
+    }
+
+    private func note(_ folders: [(folder: UInt8, times: FolderTimes)]) throws(StorageError) {
+        guard !folders.isEmpty else { return }
+        do throws(StorageError) {
+            try database.write("noting the folders' times") { database in
+                let insertion = try Statement(
+                    database,
+                    sql: """
+                        INSERT OR REPLACE INTO folder (number, modified_at, changed_at)
+                        VALUES (?, ?, ?)
+                        """)
+                for (folder, times) in folders {
+                    try insertion.execute(
+                        .init(Int(folder)), .integer(times.modifiedAt), .integer(times.changedAt))
+                }
+            }
+        } catch {
+            // The times only save the next run some work.
+            guard error.isDiskFull else { throw error }
+        }
+    }
+
+    // MARK: Files
+
+    /// The images in a folder that rows name but the folder lacks.
+    private func missingFiles(in folder: UInt8) throws(StorageError) -> [StoredImage] {
+        let present = try content.digests(inFolder: folder)
+        let suspects = try database.read("comparing files with rows") { database in
+            // Answered by the index alone.
+            let rows = try Statement(
+                database,
+                sql: "SELECT DISTINCT sha256 FROM variant WHERE sha256 BETWEEN ?1 AND ?2")
+            try rows.bind(folder: folder)
+            var suspects: [ContentDigest] = []
+            while try rows.step() {
+                let digest = try rows.digest(0)
+                if !present.contains(digest) { suspects.append(digest) }
+            }
+            return suspects
+        }
+        guard !suspects.isEmpty else { return [] }
+        return try database.read("comparing files with rows") { database in
+            let rows = try Statement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes FROM variant WHERE sha256 = ?
+                    GROUP BY format
+                    """)
+            return try suspects.flatMap { suspect in
+                try rows.all(.digest(suspect)) { try $0.storedImage(from: 0) }
+                    .compactMap(\.self).filter { try content.directory.lacksWholeFile($0) }
+            }
+        }
+    }
+
+    /// The images in a folder that rows name and that satisfy `isWanted`.
+    private func images(
+        in folder: UInt8, where isWanted: (StoredImage) throws(StorageError) -> Bool
+    ) throws(StorageError) -> [StoredImage] {
+        try database.read("comparing files with rows") { database in
+            let rows = try Statement(
+                database,
+                sql: """
+                    SELECT sha256, format, width, height, bytes FROM variant
+                    WHERE sha256 BETWEEN ?1 AND ?2 GROUP BY sha256, format
+                    """)
+            try rows.bind(folder: folder)
+            var images: [StoredImage] = []
+            while try rows.step() {
+                guard let image = try rows.storedImage(from: 0) else { continue }
+                if try isWanted(image) { images.append(image) }
+            }
+            return images
+        }
+    }
+
+    /// Removes the rows of these files, and their remains; `now` is the wall clock.
+    ///
+    /// A property marks the operation. After a kill, the next run looks for files without a row.
+    func removeRows(of images: [StoredImage], at now: Timestamp) throws(StorageError) {
+        // One transaction removes all rows, in random order.
+        try database.holdMorePages()
+        let ownsNote = try database.write("removing rows of missing files") { database in
+            var statements = MetadataStatements(run: 0)
+            for image in images { _ = try statements.apply(.lost(image), in: database) }
+            return try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
+        }
+        // The rows first, and on the disk: a power cut must not restore them without their files.
+        try content.synchronize()
+        for image in images { try content.remove(image.digest, format: image.format) }
+        guard ownsNote else { return }
+        do throws(StorageError) {
+            try database.endRemoval(in: content)
+        } catch {
+            // The note only costs the next run some work.
+            guard error.isDiskFull else { throw error }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Hashing
+package import PrefetchModel
+internal import SQLite
+
+/// The cache's complete record of one resource.
+package struct CachedCopy: Sendable {
+    package let resourceID: Int64
+    /// The URL of the response, after all redirects, without user information.
+    package let responseURL: String
+    /// The requested URL, without user information.
+    package let url: String
+    /// The target of the leading permanent redirects from ``url``; nil without any.
+    package let permanentURL: String?
+    package let response: StoredResponse
+    package let fetchedAt: Timestamp
+    package let expiresAt: Timestamp
+    package let sourceDigest: ContentDigest
+    package let sourceFormat: String
+    /// The stored images, each with the canonical text of its recipe.
+    package let images: [(recipe: String, image: StoredImage)]
+
+    /// The image of a recipe by its canonical text.
+    package subscript(recipe: String) -> StoredImage? {
+        images.first { $0.recipe == recipe }?.image
+    }
+
+    /// The variant of a recipe, given its canonical text, or a variant of another recipe with the
+    /// same bytes; nil if neither is stored.
+    package func image(asBy recipe: String, sameRules: SameRules) -> StoredImage? {
+        if let image = self[recipe] { return image }
+        let rule = sameRules[sourceFormat]
+        let effective = Recipe.effectiveText(of: recipe, under: rule)
+        return images.first {
+            Recipe.effectiveText(of: $0.recipe, under: rule) == effective
+        }?.image
+    }
+}

@@ -1,0 +1,46 @@
+import PrefetchModel
+internal import SQLite
+
+/// Prepared statements that read the copies of many resources.
+struct CopyStatements: ~Copyable {
+    private let variants: Statement
+    private let resource: Statement
+
+    init(_ database: Connection) throws {
+        let variants = try Statement(
+            database,
+            sql: """
+                SELECT sha256, format, width, height, bytes, recipe, decoded FROM variant
+                WHERE resource_id = ?
+                """)
+        let resource = try Statement(
+            database,
+            sql: """
+                SELECT source_sha256, etag, last_modified, cache_control, expires, vary, date,
+                    fetched_at, expires_at, coalesce(final_url, url), url, permanent_url,
+                    source_format, content_type
+                FROM resource WHERE id = ?
+                """)
+        self.variants = variants
+        self.resource = resource
+    }
+
+    func copy(of identifier: Int64) throws -> CachedCopy? {
+        let images = try variants.all(.integer(identifier)) { row in
+            let recipe = try row.text(5)
+            return try row.storedImage(from: 0, decoded: 6).map { (recipe: recipe, image: $0) }
+        }.compactMap(\.self)
+        return try resource.first(.integer(identifier)) { row in
+            CachedCopy(
+                resourceID: identifier, responseURL: try row.text(9), url: try row.text(10),
+                permanentURL: try row.optionalText(11),
+                response: StoredResponse(
+                    entityTag: try row.optionalText(1), lastModified: try row.optionalText(2),
+                    cacheControl: try row.optionalText(3), expires: try row.optionalText(4),
+                    vary: try row.optionalText(5), date: try row.optionalTime(6),
+                    contentType: try row.optionalText(13)),
+                fetchedAt: try row.time(7), expiresAt: try row.time(8),
+                sourceDigest: try row.digest(0), sourceFormat: try row.text(12), images: images)
+        }
+    }
+}

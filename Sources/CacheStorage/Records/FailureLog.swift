@@ -1,0 +1,158 @@
+package import PrefetchModel
+internal import SQLite
+
+/// The table `failure`, at the end of a run and for the commands.
+package struct FailureLog: Sendable {
+    private let database: CacheDatabase
+
+    package init(database: CacheDatabase) {
+        self.database = database
+    }
+
+    /// Settles the failures of a run that has ended.
+    ///
+    /// `decide` gets a failure as the run left it, with the kind and the runs in a row from before
+    /// the run. It gives both anew, and until when the URL is blacklisted; nil leaves them as they were,
+    /// which is for failures that say nothing about their URL: one that had failed before has failed as
+    /// it did then.
+    ///
+    /// - Throws: when the database cannot be written; nothing is settled then.
+    package func settle(
+        run: Int64, _ decide: (FailureRecord) -> Settlement?
+    ) throws(StorageError) {
+        try database.write("settling failures") { database in
+            let update = try Statement(
+                database,
+                sql: """
+                    UPDATE failure SET class = ?2, runs_in_a_row = ?3, blacklisted_until = ?4
+                    WHERE key = ?1
+                    """)
+            let restore = try Statement(
+                database,
+                sql: """
+                    UPDATE OR IGNORE failure SET reason = json_extract(former, '$[0]'),
+                        http_status = json_extract(former, '$[1]'),
+                        curl_code = json_extract(former, '$[2]'),
+                        message = json_extract(former, '$[3]'),
+                        class = json_extract(former, '$[4]'),
+                        conditions = json_extract(former, '$[5]'),
+                        last_failed_at = json_extract(former, '$[6]'),
+                        attempts = json_extract(former, '$[7]')
+                    WHERE key = ?1 AND json_valid(former)
+                        AND json_type(former, '$[0]') = 'text'
+                        AND json_type(former, '$[1]') IN ('integer', 'null')
+                        AND json_type(former, '$[2]') IN ('integer', 'null')
+                        AND json_type(former, '$[3]') = 'text'
+                        AND json_type(former, '$[4]') = 'text'
+                        AND json_type(former, '$[5]') IN ('text', 'null')
+                        AND json_type(former, '$[6]') = 'integer'
+                        AND json_type(former, '$[7]') = 'integer'
+                    """)
+            try FailureLog.forEachPiece(in: database, run: run) { records in
+                for record in records {
+                    guard let decision = decide(record) else {
+                        try restore.execute(.text(record.key))
+                        continue
+                    }
+                    try update.execute(
+                        .text(record.key), .text(decision.kind.rawValue),
+                        .init(decision.runsInARow), .init(decision.blacklistedUntil?.milliseconds))
+                }
+            }
+            try Statement(
+                database, sql: "UPDATE failure SET run_id = NULL, former = NULL WHERE run_id = ?"
+            ).execute(.integer(run))
+        }
+    }
+
+    /// Removes the failure of a key.
+    ///
+    /// - Returns: whether there was one.
+    package func remove(key: String) throws(StorageError) -> Bool {
+        try database.write("removing a failure") { database in
+            try Statement(database, sql: "DELETE FROM failure WHERE key = ?").execute(.text(key))
+            return database.changes > 0
+        }
+    }
+
+    /// Removes all failures, also rows that cannot be read.
+    ///
+    /// - Returns: how many there were.
+    package func removeAll() throws(StorageError) -> Int {
+        try database.write("removing failures") { database in
+            try database.execute("DELETE FROM failure")
+            return database.changes
+        }
+    }
+
+    /// Removes the failures that `isWanted` picks.
+    ///
+    /// - Returns: how many there were.
+    package func removeAll(
+        where isWanted: (FailureRecord) -> Bool
+    ) throws(StorageError) -> Int {
+        try database.write("removing failures") { database in
+            let removal = try Statement(database, sql: "DELETE FROM failure WHERE key = ?")
+            var count = 0
+            try FailureLog.forEachPiece(in: database) { records in
+                for record in records where isWanted(record) {
+                    try removal.execute(.text(record.key))
+                    count += 1
+                }
+            }
+            return count
+        }
+    }
+
+    /// Whether the table has any row: mostly it has none.
+    static func isAny(in database: Connection) throws -> Bool {
+        try Statement(database, sql: "SELECT 1 FROM failure LIMIT 1")
+            .first { _ in true } ?? false
+    }
+
+    /// Reads the table, or the failures of one run, by pieces, so that memory stays flat and the
+    /// piece's rows may be written.
+    private static func forEachPiece(
+        in database: Connection, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
+    ) throws {
+        // Each piece begins with a search; conditions joined by OR would scan what is done already.
+        // The index of runs ends in the primary key, so it has the same order.
+        var start: String?
+        while true {
+            let statement = try Statement(
+                database,
+                sql: """
+                    SELECT \(FailureRecord.columns) FROM failure
+                    WHERE \(run == nil ? "" : "run_id = ?2 AND") key \(start == nil ? ">=" : ">") ?1
+                    ORDER BY key LIMIT 10000
+                    """)
+            if let run { try statement.bind(.integer(run), at: 2) }
+            var records: [FailureRecord] = []
+            var last: String?
+            try statement.bind(.text(start ?? ""), at: 1)
+            while try statement.step() {
+                last = try statement.text(0)
+                if let record = try FailureRecord(statement) { records.append(record) }
+            }
+            statement.reset()
+            guard let last else { return }
+            start = last
+            try body(records)
+        }
+    }
+}
+
+extension FailureLog {
+    /// What a run's end makes of a failure.
+    package struct Settlement: Sendable {
+        let kind: FailureRecord.Kind
+        let runsInARow: Int
+        let blacklistedUntil: Timestamp?
+
+        package init(kind: FailureRecord.Kind, runsInARow: Int, blacklistedUntil: Timestamp?) {
+            self.kind = kind
+            self.runsInARow = runsInARow
+            self.blacklistedUntil = blacklistedUntil
+        }
+    }
+}

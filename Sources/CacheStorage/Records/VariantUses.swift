@@ -1,0 +1,78 @@
+import PrefetchModel
+internal import SQLite
+
+/// What a name stands for: the recipe of the last run that used it.
+package struct NotedVariant: Hashable, Sendable {
+    package let name: String
+    /// A canonical text; see ``Recipe``.
+    package let recipe: String
+}
+
+/// How the variants of one resource are used. A value: the rows are read and written elsewhere.
+///
+/// A variant that is in use is tagged with one name. Where several names have its recipe, it is tagged
+/// with `main` if that is among them, else with the first; the others find it by what the table
+/// `variant_name` says of them.
+struct VariantUses {
+    struct Row: Equatable {
+        let recipe: String
+        var name: Int64
+        var isSuperseded: Bool
+
+        /// What `freshness.superseded` says.
+        var freshnessMark: Int64 { isSuperseded ? 1 : name == VariantNames.main ? 0 : 2 }
+    }
+
+    struct Used {
+        let name: Int64
+        let recipe: String
+    }
+
+    private(set) var rows: [Row]
+
+    init(_ rows: [Row]) {
+        self.rows = rows
+    }
+
+    /// A run uses these variants, with different names. Each supersedes the others of its name, if it
+    /// is stored; what other names use stays.
+    ///
+    /// - Returns: the rows that have changed.
+    mutating func use(_ used: [Used]) -> [Row] {
+        // Nearly every resource of nearly every run.
+        if rows.count == 1, used.count == 1, !rows[0].isSuperseded,
+            rows[0].recipe == used[0].recipe, rows[0].name == used[0].name
+        {
+            return []
+        }
+        let stored = Set(rows.map(\.recipe))
+        let recipes = Dictionary(
+            used.filter { stored.contains($0.recipe) }.map { ($0.name, $0.recipe) }
+        ) { first, _ in first }
+        var changed: [Row] = []
+        for index in rows.indices {
+            var row = rows[index]
+            let names = used.filter { $0.recipe == row.recipe }.map(\.name)
+            if let first = names.first {
+                row.name = VariantUses.tag(of: row, among: names, first: first, all: recipes)
+                row.isSuperseded = false
+            } else if recipes[row.name] != nil {
+                row.isSuperseded = true
+            }
+            guard row != rows[index] else { continue }
+            rows[index] = row
+            changed.append(row)
+        }
+        return changed
+    }
+
+    private static func tag(
+        of row: Row, among names: [Int64], first: Int64, all recipes: [Int64: String]
+    ) -> Int64 {
+        if names.contains(VariantNames.main) { return VariantNames.main }
+        if names.contains(row.name) { return row.name }
+        // In use by a name of which this run says nothing.
+        if !row.isSuperseded, recipes[row.name] == nil { return row.name }
+        return first
+    }
+}

@@ -1,0 +1,40 @@
+import PrefetchModel
+internal import SQLite
+
+/// The files of removed variants that no variant names any more.
+struct UnnamedFiles {
+    /// Sorted by digest, ascending; a digest may repeat.
+    private let all: [NamedFile]
+
+    /// Queries in the order of the index.
+    init(among files: [NamedFile], in database: Connection) throws {
+        let name = try Statement(database, sql: MetadataStatements.nameOfDigest)
+        var last: (digest: ContentDigest, isNamed: Bool)?
+        all = try files.sorted { $0.digest.leadingWords < $1.digest.leadingWords }.filter { file in
+            if let last, last.digest == file.digest { return !last.isNamed }
+            let isNamed = try name.first(.digest(file.digest)) { _ in true } ?? false
+            last = (file.digest, isNamed)
+            return !isNamed
+        }
+    }
+
+    func count(in totals: inout TotalsChange) {
+        var last: ContentDigest?
+        for file in all where file.digest != last {
+            totals.count(files: -1, bytes: file.bytes)
+            last = file.digest
+        }
+    }
+
+    /// The files with a known name, each once.
+    var files: [NamedFile] {
+        var files: [NamedFile] = []
+        for file in all where file.format != nil {
+            // One digest may have several formats.
+            let isKnown = files.reversed().prefix { $0.digest == file.digest }
+                .contains { $0.format == file.format }
+            if !isKnown { files.append(file) }
+        }
+        return files
+    }
+}

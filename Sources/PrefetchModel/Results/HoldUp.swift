@@ -1,0 +1,18 @@
+/// A host that limits the speed of a run.
+package struct HoldUp: Hashable, Sendable {
+    /// Scheme, host and port.
+    package var host: String
+    /// Its transfers in flight.
+    package var inFlight: Int
+    /// Entries waiting for it, including retries.
+    package var waiting: Int
+    /// The remaining pause of the host; nil if it is being requested.
+    package var pause: Duration?
+
+    package init(host: String, inFlight: Int, waiting: Int, pause: Duration? = nil) {
+        self.host = host
+        self.inFlight = inFlight
+        self.waiting = waiting
+        self.pause = pause
+    }
+}

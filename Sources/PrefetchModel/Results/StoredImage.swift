@@ -1,0 +1,33 @@
+/// A stored variant, as reports and `get` describe it.
+package struct StoredImage: Hashable, Sendable {
+    package let digest: ContentDigest
+    package let format: ImageFormat
+    /// False for source bytes in a format that is not decoded.
+    package let isDecoded: Bool
+    /// 0 where neither width nor height is known.
+    package let widthInPixels: Int
+    package let heightInPixels: Int
+    package let size: ByteCount
+
+    package init(
+        digest: ContentDigest, format: ImageFormat, isDecoded: Bool = true, widthInPixels: Int,
+        heightInPixels: Int, size: ByteCount
+    ) {
+        self.digest = digest
+        self.format = format
+        self.isDecoded = isDecoded
+        self.widthInPixels = widthInPixels
+        self.heightInPixels = heightInPixels
+        self.size = size
+    }
+
+    /// Nil if unknown.
+    package var knownWidth: Int? { widthInPixels > 0 ? widthInPixels : nil }
+    package var knownHeight: Int? { heightInPixels > 0 ? heightInPixels : nil }
+
+    /// Relative to the cache directory: `content/ab/<64 hexadecimal digits>.<extension>`.
+    package var relativePath: String {
+        let name = digest.description
+        return "content/\(name.prefix(2))/\(name).\(format.fileExtension)"
+    }
+}
