@@ -2,15 +2,17 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// How a database begins: empty, or with what can be salvaged of another one. Only for the holder of the lock.
+// Creation of a database: empty, or with rows salvaged from another one. Only for the holder of the
+// lock.
 
 extension CacheDatabase {
-    /// Puts a database in the place of a damaged one, with what can be read of it and of the snapshot. The
-    /// damaged one gets another name when the new one is whole; until then a failure changes nothing.
+    /// Replaces a damaged database by a new one, with all rows that can be read from it and from
+    /// the snapshot. The damaged one is renamed once the new one is complete; until then a failure
+    /// changes nothing.
     ///
-    /// Only for the holder of the lock, when nobody of this process has the damaged one open.
+    /// Only for the holder of the lock, while this process does not have the damaged database open.
     ///
-    /// - Throws: when the new one cannot be written, on a full disk above all.
+    /// - Throws: when the new one cannot be written, usually because the disk is full.
     static func salvage(
         _ directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> (name: String, report: SalvageReport) {
@@ -24,8 +26,8 @@ extension CacheDatabase {
         return (name, report)
     }
 
-    /// Makes a database where there is none: from the snapshot, if there is one and `usesSnapshot` allows,
-    /// else an empty one.
+    /// Creates a database where none exists: from the snapshot if there is one and `usesSnapshot`
+    /// allows, otherwise empty.
     static func make(
         in directory: CacheDirectory, keepsOrphans: Bool, usesSnapshot: Bool
     ) throws(StorageError) -> SalvageReport? {
@@ -42,8 +44,8 @@ extension CacheDatabase {
     private static func fill(
         _ connection: Connection, of directory: CacheDirectory, isDamaged: Bool
     ) throws -> SalvageReport {
-        // Rows come before those that they name; and one that takes another's place does so with all
-        // that triggers do.
+        // Rows are inserted before those that they name. A row that replaces another one must fire
+        // the triggers.
         try connection.execute(
             """
             PRAGMA foreign_keys = OFF; PRAGMA recursive_triggers = ON; PRAGMA cache_size = -65536
@@ -53,30 +55,30 @@ extension CacheDatabase {
         return salvage.report
     }
 
-    /// Makes a database with the whole schema beside its place, for ``putInPlace(in:)``. Only for the holder
-    /// of the lock; the folder of temporary files has to be there.
+    /// Builds a database with the whole schema as a temporary file, for ``putInPlace(in:)``. Only
+    /// for the holder of the lock; the folder of temporary files must exist.
     ///
-    /// With `keepsOrphans` content files that are there already are kept though no row names them (see the
-    /// table `property`): they are the images of a database that is gone. `fill` puts rows into it; nothing
-    /// else has its connection, and after a failure it is thrown away.
+    /// With `keepsOrphans`, existing content files are kept without a row (see the table
+    /// `property`): they are the images of a lost database. `fill` inserts rows. No other process
+    /// uses the connection, and the file is discarded after a failure.
     private static func build(
         in directory: CacheDirectory, keepsOrphans: Bool,
         fill: ((Connection) throws -> Void)? = nil
     ) throws(StorageError) {
         do {
             try removeUnfinished(in: directory)
-            // SQLite's companions copy the mode of the file.
+            // SQLite's companion files copy the mode of this file.
             try directory.makeFile(unfinishedName)
             let path = directory.path(of: unfinishedName)
             let connection = try openForWriting(path, in: directory, makes: true).connection
             try Schema.migrator.migrate(connection)
             if let fill {
-                // A log as large as all of it would be written for nothing.
+                // A log would be as large as the database, for nothing.
                 try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 try fill(connection)
             }
             if keepsOrphans {
-                // By the clock that gives the files their times.
+                // The clock of the file system, which also sets the files' times.
                 let now = try directory.changeTime(of: unfinishedName)
                 try connection.transaction(.immediate) {
                     try Schema.Property.orphansKeptBefore.set(to: now, in: connection)
@@ -84,14 +86,14 @@ extension CacheDatabase {
             }
             try connection.execute(
                 "PRAGMA journal_mode = \(directory.fileSystem.isNetwork ? "DELETE" : "WAL")")
-            // The last connection takes the log along, but does not say when the disk has no room for that.
+            // Closing the last connection moves the log, but does not report a full disk.
             _ = try connection.checkpoint(.truncate)
             try connection.close()
             try directory.synchronize(unfinishedName)
         } catch {
             let error = translate(
                 error, operation: "making", path: directory.path(of: unfinishedName))
-            // Whatever is left of it goes with the other temporary files.
+            // The next run removes the rest with the other temporary files.
             try? removeUnfinished(in: directory)
             throw error
         }
@@ -103,9 +105,9 @@ extension CacheDatabase {
         for suffix in [""] + companions { try directory.remove(unfinishedName + suffix) }
     }
 
-    /// Puts a database that was built where it belongs: whoever looks for it finds all of it, or what was there before.
+    /// Renames a finished database to its place, atomically.
     private static func putInPlace(in directory: CacheDirectory) throws(StorageError) {
-        // SQLite would take what is left of another database's log for this one's.
+        // SQLite would apply another database's log to this one.
         for suffix in companions { try directory.remove(CacheDirectory.databaseName + suffix) }
         try directory.rename(unfinishedName, to: CacheDirectory.databaseName)
     }

@@ -2,24 +2,27 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// What is done about a database that cannot be believed.
+// Detection and replacement of damaged databases.
 
 extension CacheDatabase {
-    /// How closely ``findDamage(_:)`` looks.
+    /// The thoroughness of ``findDamage(_:)``.
     enum Check {
-        /// Every page, and the types of all values; about a second for a million resources.
+        /// All pages, and the types of all values; about a second for a million resources.
         case quick
-        /// Indexes against their tables, too, and every row as the commands read it; five times that.
+        /// Also indexes against their tables, and every row as the commands read it; five times
+        /// that.
         case thorough
-        /// The schema, too, against a new database's; some milliseconds more.
+        /// Also the schema against a new database's; some milliseconds more.
         case complete
     }
 
-    /// Databases of up to this size are looked at before each run: it takes a few milliseconds.
+    /// Databases up to this size are checked before each run, in a few milliseconds.
     static let sizeAlwaysChecked = ByteCount.mebibytes(1)
 
-    /// - Throws: an error that ``StorageError/isDamage``, where there is damage; and where the
-    ///   database cannot be read.
+    /// Checks the database.
+    ///
+    /// - Throws: an error for which ``StorageError/isDamage`` holds if it is damaged, and other
+    ///   errors if it cannot be read.
     func findDamage(_ check: Check) throws(StorageError) {
         let findings = try read("checking") { database in
             try Statement(
@@ -37,24 +40,26 @@ extension CacheDatabase {
             try findDanglingRows()
             try readEverything()
         } catch {
-            // SQLITE_ERROR: a table or a column is not there.
+            // SQLITE_ERROR: a table or a column is missing.
             guard case .database(let code) = error.code, code & 0xFF == 1 else { throw error }
             throw StorageError(
                 operation: "checking", subject: path, code: .database(11), message: error.message)
         }
     }
 
-    /// Tables, indexes and triggers of ours that are not there, or not as we make them: a bit that has changed in the
-    /// name of a column makes statements fail, one in a trigger makes totals wrong. What others have added stays.
+    /// Finds tables, indexes and triggers that are missing or altered. One flipped bit in a
+    /// column's name makes statements fail; in a trigger it makes totals wrong. Additions of other
+    /// programs are allowed.
     private func findAlteredSchema() throws(StorageError) {
         let altered = try read("checking") { try CacheDatabase.alteredPart(of: $0) }
         if let altered { throw CacheDatabase.alteration(of: altered, path) }
     }
 
-    /// The same for a database that cannot be used, perhaps for this reason, without its log, which may not be its own.
+    /// Checks the schema of a database that could not be opened, without its log, which may belong
+    /// to another one.
     ///
-    /// - Returns: what is wrong with its schema, as an error that says ``StorageError/isDamage``; nil where nothing is, or
-    ///   it cannot be read.
+    /// - Returns: an error for which ``StorageError/isDamage`` holds; nil if the schema is intact
+    ///   or unreadable.
     static func schemaDamage(in directory: CacheDirectory) -> StorageError? {
         let path = directory.path(of: CacheDirectory.databaseName)
         guard let connection = try? Connection(path: path, access: .immutable),
@@ -69,7 +74,7 @@ extension CacheDatabase {
             message: "the \(part) is not as prefetch made it")
     }
 
-    /// The first thing of ours in a schema that is missing or altered: `table resource`.
+    /// The first missing or altered part of the schema: `table resource`.
     private static func alteredPart(of database: Connection) throws -> String? {
         let new = try Connection(path: ":memory:", access: .readWrite)
         try Schema.migrator.migrate(new)
@@ -77,7 +82,7 @@ extension CacheDatabase {
         let present = try schema(of: database)
         return try wanted.sorted { $0.key < $1.key }.first { name, definition in
             guard present[name] != definition else { return false }
-            // A table that has columns of others, too, has another text.
+            // A table with additional columns has another text.
             guard name.hasPrefix("table ") else { return true }
             let table = String(name.dropFirst("table ".count))
             return try !columns(of: table, in: new)
@@ -85,8 +90,8 @@ extension CacheDatabase {
         }?.key
     }
 
-    /// The statements that made what is in a database, by kind and name, without white space: versions of SQLite differ
-    /// in what `ALTER TABLE` makes of it.
+    /// The SQL text of each object, by kind and name, without white space: versions of SQLite
+    /// format the result of `ALTER TABLE` differently.
     private static func schema(of database: Connection) throws -> [String: String] {
         let rows = try Statement(
             database, sql: "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
@@ -106,7 +111,7 @@ extension CacheDatabase {
             ).all(.text(table)) { try $0.text(0) })
     }
 
-    /// Rows that name a resource which is not there.
+    /// Finds rows that name a missing resource.
     private func findDanglingRows() throws(StorageError) {
         let table = try read("checking") { database in
             try Statement(
@@ -128,10 +133,10 @@ extension CacheDatabase {
             message: "a row of \(table) names a resource that is not there")
     }
 
-    /// Removes what `freshness` says of images that `variant` does not hold, by its own account: it is a
-    /// copy, for speed, and a run would call an image fresh that nobody can get.
+    /// Removes rows of `freshness` for resources with fewer variants than such rows. The table is a
+    /// copy for speed; without its variant, a row would make a run call a missing image fresh.
     ///
-    /// - Returns: whether there was any.
+    /// - Returns: whether there were any.
     func removeUnfoundedFreshness() throws(StorageError) -> Bool {
         try write("checking") { database in
             try Statement(
@@ -147,7 +152,7 @@ extension CacheDatabase {
         }
     }
 
-    /// Reads every row as runs and commands do, which throws where a value is none of ours.
+    /// Reads every row as runs and commands do, which throws for invalid values.
     private func readEverything() throws(StorageError) {
         try read("checking") { database in
             let next = try CacheCatalog.itemsWithAttributes(database)
@@ -158,14 +163,14 @@ extension CacheDatabase {
             while try failures.step() { _ = try FailureRecord(failures) }
         }
         _ = try RunLog.hasUncleanEnd(in: self)
-        // The times matter to nobody here.
+        // The time does not matter here.
         _ = try HostLog(database: self).all(at: Timestamp(milliseconds: 0))
         _ = try PartialStore.countRows(in: self)
     }
 
-    /// What the names of databases begin with that were set aside.
+    /// The prefix of the names of replaced, damaged databases.
     static let damagedPrefix = CacheDirectory.databaseName + ".damaged-"
-    /// Of the write-ahead log.
+    /// The name of the write-ahead log.
     static let logName = CacheDirectory.databaseName + "-wal"
 
     private static func nameForDamaged(in directory: CacheDirectory, at now: Timestamp) -> String {
@@ -179,16 +184,16 @@ extension CacheDatabase {
         return name
     }
 
-    /// Gives the database in a cache another name. Only for the holder of the lock, when nobody of
-    /// this process has it open who would write to it, or make another one, afterwards.
+    /// Renames the database of a cache. Only for the holder of the lock, while no connection of
+    /// this process will write to it or create another one.
     ///
-    /// - Returns: the name that it has now.
+    /// - Returns: the new name.
     static func setAside(
         in directory: CacheDirectory, at now: Timestamp
     ) throws(StorageError) -> String {
         let name = nameForDamaged(in: directory, at: now)
-        // With its log it is whole; the index of the log is made anew. First the log: a new database
-        // in the old one's place is begun without it.
+        // The database is complete only with its log; the log's index is rebuilt. The log is
+        // renamed first, so that a new database never begins with it.
         try setLogAside(as: name, in: directory)
         try directory.rename(CacheDirectory.databaseName, to: name)
         try directory.remove(CacheDirectory.databaseName + "-shm")
@@ -202,30 +207,31 @@ extension CacheDatabase {
         if directory.contains(logName) { try directory.rename(logName, to: name + "-wal") }
     }
 
-    /// Sets the database aside and has `putInPlace` put another one over it. At no moment there is none, so that
-    /// after a kill in between it is salvaged once more, and ``undoReplacement(in:)`` gives it its log back.
+    /// Links the database to another name, then has `putInPlace` rename a new one over it. There is
+    /// a database at each moment: after a kill in between, the damaged one is salvaged again, and
+    /// ``undoReplacement(in:)`` restores its log.
     ///
-    /// - Returns: the name that the old one has now.
+    /// - Returns: the name of the old database.
     static func replace(
         in directory: CacheDirectory, at now: Timestamp,
         _ putInPlace: () throws(StorageError) -> Void
     ) throws(StorageError) -> String {
         let name = nameForDamaged(in: directory, at: now)
         guard directory.link(CacheDirectory.databaseName, to: name) else {
-            // The file system has one name for each file.
+            // The file system has no hard links.
             let name = try setAside(in: directory, at: now)
             try putInPlace()
             return name
         }
         try setLogAside(as: name, in: directory)
-        // Before the new one is there, which is not to be taken for damaged.
+        // Before the new database exists, which must not be taken for damaged.
         try directory.dropSuspicion()
         try putInPlace()
         return name
     }
 
-    /// Goes back to before ``replace(in:at:_:)`` where that was killed midway. Only for the holder of the lock, before
-    /// the database is opened.
+    /// Undoes a ``replace(in:at:_:)`` that was killed midway. Only for the holder of the lock,
+    /// before the database is opened.
     static func undoReplacement(in directory: CacheDirectory) throws(StorageError) {
         guard directory.hasSeveralNames(CacheDirectory.databaseName) else { return }
         let identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
@@ -234,7 +240,7 @@ extension CacheDatabase {
             && FileIdentity(name, in: directory.handle) == identity
         {
             directory.suspectDatabase(isCertain: true)
-            // Readers make an empty one, with an index that knows nothing of this one's rows.
+            // Readers create an empty log, with an index that does not cover this one's rows.
             if directory.contains(name + "-wal"), directory.isEmpty(logName) {
                 try directory.remove(CacheDirectory.databaseName + "-shm")
                 try directory.rename(name + "-wal", to: logName)
@@ -247,7 +253,7 @@ extension CacheDatabase {
 extension CacheDirectory {
     /// Gives a file a second name.
     ///
-    /// - Returns: whether it has it now.
+    /// - Returns: whether it succeeded.
     fileprivate func link(_ name: String, to newName: String) -> Bool {
         linkat(handle.number, name, handle.number, newName, 0) == 0
     }
@@ -258,24 +264,24 @@ extension CacheDirectory {
             && status.st_mode & S_IFMT == S_IFREG && status.st_nlink > 1
     }
 
-    /// Whether a file has no bytes, or is not there.
+    /// Whether a file is empty or missing.
     fileprivate func isEmpty(_ name: String) -> Bool {
         var status = stat()
         guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
         return status.st_size == 0
     }
 
-    /// Left by a command that met damage, for the next run, which has the right to do something
-    /// about it and would perhaps not meet it.
+    /// The file that a command leaves when it finds damage. The next run may repair the database,
+    /// and might not find the damage without it.
     static let suspicionName = "suspect"
 
-    /// Has the next run check the database thoroughly; or, with `isCertain`, salvage it whatever a check
-    /// finds, which is what a file that is not empty says.
+    /// Makes the next run check the database thoroughly. With `isCertain`, the file is not empty,
+    /// and the run salvages the database whatever a check finds.
     package func suspectDatabase(isCertain: Bool = false) {
         let number = openat(
             handle.number, CacheDirectory.suspicionName,
             O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
-        // Where nothing can be written, nobody can mend the cache either.
+        // In a read-only cache nothing can be repaired either.
         guard number >= 0 else { return }
         if isCertain { write(number, "!", 1) }
         close(number)
@@ -283,7 +289,7 @@ extension CacheDirectory {
 
     var isDatabaseSuspected: Bool { contains(CacheDirectory.suspicionName) }
 
-    /// Whether damage was met and nobody has to look for it any more.
+    /// Whether the damage is certain and needs no check.
     var isDatabaseDamageCertain: Bool {
         var status = stat()
         return fstatat(

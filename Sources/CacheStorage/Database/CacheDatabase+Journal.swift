@@ -3,30 +3,32 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-// The rollback journal, where there can be no write-ahead log: its index is memory that all who have the database open
-// share, which processes of two machines cannot.
+// The rollback journal, for network file systems: the index of a write-ahead log is shared memory,
+// which processes on two machines cannot share.
 
 extension CacheDatabase {
-    /// Has commits go by way of a rollback journal. What is in a log is moved into the database; from then on the file says
-    /// that there is none, and readers follow it.
+    /// Switches to a rollback journal, after moving the log into the database. The file's header
+    /// then says that there is no log, and readers follow it.
     ///
-    /// Commits wait for the disk, and for the removal of the journal to get there: a journal that comes back after a power
-    /// cut would undo them (`synchronous = EXTRA`). So a commit is as durable as with a log that a checkpoint has moved.
+    /// Commits wait for the disk, and for the removal of the journal to be durable: a journal that
+    /// reappears after a power cut would undo them (`synchronous = EXTRA`). So a commit is as
+    /// durable as with a log after a checkpoint.
     ///
-    /// - Returns: whether there was a log until now.
-    /// - Throws: also when somebody else has the database open with its log, for longer than such holds are borne.
+    /// - Returns: whether there was a log.
+    /// - Throws: also when another process holds the database open with its log beyond the
+    ///   time-out.
     static func useRollbackJournal(
         _ connection: Connection, in directory: CacheDirectory
     ) throws -> Bool {
         let hadLog = try mode(connection, "PRAGMA journal_mode") == "wal"
         if hadLog {
-            // The files that a killed run's rows name: SQLite writes the rows to the disk, and knows of no files.
+            // The files that a killed run's rows name: SQLite synchronises its rows only.
             guard syncfs(directory.handle.number) == 0 else {
                 throw StorageError.system("syncfs", directory.path)
             }
             let deadline = ContinuousClock.now + busyTimeout(in: directory)
             while try !leaveLog(connection, isLast: deadline < .now) {
-                // SQLite asks no busy handler here.
+                // SQLite calls no busy handler here.
                 usleep(50_000)
             }
         }
@@ -37,8 +39,8 @@ extension CacheDatabase {
         return hadLog
     }
 
-    /// - Returns: false while somebody else has the database open.
-    /// - Throws: that, too, if it `isLast`.
+    /// - Returns: false while another process has the database open.
+    /// - Throws: the same as an error if this attempt `isLast`.
     private static func leaveLog(_ connection: Connection, isLast: Bool) throws -> Bool {
         do {
             return try mode(connection, "PRAGMA journal_mode = DELETE") != "wal"
@@ -47,7 +49,8 @@ extension CacheDatabase {
         }
     }
 
-    /// How long another program's hold of the database is borne: with a rollback journal commits wait for all readers.
+    /// The time to wait for another program's lock. With a rollback journal, commits wait for all
+    /// readers.
     static func busyTimeout(in directory: CacheDirectory) -> Duration {
         directory.fileSystem.isNetwork ? .seconds(60) : .seconds(10)
     }
@@ -58,10 +61,10 @@ extension CacheDatabase {
 }
 
 extension CacheDatabase {
-    /// Opens the database for reading and makes nothing.
+    /// Opens the database for reading without creating any file.
     ///
-    /// A log without rows is passed over where its index is missing. Only a database that has rows in a log without an index
-    /// cannot be read so: SQLite would make one.
+    /// A log without rows is ignored if its index is missing. A database with rows in a log without
+    /// an index cannot be read this way: SQLite would create the index.
     static func openForExamination(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -79,7 +82,7 @@ extension CacheDatabase {
         return try openForReading(path, in: directory, access: .immutable)
     }
 
-    /// Whether the file says that it has a log; also where it says nothing.
+    /// Whether the file's header says that there is a log, or cannot be read.
     private static func usesLog(_ directory: CacheDirectory) -> Bool {
         let number = openat(
             directory.handle.number, CacheDirectory.databaseName,
@@ -87,20 +90,20 @@ extension CacheDatabase {
         guard number >= 0 else { return true }
         let file = FileDescriptor(number)
         var version: UInt8 = 0
-        // SQLite's file format, section 1.3: the version for reading; 1 is a rollback journal.
+        // SQLite's file format, section 1.3: the read version; 1 is a rollback journal.
         return pread(file.number, &version, 1, 19) != 1 || version != 1
     }
 }
 
 extension CacheDatabase {
-    /// How long an index that nobody has made yet is waited for: whoever opens a log to write makes it at once, so what lasts
-    /// longer is none of that.
+    /// The time to wait for a log's index. A writer creates it right after opening the log, so a
+    /// longer wait means there is no writer.
     private static let longestRecovery = Duration.seconds(1)
 
-    /// Begins to read inside a transaction, for somebody else's cache.
+    /// Begins to read inside a transaction, in another user's cache.
     ///
-    /// A reader who may not write the index of the log is turned away (`SQLITE_READONLY_RECOVERY`) in the moment in which a
-    /// run has taken over the log of one that was killed, and has not made its index yet.
+    /// A reader that may not write the log's index is refused (`SQLITE_READONLY_RECOVERY`) while a
+    /// run has opened the log of a killed one and has not yet built its index.
     static func awaitIndex(
         _ connection: Connection, in directory: CacheDirectory
     ) throws {
@@ -111,8 +114,8 @@ extension CacheDatabase {
         }
     }
 
-    /// - Returns: false while the log has no index that can be read.
-    /// - Throws: that, too, if it `isLast`.
+    /// - Returns: false while the log has no readable index.
+    /// - Throws: the same as an error if this attempt `isLast`.
     private static func beginsReading(
         _ connection: Connection, in directory: CacheDirectory, isLast: Bool
     ) throws(SQLiteError) -> Bool {

@@ -3,30 +3,33 @@ import PrefetchModel
 internal import SQLite
 import Threading
 
-/// `prefetch.sqlite`: opened, checked and migrated; one connection, which one
-/// thread has at a time.
+/// `prefetch.sqlite`: one connection, opened, checked and migrated, which one thread uses at a
+/// time.
 ///
 /// Every call blocks, so none is made from the cooperative pool.
 package final class CacheDatabase: Sendable {
     private let connection: SerializedConnection
     private let directory: CacheDirectory
-    /// Whether the cache has moved to a network file system since it was written the last time.
+    /// Whether the cache has moved to a network file system since its last write.
     let hasLeftLog: Bool
-    /// Of the database file that is open.
+    /// The identity of the open database file.
     private let identity: FileIdentity?
     let path: String
     private let leavesWordOfDamage: Bool
 
     package enum Access: Sendable {
-        /// Brings the schema up to date. Only for the holder of the lock.
+        /// Migrates the schema. Only for the holder of the lock.
         case readWrite
         case readOnly
-        /// Makes nothing, where other readers may make an index of the log, and leaves no word of damage.
+        /// Creates no files, whereas other readers may create an index of the log, and leaves no
+        /// note of damage.
         case examination
     }
 
+    /// Opens the database.
+    ///
     /// - Throws: when the file cannot be opened, is damaged, belongs to another program, or was
-    ///   written by a newer version; nothing has been changed then.
+    ///   written by a newer version; nothing is changed then.
     package init(directory: CacheDirectory, access: Access) throws(StorageError) {
         self.directory = directory
         path = directory.path(of: CacheDirectory.databaseName)
@@ -59,15 +62,17 @@ package final class CacheDatabase: Sendable {
         identity = FileIdentity(CacheDirectory.databaseName, in: directory.handle)
     }
 
-    /// Closes the connection for good. The last one removes the log with its index, if the log is
-    /// empty: SQLite would move what is in it without regard to the files that its rows name.
+    /// Closes the connection permanently. The last connection removes an empty log with its index.
+    /// A log with content is kept: SQLite would move it into the database without synchronising the
+    /// files that its rows name.
     func close() {
         guard logSize.bytes == 0 else { return }
-        // What was written is committed, and what is left of the log stays for the next one.
+        // Everything is committed, and the next connection reads the remaining log.
         try? connection.access { try $0.close() }
     }
 
-    /// Whether the log and its index stay beside the database once it is closed, see ``Connection/keepLog(_:)``.
+    /// Sets whether the log and its index stay beside the closed database, see
+    /// ``Connection/keepLog(_:)``.
     func keepLog(_ isKept: Bool) throws(StorageError) {
         do {
             try connection.access { try $0.keepLog(isKept) }
@@ -79,18 +84,19 @@ package final class CacheDatabase: Sendable {
     static func open(
         _ path: String, in directory: CacheDirectory, access: Connection.Access
     ) throws(SQLiteError) -> Connection {
-        // Readers of other programs hold it for moments; a holder for longer is said by name.
+        // Readers of other programs hold it for moments; longer holds are reported with their
+        // holder.
         let connection = try Connection(
             path: path, access: access, busyTimeout: busyTimeout(in: directory))
         try connection.execute("PRAGMA trusted_schema = OFF")
-        // Damage is noticed where it is, not where it leads to.
+        // Reports damage where it is, rather than where it leads.
         try connection.execute("PRAGMA cell_size_check = ON")
         return connection
     }
 
-    /// With a write-ahead log, or on a network file system with a rollback journal.
+    /// Opens with a write-ahead log, or on a network file system with a rollback journal.
     ///
-    /// - Returns: also whether there was a log, which is in the database now.
+    /// - Returns: the connection, and whether there was a log, which is in the database now.
     static func openForWriting(
         _ path: String, in directory: CacheDirectory, makes: Bool = false
     ) throws -> (connection: Connection, hasLeftLog: Bool) {
@@ -102,21 +108,21 @@ package final class CacheDatabase: Sendable {
             return (connection, try useRollbackJournal(connection, in: directory))
         }
         try connection.execute("PRAGMA journal_mode = WAL")
-        // What makes rows outlive a power cut is `MetadataWriter`'s business, as are checkpoints.
+        // `MetadataWriter` makes rows durable and runs checkpoints.
         try connection.execute("PRAGMA synchronous = NORMAL")
         try connection.execute("PRAGMA wal_autocheckpoint = 0")
         return (connection, false)
     }
 
-    /// What SQLite keeps beside a database, by the ends of the names.
+    /// The suffixes of SQLite's files beside a database.
     static let companions = ["-wal", "-shm", "-journal"]
 
     /// Opens the database without writing to it, also where nothing can be written.
     ///
-    /// In WAL mode SQLite makes a log and an index even for readers. On a read-only directory, or a
-    /// full disk, it cannot; when there is no log or journal, or an empty one, the database file alone holds everything,
-    /// and is read as it is. That takes no locks, which is right as long as nobody can write: a
-    /// writer on another mount of the same directory would have a log.
+    /// In WAL mode SQLite creates a log and an index even for readers, which fails in a read-only
+    /// directory or on a full disk. If there is no log or journal, or an empty one, the database
+    /// file is complete and is read alone. That takes no locks, which is safe as long as nobody can
+    /// write: a writer on another mount of the same directory would have a log.
     private static func openForReading(
         _ directory: CacheDirectory, _ path: String
     ) throws -> Connection {
@@ -124,7 +130,7 @@ package final class CacheDatabase: Sendable {
             return try openForReading(path, in: directory, access: .readOnly)
         } catch let error as SQLiteError
             where !hasLog(directory)
-            // Of a full disk SQLite says that the index cannot grow.
+            // On a full disk, SQLite reports that the index cannot grow.
             && ([.readOnly, .cannotOpen, .full].contains(error.code.primary)
                 || error.code == .sharedMemorySize)
         {
@@ -143,7 +149,7 @@ package final class CacheDatabase: Sendable {
         return connection
     }
 
-    /// Whether a log or a journal has something in it that belongs into the database, or has to be undone.
+    /// Whether a log or a journal holds data that belongs in the database, or must be rolled back.
     static func hasLog(_ directory: CacheDirectory) -> Bool {
         ["-wal", "-journal"].contains { suffix in
             var status = stat()
@@ -155,8 +161,8 @@ package final class CacheDatabase: Sendable {
 
     /// Refuses anything but regular files under the database's names.
     ///
-    /// - Returns: whether there is a database. An empty file, which SQLite would take for an empty
-    ///   database, is none: what it held is gone, and content files may be there.
+    /// - Returns: whether there is a database. An empty file is none, though SQLite would take it
+    ///   for an empty database: its rows are lost, and content files may exist.
     static func checkFiles(_ directory: CacheDirectory) throws(StorageError) -> Bool {
         var isThere = false
         for suffix in [""] + companions {
@@ -176,13 +182,13 @@ package final class CacheDatabase: Sendable {
         return isThere
     }
 
-    /// Whether the database's name still leads to the file that is open: if not, what is written
-    /// is lost, and another run may have begun a database of its own.
+    /// Whether the database's name still leads to the open file. If not, writes are lost, and
+    /// another run may use a database of its own.
     var isInPlace: Bool {
         FileIdentity(CacheDirectory.databaseName, in: directory.handle) == identity
     }
 
-    /// Takes the database for one of ours; with `makes` it becomes one.
+    /// Checks the application's mark; with `makes`, sets it in an empty database.
     private static func checkApplication(_ connection: Connection, makes: Bool) throws {
         let found = try connection.pragma("application_id")
         if found == Schema.applicationID { return }
@@ -190,12 +196,12 @@ package final class CacheDatabase: Sendable {
         let tables = try Statement(connection, sql: "SELECT count(*) FROM sqlite_schema")
             .first { try $0.integer(0) }
         guard found == 0, tables == 0 else { throw Mismatch.foreign }
-        // A new one is never found without its schema: SQLite takes a file of one byte for empty.
+        // A database never exists without its schema: SQLite takes a file of one byte for empty.
         guard makes else { throw Mismatch.empty }
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
     }
 
-    /// Whether the mark alone is missing, which takes a bit that has changed.
+    /// Whether only the mark is missing, as after a flipped bit.
     private static func hasTablesOfOurs(_ connection: Connection) throws -> Bool {
         try Statement(
             connection,
@@ -216,13 +222,13 @@ package final class CacheDatabase: Sendable {
 
     private static func checkVersion(_ connection: Connection) throws {
         guard try Schema.migrator.hasBeenSuperseded(in: connection) else { return }
-        // A newer version has all versions before it.
+        // A newer version has all earlier versions.
         throw try Schema.migrator.isComplete(in: connection) ? Mismatch.newer : Mismatch.unversioned
     }
 
     private enum Mismatch: Error {
         case foreign, newer, older, empty
-        /// Those of a damaged database of ours.
+        /// A damaged database of this program.
         case unmarked, unversioned
     }
 
@@ -240,7 +246,7 @@ package final class CacheDatabase: Sendable {
         try transaction(.immediate, operation, work)
     }
 
-    /// For what is no transaction.
+    /// Runs work outside a transaction.
     func access<Result>(_ work: (Connection) throws -> Result) throws -> Result {
         try connection.access(work)
     }
@@ -261,13 +267,13 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Leaves word of damage for the next run, which may not meet it by itself.
+    /// Leaves a note of possible damage for the next run, which might not find it otherwise.
     private func noted(_ error: StorageError) -> StorageError {
         if error.raisesSuspicion, leavesWordOfDamage { directory.suspectDatabase() }
         return error
     }
 
-    /// Has commits wait for the disk from now on. With a rollback journal they do so anyway.
+    /// Makes commits wait for the disk. With a rollback journal they always do.
     func synchronizeCommits() throws(StorageError) {
         guard !directory.fileSystem.isNetwork else { return }
         do {
@@ -277,8 +283,8 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Keeps more pages in memory from now on, for what changes rows all over the database: SQLite's own 2 MiB
-    /// have the same pages read and written again and again. Up to 64 MiB of a large one, 4 MiB of others.
+    /// Enlarges the page cache, for changes all over the database: with SQLite's own 2 MiB the same
+    /// pages are read and written repeatedly. 64 MiB for a large database, 4 MiB for others.
     func holdMorePages() throws(StorageError) {
         let kibibytes = size >= ByteCount.mebibytes(128) ? 65_536 : 4096
         do {
@@ -288,18 +294,18 @@ package final class CacheDatabase: Sendable {
         }
     }
 
-    /// Has what is committed reach the disk.
+    /// Synchronises the log, and so everything committed, to the disk.
     package func synchronizeLog() throws(StorageError) {
         guard directory.contains(CacheDatabase.logName) else { return }
         try directory.synchronize(CacheDatabase.logName)
     }
 
-    /// Moves the write-ahead log into the database, and with `truncates` cuts it to nothing when
-    /// nobody reads. Never waits for readers of other programs: they may keep part of it back,
-    /// which is no error, since the next one gets it.
+    /// Moves the write-ahead log into the database, and with `truncates` empties it if there are no
+    /// readers. Never waits for readers of other programs: they may hold back a part, which the
+    /// next checkpoint moves.
     ///
-    /// - Returns: whether all of the log is in the database; with a rollback journal there is none, and what is committed is
-    ///   on the disk.
+    /// - Returns: whether the whole log is in the database. Always true with a rollback journal,
+    ///   whose commits are on the disk.
     @discardableResult
     func checkpoint(truncates: Bool) throws(StorageError) -> Bool {
         do {
@@ -308,7 +314,7 @@ package final class CacheDatabase: Sendable {
                 do throws(SQLiteError) {
                     log = try connection.checkpoint(.passive)
                 } catch  where error.code.primary == .busy {
-                    // Another program moves the log at this moment.
+                    // Another program runs a checkpoint at this moment.
                     return false
                 }
                 let isComplete = log.frames == log.moved
@@ -319,7 +325,7 @@ package final class CacheDatabase: Sendable {
                     do throws(SQLiteError) {
                         _ = try connection.checkpoint(.truncate)
                     } catch  where error.code.primary == .busy {
-                        // The log stays as it is, to be written over.
+                        // The log stays, and is overwritten.
                     }
                 }
                 return isComplete
@@ -332,10 +338,10 @@ package final class CacheDatabase: Sendable {
     /// The size of the database file and of the log.
     var size: ByteCount { ByteCount(CacheDatabase.size(of: path).bytes + logSize.bytes) }
 
-    /// The size of the write-ahead log, 0 without one.
+    /// The size of the write-ahead log; 0 without one.
     var logSize: ByteCount { CacheDatabase.size(of: path + "-wal") }
 
-    /// 0 where there is no such file.
+    /// The size of a file; 0 if it is missing.
     private static func size(of path: String) -> ByteCount {
         var status = stat()
         return ByteCount(stat(path, &status) == 0 ? max(0, Int(status.st_size)) : 0)
@@ -368,7 +374,7 @@ package final class CacheDatabase: Sendable {
             return error
         case let error as SQLiteError:
             var hint: String?
-            // A full disk is an I/O error where the index of the log has to grow.
+            // A full disk is reported as an I/O error if the index of the log must grow.
             switch error.code == .sharedMemorySize ? .full : error.code.primary {
             case .corrupt, .notADatabase:
                 hint = damageHint
@@ -400,7 +406,7 @@ package final class CacheDatabase: Sendable {
                 path, "was written by an older version of prefetch",
                 hint: "`prefetch run` brings it up to date")
         default:
-            // Nothing else is thrown inside; were it, it would be no damage.
+            // No other error is thrown inside; if one were, it would not mean damage.
             return StorageError(
                 operation: operation, subject: path,
                 code: .database(SQLiteError.Code.error.rawValue), message: "\(error)")

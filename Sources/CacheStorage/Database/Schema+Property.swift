@@ -54,8 +54,8 @@ extension Schema {
 
         /// Notes that the cache may hold content files without a row.
         ///
-        /// - Returns: whether the note is new. An older one belongs to a killed command: the next run collects the
-        ///   files and removes the note, and no other command may.
+        /// - Returns: whether the note is new. An older one belongs to a killed command: the next
+        ///   run collects the files and removes the note, and no other command may.
         static func noteUnfinishedRemoval(
             at now: Timestamp, in database: Connection
         ) throws -> Bool {
@@ -67,7 +67,8 @@ extension Schema {
 }
 
 extension CacheCatalog {
-    /// The number of content folders that an interrupted verification has finished; 0 after a complete one.
+    /// The number of content folders that an interrupted verification has finished; 0 after a
+    /// complete one.
     package func verifiedFolders() throws(StorageError) -> Int {
         let count = try database.read("reading the place") { database in
             try Schema.Property.verifiedFolders.value(in: database)
@@ -96,8 +97,8 @@ extension CacheDatabase {
         }
     }
 
-    /// Removes the note of an unfinished removal, after the removed files are synchronised. The note stays if files
-    /// could not be removed, so that the next run collects them.
+    /// Removes the note of an unfinished removal, after synchronising the removed files. The note
+    /// stays if files could not be removed, so that the next run collects them.
     func endRemoval(in content: ContentStore) throws(StorageError) {
         guard content.untidy == nil else { return }
         try content.synchronizeRemovals()

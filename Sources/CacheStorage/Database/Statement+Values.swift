@@ -1,7 +1,7 @@
 import PrefetchModel
 import SQLite
 
-// Values of ours as SQLite's, and back.
+// Conversions between the model's values and SQLite's.
 
 extension Statement.Value {
     init(_ time: Timestamp) { self = .integer(time.milliseconds) }
@@ -14,12 +14,12 @@ extension Statement {
         Timestamp(milliseconds: try integer(column))
     }
 
-    /// Nil for NULL.
+    /// The time; nil for NULL.
     func optionalTime(_ column: Int32) throws(SQLiteError) -> Timestamp? {
         isNull(column) ? nil : try time(column)
     }
 
-    /// The placeholder in two columns, `thumbhash` and `color`; nil where the first is NULL.
+    /// The placeholder in the columns `thumbhash` and `color`; nil if the first is NULL.
     func placeholder(from column: Int32) throws(SQLiteError) -> Placeholder? {
         if isNull(column) { return nil }
         let hash = try blob(column, orDamage: "a ThumbHash of another length") {

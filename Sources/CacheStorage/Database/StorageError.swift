@@ -1,25 +1,25 @@
 import Glibc
 
-/// The cache could not be read or written.
+/// An error of the cache.
 package struct StorageError: Error, CustomStringConvertible {
     package enum Code: Hashable, Sendable {
         /// An `errno`.
         case system(Int32)
         /// An extended result code of SQLite.
         case database(Int32)
-        /// The cache is not as it has to be; the message says what.
+        /// The cache is in a state that the program refuses; the message names it.
         case refused
         /// There is no cache, or it holds no images yet.
         case missing
     }
 
-    /// What was tried, like `rename`.
+    /// The failed operation, like `rename`.
     package let operation: String
-    /// A path.
+    /// The path concerned.
     package let subject: String
     package let code: Code
     package let message: String
-    /// What the user can do about it.
+    /// A remedy for the user.
     package var hint: String?
 
     package init(
@@ -32,32 +32,32 @@ package struct StorageError: Error, CustomStringConvertible {
         self.hint = hint
     }
 
-    /// Whether there was no room: nothing is damaged, and removing files helps.
+    /// Whether the disk is full: nothing is damaged, and removing files helps.
     package var isDiskFull: Bool {
         switch code {
         case .system(let code): code == ENOSPC || code == EDQUOT
-        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the log's index has to grow, too.
+        // SQLITE_FULL, and SQLITE_IOERR_SHMSIZE: the log's index could not grow.
         case .database(let code): code & 0xFF == 13 || code == 4874
         case .refused, .missing: false
         }
     }
 
-    /// Whether the database cannot be believed any more: SQLite or the reader of a row met what
-    /// nobody has written.
+    /// Whether the database is damaged: SQLite or the reader of a row found data that this program
+    /// never writes.
     package var isDamage: Bool {
         guard case .database(let code) = code else { return false }
-        // SQLITE_CORRUPT and SQLITE_NOTADB, whatever their extended codes.
+        // SQLITE_CORRUPT and SQLITE_NOTADB, including their extended codes.
         return [11, 26].contains(code & 0xFF)
     }
 
-    /// Whether there may be damage, which a check of the whole database tells: a table or a column is
-    /// not there (SQLITE_ERROR), or a change of ours breaks a constraint (SQLITE_CONSTRAINT).
+    /// Whether the database may be damaged, which a full check decides: a table or a column is
+    /// missing (SQLITE_ERROR), or a change violates a constraint (SQLITE_CONSTRAINT).
     var raisesSuspicion: Bool {
         guard case .database(let code) = code else { return false }
         return isDamage || [1, 19].contains(code & 0xFF)
     }
 
-    /// Takes the present `errno`.
+    /// Makes an error from the current `errno`.
     static func system(
         _ operation: String, _ subject: String, hint: String? = nil
     ) -> StorageError {
@@ -91,7 +91,7 @@ package struct StorageError: Error, CustomStringConvertible {
             operation: "opening", subject: subject, code: .missing, message: message, hint: hint)
     }
 
-    /// Whether something else has the place of one file or folder: other images are not concerned.
+    /// Whether one file or folder is not of the expected type, which does not concern other images.
     package var isAboutOnePath: Bool {
         switch code {
         case .refused, .system(EISDIR), .system(ENOTDIR), .system(ELOOP), .system(ENOTEMPTY): true

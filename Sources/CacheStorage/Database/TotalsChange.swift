@@ -1,8 +1,8 @@
 import PrefetchModel
 internal import SQLite
 
-/// What many changed rows do to the totals that triggers keep otherwise: summed up here and written
-/// once, it costs a tenth of what the triggers do row by row.
+/// The effect of many changed rows on the totals. Summed up here and written once, it costs a tenth
+/// of the triggers' work for each row.
 struct TotalsChange {
     /// A row of the table `total`.
     private struct Kind: Hashable {
@@ -16,7 +16,7 @@ struct TotalsChange {
         var count = 0
         var bytes = 0
 
-        /// Damaged rows may say anything: what overflows comes back with what goes the other way.
+        /// Damaged rows may hold any number; an overflow is reversed by the opposite change.
         mutating func add(_ count: Int, bytes more: Int) {
             self.count += count
             bytes &+= count &* more
@@ -28,14 +28,16 @@ struct TotalsChange {
     private var files = Sum()
     private var blocks = 0
 
+    /// Counts an added or removed resource.
+    ///
     /// - Parameters:
-    ///   - count: 1 for a resource that came, -1 for one that went.
-    ///   - bytes: of its source.
+    ///   - count: 1 for an added resource, -1 for a removed one.
+    ///   - bytes: the size of its source.
     mutating func count(resources count: Int, sourceBytes bytes: Int) {
         resources.add(count, bytes: bytes)
     }
 
-    /// The same for a variant. `format` is the column's text, which may be any.
+    /// Counts an added or removed variant. `format` is the column's text, of any value.
     mutating func count(
         variants count: Int, host: String, format: String, name: Int64, isSuperseded: Int64,
         bytes: Int
@@ -44,7 +46,7 @@ struct TotalsChange {
         kinds[kind, default: Sum()].add(count, bytes: bytes)
     }
 
-    /// The same for a file that no row named before, or that none names any more.
+    /// Counts a file that its first row names, or that its last row no longer names.
     mutating func count(files count: Int, bytes: Int) {
         files.add(count, bytes: bytes)
         // As the triggers count them.
@@ -52,7 +54,7 @@ struct TotalsChange {
         blocks &+= count &* whole
     }
 
-    /// Writes it; once.
+    /// Writes the change. Call once.
     func write(in database: Connection) throws {
         let addition = try Statement(
             database,
@@ -60,7 +62,7 @@ struct TotalsChange {
                 INSERT INTO total VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                 ON CONFLICT DO UPDATE SET variants = variants + ?5, bytes = bytes + ?6
                 """)
-        // A row that should be there and is not stays away, as with the triggers.
+        // As with the triggers, a missing row stays missing.
         let removal = try Statement(
             database,
             sql: """

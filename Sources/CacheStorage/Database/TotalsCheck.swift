@@ -1,6 +1,6 @@
 internal import SQLite
 
-/// The tables of totals against a scan of what they sum up.
+/// Compares the tables of totals with a scan of the rows.
 enum TotalsCheck {
     private static let usage =
         "SELECT resources, source_bytes, files, file_bytes, blocks FROM usage"
@@ -8,7 +8,7 @@ enum TotalsCheck {
         SELECT host, format, name, superseded, variants, bytes FROM total WHERE variants <> 0
         """
 
-    /// What differs, for people; nil when nothing does.
+    /// A description of the first difference; nil without one.
     static func difference(in database: Connection) throws -> String? {
         func differ(_ kept: String, _ sums: String) throws -> Bool {
             try Statement(
@@ -28,23 +28,23 @@ enum TotalsCheck {
         return nil
     }
 
-    /// Makes the totals anew.
-    static func mend(in database: Connection) throws {
+    /// Rebuilds the totals.
+    static func repair(in database: Connection) throws {
         try database.execute("DELETE FROM total; DELETE FROM usage; \(Schema.sumUpTotals)")
     }
 }
 
 extension CacheInspection {
-    /// Whether the totals are the sums of the rows, as both were at one moment: nil when they are, else what
-    /// differs, for people.
+    /// A description of the first difference between totals and rows, both read in one transaction;
+    /// nil without one.
     package func differenceOfTotals() throws(StorageError) -> String? {
         try database.read("comparing totals") { try TotalsCheck.difference(in: $0) }
     }
 }
 
 extension OpenCache {
-    /// Makes the totals anew from the rows.
+    /// Rebuilds the totals from the rows.
     package func rebuildTotals() throws(StorageError) {
-        try database.write("making totals anew") { try TotalsCheck.mend(in: $0) }
+        try database.write("making totals anew") { try TotalsCheck.repair(in: $0) }
     }
 }

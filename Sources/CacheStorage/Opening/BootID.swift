@@ -1,9 +1,9 @@
 import Glibc
 
-/// Which boot of the machine this is: what a process left in the page cache is there in the same one,
-/// and perhaps gone in the next.
+/// The identifier of the machine's current boot. Data in the page cache survives within a boot, and
+/// may be lost across boots.
 package enum BootID {
-    /// 36 characters; nil where the system does not say.
+    /// 36 characters; nil if the system does not provide it.
     package static func current() -> String? {
         let number = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { return nil }

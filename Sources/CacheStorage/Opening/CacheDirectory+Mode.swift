@@ -1,19 +1,19 @@
 import Glibc
 import Synchronization
 
-// The permissions that files and folders get.
+// The permissions of files and folders.
 
 extension CacheDirectory {
-    /// What the cache's files have; nil where nobody has said: 0600, less what the umask takes away.
+    /// The mode of the cache's files; nil if none was chosen, which means 0600 less the umask.
     package var fileMode: FileMode? { FileMode(bits: Int64(modeBits.load(ordering: .relaxed))) }
 
-    /// New files and folders get this mode from now on, whatever the umask.
+    /// Gives new files and folders this mode, whatever the umask.
     func use(_ mode: FileMode) { modeBits.store(UInt32(mode.ofFiles), ordering: .relaxed) }
 
-    /// For `open`.
+    /// The mode for `open`.
     var creationMode: mode_t { fileMode?.ofFiles ?? 0o600 }
 
-    /// Gives a file that was just made its mode, of which the umask may have taken something away; the path is for
+    /// Sets the mode of a new file, from which the umask may have removed bits; the path is for
     /// messages.
     func giveMode(
         toNewFile descriptor: Int32, path: @autoclosure () -> String
@@ -22,29 +22,29 @@ extension CacheDirectory {
         guard fchmod(descriptor, fileMode.ofFiles) == 0 else { throw .system("chmod", path()) }
     }
 
-    /// What ``setMode(_:of:in:path:)`` has done.
+    /// The result of ``setMode(_:of:in:path:)``.
     enum ModeChange {
         enum Kind {
             case file, folder
         }
 
         case changed(Kind)
-        /// It had that mode.
+        /// It had this mode before.
         case unchanged
-        /// Nothing is there.
+        /// It does not exist.
         case missing
-        /// It is no file or folder, or belongs to somebody else.
+        /// It is neither file nor folder, or belongs to another user.
         case foreign
     }
 
-    /// Gives a file or a folder the permissions that it should have. Symbolic links are not followed.
+    /// Sets the permissions of a file or a folder. Does not follow symbolic links.
     ///
-    /// It is not opened: a process that closes a file loses the locks that it has on it elsewhere, which SQLite relies on
-    /// (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
+    /// The file is not opened: closing any descriptor of a file releases the process's locks on it,
+    /// which SQLite relies on (POSIX; "How To Corrupt An SQLite Database File", section 2.2).
     ///
-    /// The name is relative to the folder, the path is for messages.
+    /// The name is relative to the folder; the path is for messages.
     ///
-    /// - Throws: when the system does not do it, which it does for the owner.
+    /// - Throws: when the system refuses, which it does not for the owner.
     static func setMode(
         _ mode: FileMode, of name: String, in folder: FileDescriptor,
         path: @autoclosure () -> String
@@ -63,12 +63,12 @@ extension CacheDirectory {
         let wanted = kind == .file ? mode.ofFiles : mode.ofFolders
         guard status.st_uid == geteuid() else { return .foreign }
         guard status.st_mode & 0o777 != wanted else { return .unchanged }
-        // A folder's set-group-ID bit has new files belong to its group, which whoever set it wants.
+        // A folder's set-group-ID bit gives new files the folder's group; it stays.
         let bits = status.st_mode & S_ISGID | wanted
         guard fchmodat(folder.number, name, bits, AT_SYMLINK_NOFOLLOW) == 0 else {
             switch errno {
             case ENOENT: return .missing
-            // Something else has come into its place.
+            // Something else has replaced it meanwhile.
             case EOPNOTSUPP, ELOOP: return .foreign
             default: throw .system("chmod", path())
             }
@@ -76,8 +76,8 @@ extension CacheDirectory {
         return .changed(kind)
     }
 
-    /// The names of the layout that are there from a cache's first moment on, and those that come and go beside them: what
-    /// a reader needs to get to the content files.
+    /// The names of the layout: those that exist from the start, and temporary ones beside them.
+    /// Readers need access to all of them.
     static let layout =
         [
             ".", tagName, lockName, "content", "tmp", CrashLog.fileName, suspicionName,
@@ -85,7 +85,8 @@ extension CacheDirectory {
         ]
         + ([""] + CacheDatabase.companions).map { databaseName + $0 }
 
-    /// Gives what ``layout`` names the mode of new files: it was made before that was known, or has another one.
+    /// Gives the names of ``layout`` the mode of new files: they may have been made before the mode
+    /// was known.
     func applyModeToLayout() throws(StorageError) {
         guard let fileMode else { return }
         for name in CacheDirectory.layout {
@@ -94,9 +95,9 @@ extension CacheDirectory {
         }
     }
 
-    /// The mode that the folder of content files speaks for; nil where it is the usual one.
+    /// The mode that the content folder implies; nil for the default.
     ///
-    /// A cache whose database is gone remembers no mode.
+    /// Used where the database is missing, which would hold the mode.
     var modeOfContent: FileMode? {
         var status = stat()
         guard fstatat(handle.number, "content", &status, AT_SYMLINK_NOFOLLOW) == 0,

@@ -24,12 +24,12 @@ package final class CacheDirectory: Sendable {
     package let path: String
     let handle: FileDescriptor
     package let fileSystem: FileSystem
-    /// Whether it belongs to the present user.
+    /// Whether it belongs to the effective user.
     let isOwn: Bool
-    /// Of new files; 0 where nobody has said.
+    /// The mode of new files; 0 if none was chosen.
     let modeBits = Atomic<UInt32>(0)
 
-    /// What its file system has left for this user; nil when it does not say.
+    /// The free space of its file system for this user; nil if unknown.
     var freeSize: ByteCount? {
         var status = statvfs()
         guard fstatvfs(handle.number, &status) == 0 else { return nil }
@@ -50,18 +50,20 @@ package final class CacheDirectory: Sendable {
     static let lockName = "lock"
 
     package enum Access: Sendable {
-        /// Makes what is missing.
+        /// Creates missing parts.
         case readWrite
-        /// Changes a cache that is there; a folder that is no cache is an error.
+        /// Changes an existing cache; a folder that is no cache is an error.
         case existing
-        /// Changes nothing; a folder that is no cache is an error. The cache may belong to somebody else.
+        /// Changes nothing; a folder that is no cache is an error. The cache may belong to another
+        /// user.
         case readOnly
     }
 
-    /// The system is asked for the file system, unless it is given.
+    /// Opens or creates the folder. The file system is detected unless it is given.
     ///
-    /// - Throws: when the folder cannot be made or opened, belongs to somebody else and is to be written, can be
-    ///   written by everybody, or holds something that is not a cache of ours.
+    /// - Throws: when the folder cannot be created or opened, is to be written but belongs to
+    ///   another user, is writable by everyone, or contains something other than a cache of this
+    ///   program.
     package init(
         path: String, access: Access, fileSystem: FileSystem? = nil
     ) throws(StorageError) {
@@ -78,25 +80,25 @@ package final class CacheDirectory: Sendable {
         var status = stat()
         guard fstat(handle.number, &status) == 0 else { throw .system("stat", path) }
         isOwn = status.st_uid == geteuid()
-        // One that does not say what it is is treated as the usual ones are.
+        // An unknown file system is treated as a local one.
         self.fileSystem =
             fileSystem ?? FileSystem(of: handle) ?? FileSystem(name: "unknown", isNetwork: false)
         try CacheDirectory.checkOwner(path, status, access)
         if !hasTag { try beginCache(access) }
     }
 
-    /// Takes an empty folder for a cache, or sees that another process has just done so.
+    /// Turns an empty folder into a cache, or finds that another process has just done so.
     ///
-    /// Of a cache's names the tag comes first but for the lock, which a process may make that was
-    /// stopped before the tag. So whatever other processes are doing at this moment, a folder with
-    /// other names and without a tag is not ours.
+    /// The tag is created before any other name, except the lock: a process may have been stopped
+    /// between the two. So a folder with other names and without a tag is not a cache, whatever
+    /// other processes do at this moment.
     private func beginCache(_ access: Access) throws(StorageError) {
         let names = Set(try names(in: handle, path: path))
         if names.contains(CacheDirectory.tagName) { return }
         let isEmpty = names.isSubset(of: [CacheDirectory.lockName])
         let isFree = isEmpty || hasOwnDatabase ? true : try isRest(names)
         switch access {
-        // It has lost its tag only, which the next run makes.
+        // Only the tag is missing; the next run restores it.
         case .existing where hasOwnDatabase, .readOnly where hasOwnDatabase: return
         case .existing where isEmpty, .readOnly where isEmpty:
             throw .missing(path, "holds no images yet")
@@ -109,7 +111,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Whether there is a database of ours, by the mark in its header.
+    /// Whether it contains a database of this program, by the mark in its header.
     var hasOwnDatabase: Bool {
         let number = openat(
             handle.number, CacheDirectory.databaseName,
@@ -122,13 +124,13 @@ package final class CacheDirectory: Sendable {
             && UInt32(bigEndian: mark) == UInt32(bitPattern: Schema.applicationID)
     }
 
-    /// Whether the names are what stays of a cache that was removed while a run wrote to it: folders of
-    /// content with content files alone. It goes on as a cache.
+    /// Whether these names are the remainder of a cache that was removed while a run wrote to it:
+    /// content folders with content files only. It is used as a cache again.
     private func isRest(_ names: Set<String>) throws(StorageError) -> Bool {
         guard names.contains("content"),
             names.isSubset(of: [CacheDirectory.lockName, "content", "tmp"])
         else { return false }
-        // What cannot be opened as a folder is nothing of ours.
+        // A name that cannot be opened as a folder does not belong to a cache.
         func folder(_ name: String, in parent: FileDescriptor, _ path: String) -> FileDescriptor? {
             try? FileDescriptor.directory(name, in: parent, path: path, isCreated: false)
         }
@@ -146,25 +148,25 @@ package final class CacheDirectory: Sendable {
         return hasFiles
     }
 
-    /// The path of something in the folder, for messages and for SQLite.
+    /// The path of a name in the folder, for messages and for SQLite.
     func path(of name: String) -> String { "\(path)/\(name)" }
 
-    /// The folder of files on their way.
+    /// The folder of temporary files.
     package var temporaryFolder: String { path(of: "tmp") }
 
-    /// Where a stored image lies.
+    /// The path of a stored image.
     package func path(of image: StoredImage) -> String { path(of: image.relativePath) }
 
-    /// Whether an image's content file is there as a regular file of the row's size.
+    /// Whether an image's content file is a regular file of the row's size.
     package func hasWholeFile(_ image: StoredImage) -> Bool {
         var status = stat()
         return fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0
             && status.st_mode & S_IFMT == S_IFREG && Int(status.st_size) == image.size.bytes
     }
 
-    /// Whether an image's content file is gone, has another size, or something else has its place.
+    /// Whether an image's content file is missing, has another size, or is not a regular file.
     ///
-    /// - Throws: when the system does not say: the file may well be there.
+    /// - Throws: when the system does not say; the file may be intact.
     func lacksWholeFile(_ image: StoredImage) throws(StorageError) -> Bool {
         var status = stat()
         guard fstatat(handle.number, image.relativePath, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -176,19 +178,19 @@ package final class CacheDirectory: Sendable {
         return status.st_mode & S_IFMT != S_IFREG || Int(status.st_size) != image.size.bytes
     }
 
-    /// Whether anything has the place of an image's content file.
+    /// Whether any file or folder has the path of an image's content file.
     package func isTaken(_ image: StoredImage) -> Bool { contains(image.relativePath) }
 
-    /// What ``bytes(of:hasher:)`` finds.
+    /// The result of ``bytes(of:hasher:)``.
     package enum StoredBytes: Sendable {
         case whole([UInt8])
-        /// The file is gone, or holds other bytes than its name says.
+        /// The file is missing, or its bytes do not match its name.
         case damaged
-        /// The file may well be good.
+        /// The file may be intact.
         case unreadable(StorageError)
     }
 
-    /// Reads the content file of a stored image and compares it with its name.
+    /// Reads the content file of a stored image and compares its digest with its name.
     func bytes(of image: StoredImage, hasher: borrowing SHA256Hasher) -> StoredBytes {
         let contents = FileDescriptor.contents(
             of: image.relativePath, in: handle, size: image.size.bytes, path: path(of: image))
@@ -208,7 +210,7 @@ package final class CacheDirectory: Sendable {
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
             throw .system("mkdir", path)
         }
-        // Parents like ~/.cache get the usual mode.
+        // Parents such as ~/.cache get the usual mode.
         var parents: [Substring] = []
         var parent = path[..<slash]
         while mkdir(String(parent), 0o777) != 0 {
@@ -228,14 +230,14 @@ package final class CacheDirectory: Sendable {
     private static func checkOwner(
         _ path: String, _ status: stat, _ access: Access
     ) throws(StorageError) {
-        // Not even by root: what it made would be root's.
+        // Root is refused, too: it would create files that belong to root.
         guard access == .readOnly || status.st_uid == geteuid() else {
             throw .refused(
                 path, "belongs to another user (uid \(status.st_uid))",
                 hint: "run as that user, or name another directory with --cache-dir")
         }
         guard status.st_mode & 0o002 == 0 else {
-            // Others need /tmp as it is, and whatever else is no cache.
+            // /tmp and other folders that are no cache must keep their permissions.
             let isCache =
                 Glibc.access(path + "/" + tagName, F_OK) == 0 && status.st_mode & S_ISVTX == 0
             throw .refused(
@@ -271,7 +273,7 @@ package final class CacheDirectory: Sendable {
 
     // MARK: Files
 
-    /// Makes an empty file; one that is there is an error.
+    /// Creates an empty file; fails if it exists.
     func makeFile(_ name: String) throws(StorageError) {
         let number = openat(
             handle.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, creationMode)
@@ -280,7 +282,7 @@ package final class CacheDirectory: Sendable {
         try giveMode(toNewFile: file.number, path: path(of: name))
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     func remove(_ name: String) throws(StorageError) {
         guard unlinkat(handle.number, name, 0) == 0 || errno == ENOENT else {
             throw .system("unlink", path(of: name))
@@ -293,7 +295,7 @@ package final class CacheDirectory: Sendable {
         }
     }
 
-    /// Writes a file's bytes to the disk.
+    /// Synchronises a file's bytes to the disk.
     func synchronize(_ name: String) throws(StorageError) {
         let number = openat(handle.number, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else { throw .system("open", path(of: name)) }
@@ -301,7 +303,7 @@ package final class CacheDirectory: Sendable {
         guard fsync(file.number) == 0 else { throw .system("fsync", path(of: name)) }
     }
 
-    /// When the file was made, written or renamed the last time.
+    /// The time when the file was last created, written or renamed.
     func changeTime(of name: String) throws(StorageError) -> Timestamp {
         var status = stat()
         guard fstatat(handle.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -321,7 +323,7 @@ package final class CacheDirectory: Sendable {
 
     /// The names in an open directory, without `.` and `..`.
     func names(in directory: FileDescriptor, path: String) throws(StorageError) -> [String] {
-        // A directory stream takes over its descriptor and its position, so it gets its own.
+        // A directory stream takes over its descriptor and position, so it gets its own.
         let number = openat(directory.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0, let stream = fdopendir(number) else {
             throw .system("open", path)

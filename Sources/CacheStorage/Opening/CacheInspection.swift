@@ -3,14 +3,14 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// Looks at a cache's files and rows for `verify`, beside a run if need be: what one look finds wrong is
-/// looked at again, since files and rows come and go. Any thread may use it.
+/// Examines a cache's files and rows for `verify`, also beside a run. Findings are checked a second
+/// time, since files and rows may change meanwhile. Any thread may use it.
 package struct CacheInspection: Sendable {
     let database: CacheDatabase
     let directory: CacheDirectory
     private let content: FileDescriptor?
 
-    /// The folders of content files are numbered so.
+    /// The numbers of the content folders.
     package static let folders = UInt8.min...UInt8.max
 
     package init(_ catalog: CacheCatalog) throws(StorageError) {
@@ -35,8 +35,8 @@ package struct CacheInspection: Sendable {
 
     /// Reads every row, and every page of the database with its indexes.
     ///
-    /// - Throws: an error that says ``StorageError/isDamage`` where there is any; the next run looks, too, and sets
-    ///   the database aside.
+    /// - Throws: an error for which ``StorageError/isDamage`` holds; the next run checks again and
+    ///   replaces the database.
     package func findDamage() throws(StorageError) {
         do throws(StorageError) {
             try database.findDamage(.complete)
@@ -46,7 +46,7 @@ package struct CacheInspection: Sendable {
         }
     }
 
-    /// The images that rows say are in a folder, each once for each way in which rows describe it.
+    /// The images in a folder according to the rows, one for each distinct description.
     package func images(inFolder number: UInt8) throws(StorageError) -> [StoredImage] {
         try database.read("reading digests") { database in
             let rows = try Statement(
@@ -64,7 +64,8 @@ package struct CacheInspection: Sendable {
         }
     }
 
-    /// The keys of the images that have a content file; none once no row names it as `image` says.
+    /// The keys of the images that share a content file; none if no row describes it as `image`
+    /// does.
     package func keys(of image: StoredImage) throws(StorageError) -> [String] {
         try database.read("looking up") { database in
             try Statement(
@@ -83,14 +84,14 @@ package struct CacheInspection: Sendable {
         try database.read("looking up") { try MetadataStatements.isNamed(digest, in: $0) }
     }
 
-    /// Whether somebody else changes the cache now: files may be on their way to their rows.
+    /// Whether another process changes the cache now: files may be waiting for their rows.
     package var isHeld: Bool { CacheLock.holder(in: directory) != nil }
 
     // MARK: Files
 
-    /// The names in a folder of content files; none where the folder is missing.
+    /// The names in a content folder; none if the folder is missing.
     ///
-    /// - Throws: when it cannot be read, or something else has its place.
+    /// - Throws: when it cannot be read, or is not a folder.
     package func names(inFolder number: UInt8) throws(StorageError) -> [String] {
         let name = ContentStore.name(ofFolder: number)
         guard let content, faccessat(content.number, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -102,7 +103,7 @@ package struct CacheInspection: Sendable {
         return try directory.names(in: folder, path: path)
     }
 
-    /// Names in `content` that are no folders of content files.
+    /// Names in `content` other than content folders.
     package func strangeNames() throws(StorageError) -> [String] {
         guard let content else { return [] }
         let known = Set(CacheInspection.folders.map(ContentStore.name))
@@ -115,9 +116,9 @@ package struct CacheInspection: Sendable {
         "content/\(ContentStore.name(ofFolder: number))"
     }
 
-    /// What is found where a content file should be.
+    /// The state of a content file.
     package enum FileState: Sendable {
-        /// As large as its row says, and last changed at that time: in its bytes, its name or its attributes.
+        /// A file of the row's size. The time is its last change of bytes, name or attributes.
         case whole(changedAt: Timestamp)
         case missing
         case otherSize(Int)
@@ -145,21 +146,21 @@ package struct CacheInspection: Sendable {
             ? .whole(changedAt: status.changeTime) : .otherSize(size)
     }
 
-    /// Bytes of a file that is to go or stay as a whole; 0 when it is not there.
+    /// The size of a file that may be removed as a whole; 0 if it is missing.
     package func size(ofFile path: String) -> Int {
         var status = stat()
         return fstatat(directory.handle.number, path, &status, AT_SYMLINK_NOFOLLOW) == 0
             ? Int(status.st_size) : 0
     }
 
-    /// Whether a file is not larger than any that is ever read, whatever its row says.
+    /// Whether an image is within the largest size that is ever read, whatever its row says.
     package static func canBeRead(_ image: StoredImage) -> Bool {
         image.size.bytes <= FileDescriptor.mostBytes
     }
 
-    /// Reads a content file into memory as large as its row says.
+    /// Reads a content file of the row's size into memory.
     ///
-    /// - Returns: false when it is no longer there in its whole size.
+    /// - Returns: false if it no longer exists in that size.
     package func read(
         _ image: StoredImage, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
@@ -175,7 +176,7 @@ package struct CacheInspection: Sendable {
 
     // MARK: Beside the content
 
-    /// Names in `tmp` that are no bodies of rows which broke off.
+    /// Names in `tmp` without a row in `partial`.
     package func unnamedTemporaries() throws(StorageError) -> [String] {
         guard directory.contains("tmp") else { return [] }
         let path = directory.path(of: "tmp")
@@ -185,20 +186,20 @@ package struct CacheInspection: Sendable {
         return try directory.names(in: folder, path: path).filter { !named.contains($0) }.sorted()
     }
 
-    /// Whether a name is still in `tmp` and no row's.
+    /// Whether a name is still in `tmp` and has no row.
     package func isUnnamedTemporary(_ name: String) throws(StorageError) -> Bool {
         guard directory.contains("tmp/\(name)") else { return false }
         return try !PartialStore.fileNames(in: database).contains(name)
     }
 
-    /// Lines in the list of images that ended a run that are none.
+    /// The number of malformed lines in the crash log.
     ///
-    /// - Throws: when it cannot be read, or something else has its place.
+    /// - Throws: when it cannot be read, or is not a regular file.
     package func strangeCrashLines() throws(StorageError) -> Int {
         try CrashLog.countStrangeLines(in: directory)
     }
 
-    /// The keys of bodies that broke off and whose files are gone or hold other bytes.
+    /// The keys of partial downloads whose files are missing or hold other bytes.
     package func damagedPartials() throws(StorageError) -> [String] {
         try PartialStore.damagedKeys(in: database, directory)
     }

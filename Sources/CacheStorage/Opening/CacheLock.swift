@@ -1,7 +1,7 @@
 import Glibc
 
-/// The right to write a cache, held by one run at a time; given back with the last reference, and
-/// by the kernel when the process dies.
+/// The right to write a cache, held by one run at a time. Released with the last reference, and by
+/// the kernel when the process dies.
 package final class CacheLock: Sendable {
     private let handle: FileDescriptor
     private let identity: FileIdentity
@@ -12,8 +12,7 @@ package final class CacheLock: Sendable {
         self.identity = identity
     }
 
-    /// Takes the lock and says in it who holds it since when, or returns nil when another process
-    /// holds it.
+    /// Takes the lock and writes the holder into its file. Returns nil if another process holds it.
     ///
     /// - Throws: when the lock file cannot be opened, or the file system has no locks.
     package static func acquire(_ directory: CacheDirectory) throws(StorageError) -> CacheLock? {
@@ -35,15 +34,15 @@ package final class CacheLock: Sendable {
                 default: throw .system("flock", path)
                 }
             }
-            // Somebody may have removed the file between the two calls: then the next process makes
-            // another one and locks that.
+            // The file may have been removed between the two calls. The next process would then
+            // create and lock another one.
             guard lock.isInPlace(in: directory) else { continue }
             lock.write(LockHolder.current())
             return lock
         }
     }
 
-    /// Who holds the lock; nil where nobody is known to, or it is not said.
+    /// The holder of the lock; nil if it is free or unknown.
     package static func holder(in directory: CacheDirectory) -> LockHolder? {
         let number = openat(
             directory.handle.number, CacheDirectory.lockName,
@@ -58,15 +57,15 @@ package final class CacheLock: Sendable {
         return holder
     }
 
-    /// Only for people to read, so that a disk without space for it keeps nobody from working.
+    /// For people to read only, so a full disk is no error.
     private func write(_ holder: LockHolder) {
         let line = Array(holder.line.utf8)
         let written = line.withUnsafeBytes { pwrite(handle.number, $0.baseAddress, $0.count, 0) }
         ftruncate(handle.number, off_t(max(0, written)))
     }
 
-    /// Whether the lock's name still leads to the file that is locked: if not, another run may hold
-    /// a lock of its own.
+    /// Whether the lock's name still leads to the locked file. If not, another run may hold a lock
+    /// of its own.
     func isInPlace(in directory: CacheDirectory) -> Bool {
         FileIdentity(CacheDirectory.lockName, in: directory.handle) == identity
     }

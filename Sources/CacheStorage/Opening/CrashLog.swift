@@ -4,13 +4,12 @@ import Glibc
 package import PrefetchModel
 import Synchronization
 
-/// The file `DIR/crashes`: images whose decoding ended a run by a fault of the program or of a
-/// library, so that they cost one run and not each.
+/// The file `DIR/crashes`: images whose decoding crashed a run. Later runs skip them.
 ///
-/// A line each, added by the handler of the fault (see `ccrash.h`): the SHA-256 of the bytes, in
-/// hexadecimal digits, seconds since 1970 UTC, the number of the signal, with a space between them.
-/// Lines that read otherwise, or are older than ``lifetime``, are ignored and dropped by the next run
-/// that decodes something.
+/// One line each, added by the fault handler (see `ccrash.h`): the SHA-256 of the bytes in
+/// hexadecimal digits, seconds since 1970 UTC and the signal's number, separated by spaces.
+/// Malformed lines and those older than ``lifetime`` are ignored; the next run that decodes
+/// something removes them.
 package final class CrashLog: Sendable {
     package struct Crash: Hashable, Sendable, CustomStringConvertible {
         package let time: Timestamp
@@ -21,17 +20,17 @@ package final class CrashLog: Sendable {
         }
     }
 
-    /// How long an image is left alone.
+    /// The time for which an image is skipped.
     package static let lifetime = Duration.seconds(30 * 86400)
 
     package static let fileName = "crashes"
 
-    /// Of ten thousand notes and more, of which one costs a run.
+    /// Room for more than ten thousand lines. Each one costs a run.
     private static let mostBytes = 1 << 20
 
     private struct State {
         var crashes: [ContentDigest: Crash] = [:]
-        /// Whether the file has lines that are not wanted any more.
+        /// Whether the file has lines to remove.
         var isChanged = false
     }
 
@@ -40,7 +39,7 @@ package final class CrashLog: Sendable {
 
     /// Reads the file; the wall clock is at `now`. Only for the holder of the lock.
     ///
-    /// - Throws: when there is something that cannot be read, or is no regular file.
+    /// - Throws: when the file cannot be read, or is not a regular file.
     package init(directory: CacheDirectory, at now: Timestamp) throws(StorageError) {
         self.directory = directory
         let earliest = now.advanced(by: .zero - CrashLog.lifetime)
@@ -58,7 +57,7 @@ package final class CrashLog: Sendable {
         self.state = Mutex(state)
     }
 
-    /// What a line says; nil of one that is no note.
+    /// Parses a line; nil if it is malformed.
     private static func note(_ line: ArraySlice<UInt8>) -> (ContentDigest, Crash)? {
         let fields = line.split(separator: UInt8(ascii: " ")).map {
             String(decoding: $0, as: UTF8.self)
@@ -69,14 +68,14 @@ package final class CrashLog: Sendable {
         return (digest, Crash(time: Timestamp(seconds: seconds), signal: signal))
     }
 
-    /// Lines of the file that are no notes; what is merely old does not count.
+    /// The number of malformed lines, without expired ones.
     ///
-    /// - Throws: when there is something that cannot be read, or is no regular file.
+    /// - Throws: when the file cannot be read, or is not a regular file.
     static func countStrangeLines(in directory: CacheDirectory) throws(StorageError) -> Int {
         try text(in: directory).split(separator: UInt8(ascii: "\n")).count { note($0) == nil }
     }
 
-    /// Empty when there is no file.
+    /// The file's text; empty if there is no file.
     private static func text(in directory: CacheDirectory) throws(StorageError) -> [UInt8] {
         let path = directory.path(of: fileName)
         var status = stat()
@@ -96,17 +95,17 @@ package final class CrashLog: Sendable {
         }
     }
 
-    /// Whether decoding has not ended any run; once true, it stays so.
+    /// Whether no decoding has crashed a run; once true, it stays so.
     package var isEmpty: Bool { state.withLock { $0.crashes.isEmpty } }
 
-    /// The last time that decoding the bytes of this digest ended a run; nil when it did not.
+    /// The last crash while decoding the bytes of this digest; nil without one.
     package func crash(of digest: ContentDigest) -> Crash? {
         state.withLock { $0.crashes[digest] }
     }
 
-    /// Calls `body`, which decodes the bytes of this digest on the present thread. A fault in it is
-    /// noted, when the program has installed the handlers; after its return an earlier one is
-    /// forgotten.
+    /// Calls `body`, which decodes the bytes of this digest on the current thread. A fault in it is
+    /// logged if the program has installed the handlers. When it returns, earlier crashes of this
+    /// digest are forgotten.
     package func whileDecoding<Result>(_ digest: ContentDigest, _ body: () -> Result) -> Result {
         digest.withBytes { bytes in
             if let start = bytes.baseAddress {
@@ -123,14 +122,14 @@ package final class CrashLog: Sendable {
         return result
     }
 
-    /// Faults are noted in this file from now on, until ``end()``.
+    /// Begins to log faults in this file, until ``end()``.
     package func begin() {
         ccrash_set_file(directory.handle.number, CrashLog.fileName)
     }
 
-    /// Drops the lines that are not wanted any more.
+    /// Removes malformed and expired lines.
     ///
-    /// - Throws: when the file cannot be written; it stays as it was.
+    /// - Throws: when the file cannot be written; it is unchanged then.
     package func end() throws(StorageError) {
         ccrash_set_file(-1, "")
         let state = state.withLock { $0 }

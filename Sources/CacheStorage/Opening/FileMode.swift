@@ -1,12 +1,12 @@
 import Glibc
 
-/// Who may read a cache: the permission bits of its files. Its folders have the execute bits that go with them: 0750
-/// for files of 0640.
+/// The permission bits of a cache's files. Its folders have the matching execute bits: 0750 for
+/// files of 0640.
 ///
-/// The owner reads and writes, nobody else writes, and nothing is executed: 0600, 0640, 0644 and 0604 are all that there
-/// are.
+/// The owner reads and writes, others at most read, and nothing is executable: 0600, 0640, 0644 and
+/// 0604 are the valid modes.
 package struct FileMode: Hashable, Sendable, CustomStringConvertible {
-    /// What others may have: to read.
+    /// The read bits of group and others.
     private static let readable: mode_t = 0o044
 
     /// 0600
@@ -18,7 +18,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         ofFiles = 0o600 | others
     }
 
-    /// Nil for any other bits.
+    /// Nil for other bits.
     package init?(bits: Int64) {
         guard let bits = mode_t(exactly: bits), bits & ~FileMode.readable == 0o600 else {
             return nil
@@ -26,7 +26,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         self.init(others: bits & FileMode.readable)
     }
 
-    /// Takes what `chmod` takes: octal digits, with or without a zero in front. Nil for any other text.
+    /// Parses octal digits as `chmod` does, with or without a leading zero; nil for any other text.
     package init?(text: some StringProtocol) {
         guard (3...4).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
@@ -35,7 +35,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
         self.init(bits: bits)
     }
 
-    /// Those of a folder of which the bits are given; nil where it lets others do more than read, or less.
+    /// The file mode that matches a folder's bits; nil if others may do anything but read it.
     init?(ofFolder bits: mode_t) {
         self.init(bits: Int64(bits & 0o666))
         guard ofFolders == bits & 0o777 else { return nil }
@@ -43,7 +43,7 @@ package struct FileMode: Hashable, Sendable, CustomStringConvertible {
 
     var ofFolders: mode_t { ofFiles | (ofFiles & 0o444) >> 2 }
 
-    /// Whether others than the owner may read.
+    /// Whether users other than the owner may read.
     package var isShared: Bool { ofFiles & FileMode.readable != 0 }
 
     /// `0640`

@@ -1,10 +1,10 @@
 import Glibc
 package import PrefetchModel
 
-/// Who holds the lock of a cache, as the holder has written it into the lock file.
+/// The holder of a cache's lock, as it has written itself into the lock file.
 package struct LockHolder: Hashable, Sendable {
     package let process: Int32
-    /// The host's name, since the cache may lie on a shared file system.
+    /// The host's name; the cache may be on a shared file system.
     package let host: String
     package let since: Timestamp
 
@@ -14,14 +14,13 @@ package struct LockHolder: Hashable, Sendable {
         self.since = since
     }
 
-    /// This process, from now on.
+    /// This process, holding from now on.
     static func current() -> LockHolder {
         LockHolder(
             process: getpid(), host: localHost, since: Timestamp(seconds: Int64(time(nil))))
     }
 
-    /// Takes the line of a lock file; nil for anything else, such as the empty file of an older
-    /// version.
+    /// Parses the line of a lock file; nil for any other text, such as an empty file.
     init?(line: some Sequence<UInt8>) {
         let words = String(decoding: Array(line), as: UTF8.self).split(
             whereSeparator: \.isWhitespace)
@@ -33,11 +32,11 @@ package struct LockHolder: Hashable, Sendable {
             since: Timestamp(milliseconds: milliseconds))
     }
 
-    /// `PID HOST MILLISECONDS` with a line end.
+    /// `PID HOST MILLISECONDS` and a line end.
     var line: String { "\(process) \(host) \(since.milliseconds)\n" }
 
-    /// Whether it may be the one that holds the lock now: a process of this host that has ended does
-    /// not, and its successor has not written its own line yet.
+    /// Whether it may hold the lock now. A process of this host that has ended does not; its
+    /// successor has not written its line yet.
     var mayBeAlive: Bool {
         host != LockHolder.localHost || kill(process, 0) == 0 || errno == EPERM
     }

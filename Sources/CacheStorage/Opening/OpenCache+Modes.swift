@@ -1,34 +1,36 @@
 import Glibc
 import PrefetchModel
 
-// What `chmod` does. Only for the holder of the lock, while nothing is being stored.
+// The command `chmod`. Only for the holder of the lock, while nothing is being stored.
 
 extension OpenCache {
-    /// What ``changeModes(to:progress:)`` has done so far.
+    /// The progress of ``changeModes(to:progress:)``.
     package struct ModeChanges: Sendable {
         package var files = 0
         package var folders = 0
-        /// Those that had the mode already.
+        /// Files and folders that had the mode before.
         package var unchanged = 0
-        /// What is none of the cache's files and folders, or belongs to somebody else.
+        /// Names that do not belong to the cache, or belong to another user.
         package var skipped = 0
-        /// The path of the first of these.
+        /// The path of the first skipped name.
         package var firstSkipped: String?
     }
 
-    /// Gives all files and folders of the cache these permissions, and remembers them for new ones.
+    /// Gives all files and folders of the cache these permissions, and stores the mode for new
+    /// ones.
     ///
-    /// It may be ended at any time and done again. Readers of the cache go on, as far as they may still read it. `progress`
-    /// is called after each folder of content files.
+    /// It may be interrupted and repeated. Readers continue as far as they may still read the
+    /// cache. Calls `progress` after each content folder.
     ///
-    /// - Throws: when the system does not do it, or a folder cannot be read.
+    /// - Throws: when the system refuses, or a folder cannot be read.
     package func changeModes(
         to mode: FileMode, progress: (ModeChanges) -> Void
     ) throws(StorageError) -> ModeChanges {
         try checkHold()
         try use(mode)
         var changes = ModeChanges()
-        // The cache's own folder first: where others may no longer read, none of it can be got at from now on.
+        // The cache's own folder first: if others lose access, they lose it to the whole cache at
+        // once.
         for name in CacheDirectory.layout {
             try change(mode, name, in: directory.handle, path: name, &changes)
         }
@@ -61,7 +63,7 @@ extension OpenCache {
             directory.handle.number, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard number >= 0 else {
             switch errno {
-            // Missing, or counted already as what something else has in its place.
+            // Missing, or already counted as a foreign name.
             case ENOENT, ENOTDIR, ELOOP: return
             default: throw .system("open", directory.path(of: path))
             }
@@ -76,7 +78,7 @@ extension OpenCache {
         }
     }
 
-    /// The path is that below the cache directory.
+    /// The path is relative to the cache directory.
     private func change(
         _ mode: FileMode, _ name: String, in folder: FileDescriptor, path: String,
         _ changes: inout ModeChanges

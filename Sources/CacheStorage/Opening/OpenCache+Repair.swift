@@ -2,11 +2,11 @@ import Glibc
 import Hashing
 package import PrefetchModel
 
-// What `verify --repair` does. Only for the holder of the lock, while nothing is being stored.
+// The command `verify --repair`. Only for the holder of the lock, while nothing is being stored.
 
 extension OpenCache {
-    /// Removes the rows that name content files which are missing or not what they say, for good, and then what is left
-    /// of the files; the wall clock is at `now`.
+    /// Permanently removes the rows that name missing or damaged content files, then the remains of
+    /// the files; the wall clock is at `now`.
     package func dropImages(
         _ images: [StoredImage], at now: Timestamp
     ) throws(StorageError) {
@@ -17,9 +17,9 @@ extension OpenCache {
 
     /// Removes a content file that no row names.
     ///
-    /// - Parameter path: `content/ab/NAME`, below the cache directory.
-    /// - Returns: false where that is not allowed, or it is no file.
-    /// - Throws: when the disk keeps it from being removed.
+    /// - Parameter path: `content/ab/NAME`, relative to the cache directory.
+    /// - Returns: false if that is not permitted, or it is not a file.
+    /// - Throws: when the disk fails to remove it.
     package func removeOrphan(_ path: String) throws(StorageError) -> Bool {
         try checkHold()
         guard unlinkat(directory.handle.number, path, 0) == 0 || errno == ENOENT else {
@@ -29,13 +29,13 @@ extension OpenCache {
         return true
     }
 
-    /// Drops what is no note from the list of images that ended a run, and what is too old; the wall clock is at `now`.
+    /// Removes malformed and expired lines from the crash log; the wall clock is at `now`.
     package func tidyCrashLog(at now: Timestamp) throws(StorageError) {
         try CrashLog(directory: directory, at: now).end()
     }
 
-    /// Notes how many folders of content files a verification has looked at that did not come to its end; nil after one
-    /// that did.
+    /// Stores the number of content folders that an interrupted verification has finished; nil
+    /// after a complete one.
     package func setVerifiedFolders(_ count: Int?) throws(StorageError) {
         guard let count else { return try database.remove(.verifiedFolders) }
         try database.write("noting the place") { database in
@@ -43,8 +43,8 @@ extension OpenCache {
         }
     }
 
-    /// Notes that all content files are known: none has to be kept any more for rows that a damaged
-    /// database has lost.
+    /// Notes that all content files are known: none must be kept any more for rows lost with a
+    /// damaged database.
     package func endKeepingOrphans() throws(StorageError) {
         try database.remove(.orphansKeptBefore)
     }

@@ -3,26 +3,26 @@ package import PrefetchModel
 internal import SQLite
 
 extension OpenCache {
-    /// A snapshot is as old as its file.
+    /// The age of a snapshot at which a run replaces it. Its file's time is its age.
     private static let snapshotInterval = Duration.seconds(86_400)
-    /// A megabyte of 4 096-byte pages: some milliseconds.
+    /// A megabyte in pages of 4,096 bytes: a few milliseconds.
     private static let pagesAtOnce = 256
     private static let unfinishedSnapshotName = "tmp/snapshot.sqlite"
 
-    /// Copies the database beside it, as it is now, unless there is a copy of the last day. It takes the place of
-    /// the last one when it is whole, sound and on the disk; until then that one stays.
+    /// Copies the database beside it, unless the last copy is less than a day old. The copy
+    /// replaces the last one once it is complete, sound and on the disk.
     ///
     /// - Parameters:
-    ///   - now: by the wall clock.
-    ///   - isStopped: ends it soon after it says true; nothing is left then.
-    /// - Throws: when there is no room for it, or it cannot be written, or the database is damaged; the cache is
-    ///   none the worse for that.
+    ///   - now: the wall clock.
+    ///   - isStopped: ends the copy soon after it returns true; nothing is left then.
+    /// - Throws: when there is no space for it, it cannot be written, or the database is damaged;
+    ///   the cache itself is unaffected.
     package func takeSnapshot(
         at now: Timestamp, isStopped: () -> Bool
     ) throws(StorageError) {
         if let last = directory.snapshotTime {
             let age = now.timeSince(last)
-            // One from the future was made by another clock.
+            // A snapshot from the future was made by another clock.
             if age >= .zero, age < OpenCache.snapshotInterval { return }
         }
         let name = OpenCache.unfinishedSnapshotName
@@ -37,8 +37,8 @@ extension OpenCache {
         try directory.rename(name, to: CacheDirectory.snapshotName)
     }
 
-    /// Removes the snapshot of a cache, so that a command has the room to remove what takes more. Not where the database is
-    /// suspected of damage: then it may be all that is left.
+    /// Removes the snapshot of a cache, to make space for a command that removes more. Keeps it if
+    /// the database is suspected of damage: it may be the only intact copy.
     ///
     /// - Returns: whether there was one.
     package static func removeSnapshot(path: String) -> Bool {
@@ -49,19 +49,19 @@ extension OpenCache {
             try directory.remove(CacheDirectory.snapshotName)
             return true
         } catch {
-            // What kept the cache from being opened is said by the caller.
+            // The caller reports the error.
             return false
         }
     }
 
     private func removeUnfinishedSnapshot() {
-        // What stays is removed with the other temporary files by the next run.
+        // The next run removes the rest with the other temporary files.
         for suffix in [""] + CacheDatabase.companions {
             try? directory.remove(OpenCache.unfinishedSnapshotName + suffix)
         }
     }
 
-    /// A copy that will not fit would fill the disk for others, too.
+    /// - Throws: when the copy would not fit, which would fill the disk for other programs, too.
     private func requireRoomForSnapshot() throws(StorageError) {
         guard let free = directory.freeSize,
             free.bytes <= database.size.bytes + database.size.bytes / 8
@@ -72,7 +72,7 @@ extension OpenCache {
 }
 
 extension CacheDirectory {
-    /// What is said of a cache without a database.
+    /// The error for a cache without a database.
     var hasNoDatabase: StorageError {
         guard snapshotTime != nil else { return .missing(path, "holds no images yet") }
         return .missing(
@@ -80,7 +80,7 @@ extension CacheDirectory {
             hint: "`prefetch run` makes it anew from the snapshot; leave the files where they are")
     }
 
-    /// When the snapshot was taken; nil without one.
+    /// The time of the snapshot; nil without one.
     var snapshotTime: Timestamp? {
         var status = stat()
         guard
@@ -94,16 +94,16 @@ extension CacheDirectory {
 }
 
 extension CacheDatabase {
-    /// Copies all of the database into an empty file, and checks the copy.
+    /// Copies the whole database into an empty file, and checks the copy.
     ///
-    /// - Returns: false when it was stopped.
+    /// - Returns: false if it was stopped.
     fileprivate func copy(
         to copyPath: String, pagesAtOnce: Int, isStopped: () -> Bool
     ) throws(StorageError) -> Bool {
         do {
             return try access { connection in
                 let copy = try Connection(path: copyPath, access: .readWrite)
-                // Nobody else sees this file, and it is synchronised as a whole.
+                // No other process sees this file, and it is synchronised as a whole.
                 try copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
                 let isWhole = try connection.backUp(
                     to: copy, pagesAtOnce: pagesAtOnce, isStopped: isStopped)
@@ -118,7 +118,7 @@ extension CacheDatabase {
         }
     }
 
-    /// - Throws: where it is damaged, as ``findDamage(_:)`` finds it quickly.
+    /// - Throws: when it is damaged, by the quick check of ``findDamage(_:)``.
     private static func isSound(_ path: String, isStopped: () -> Bool) throws -> Bool {
         let copy = try Connection(path: path, access: .immutable)
         try copy.execute("PRAGMA cell_size_check = ON")

@@ -13,49 +13,50 @@ package struct OpenCache: Sendable {
     package let hosts: HostLog
     package let listings: ListingLog
     package let partials: PartialStore
-    /// What ``openForRun(path:waiting:at:)`` had to mend.
+    /// The repairs of ``openForRun(path:waiting:at:)``.
     package private(set) var repair = Repair()
-    /// Whether it lies on a network file system from now on, and therefore has a rollback journal in place of a log.
+    /// Whether the cache is new to a network file system, and therefore begins to use a rollback
+    /// journal.
     package private(set) var beginsWithoutLog = false
-    /// Whether files from before have another mode than those that are stored from now on.
+    /// Whether existing files have another mode than new ones.
     package private(set) var hasFilesOfOtherMode = false
-    /// Whether a command had met damage before.
+    /// Whether an earlier command found damage.
     private var wasSuspected = false
-    /// Held as long as this value lives.
+    /// Held while this value lives.
     private let lock: CacheLock
 
-    /// What to do while another run holds the cache.
+    /// The reaction to a lock held by another run.
     package enum Waiting: Hashable, Sendable {
         case none
-        /// Nil waits however long it takes.
+        /// Nil waits without limit.
         case upTo(Duration?)
     }
 
-    /// What was found after an unclean end, and mended.
+    /// Repairs after an unclean end.
     package struct Repair: Sendable {
-        /// The name that a damaged database has now, and what was wrong with it.
+        /// The new name of a damaged database, and its damage.
         package var damage: (name: String, message: String)?
-        /// What the new database has of a damaged one, or of the snapshot of one that is gone; nil where it
-        /// was begun anew.
+        /// The rows taken from a damaged database, or from the snapshot of a missing one; nil for
+        /// an empty new database.
         package var salvage: SalvageReport?
-        /// Images whose files were gone or torn, and whose rows have been removed.
+        /// Images with missing or torn files after an unclean end, whose rows were removed.
         package var tornImages = 0
-        /// Images whose files were missing though no run has ended badly, and whose rows have been
-        /// removed.
+        /// Images with missing files without an unclean end, whose rows were removed.
         package var missingImages = 0
         /// Whether there were content files and no database.
         package var hadNoDatabase = false
-        /// What could not be tidied up, the first of it.
+        /// The first failed clean-up.
         package var untidy: StorageError?
     }
 
     // MARK: Opening
 
-    /// Locks and opens a cache, making it where it is missing. When another run holds it,
-    /// `whenHeld` hears once of whom, before any waiting; of nobody when it is not known. The system is asked for the file
-    /// system, unless it is given.
+    /// Locks and opens a cache, and creates it if it is missing.
     ///
-    /// - Returns: nil when another run holds the cache and waiting for it is over.
+    /// If another run holds it, `whenHeld` is called once before waiting, with the holder if known.
+    /// The file system is detected unless it is given.
+    ///
+    /// - Returns: nil if another run holds the cache and the wait is over.
     /// - Throws: when the cache cannot be used.
     package static func open(
         path: String, waiting: Waiting, fileSystem: FileSystem? = nil,
@@ -67,7 +68,7 @@ package struct OpenCache: Sendable {
         return try OpenCache(directory: directory, lock: lock)
     }
 
-    /// The same for a cache that is there; nothing is made of what is none.
+    /// Opens an existing cache. Unlike `open`, never creates one.
     package static func openExisting(
         path: String, waiting: Waiting, whenHeld: (LockHolder?) -> Void = { _ in }
     ) throws(StorageError) -> OpenCache? {
@@ -79,14 +80,15 @@ package struct OpenCache: Sendable {
         return try OpenCache(directory: directory, lock: lock)
     }
 
-    /// Opens a cache as ``open(path:waiting:)`` does, and mends what an unclean end has left: rows of
-    /// files that did not reach the disk go, orphaned files are collected, and a database that is
-    /// damaged is set aside for a new one with what can be salvaged of it. And rows go whose files are
-    /// missing, as far as `check` finds them.
+    /// Opens a cache as ``open(path:waiting:)`` does, and repairs it after an unclean end.
     ///
-    /// A small database is checked each time, a large one after an unclean end or when a command has
-    /// met damage in it. The wall clock is at `now`. At most `openFolders` folders of content are kept
-    /// open. New files get the `mode`, which is remembered; without one, the mode that is.
+    /// Removes rows of files that did not reach the disk and, as far as `check` finds them, of
+    /// missing files. Collects orphaned files. Replaces a damaged database by a new one with the
+    /// salvaged rows, and keeps the old one under another name.
+    ///
+    /// A small database is checked each time, a large one after an unclean end or on suspicion. The
+    /// wall clock is at `now`. At most `openFolders` content folders are kept open. New files get
+    /// the `mode`, which is stored; without one, the stored mode.
     package static func openForRun(
         path: String, waiting: Waiting, openFolders: Int = 256, check: FileCheck = .auto,
         mode: FileMode? = nil, at now: Timestamp, whenHeld: (LockHolder?) -> Void = { _ in }
@@ -103,12 +105,12 @@ package struct OpenCache: Sendable {
             cache.repair.untidy = cache.content.untidy
             return cache
         }
-        // What was opened is closed when one of these has failed: SQLite removes logs by name.
+        // Everything opened above is closed after an error: SQLite removes logs by name.
         let damage: StorageError
         do throws(StorageError) {
             return try recovered()
         } catch {
-            // Statements that speak of what is not there fail before anything is checked.
+            // Statements that name missing tables or columns fail before any check.
             if !error.isDamage, error.raisesSuspicion,
                 let found = CacheDatabase.schemaDamage(in: directory)
             {
@@ -126,7 +128,7 @@ package struct OpenCache: Sendable {
             cache.repair.salvage = report
             return cache
         } catch  where error.isDamage {
-            // What was salvaged is damaged itself: the disk may be at fault, or the program.
+            // The salvaged database is damaged itself: the disk or this program is at fault.
             let name = try CacheDatabase.setAside(in: directory, at: now)
             var cache = try recovered(usesSnapshot: false)
             cache.repair.damage = (name, error.message)
@@ -150,7 +152,7 @@ package struct OpenCache: Sendable {
         return nil
     }
 
-    /// Opens a cache and mends what an unclean end has left.
+    /// Opens a cache and repairs it after an unclean end.
     private init(
         recovering directory: CacheDirectory, _ lock: CacheLock, openFolders: Int, mode: FileMode?,
         usesSnapshot: Bool, at now: Timestamp
@@ -189,7 +191,7 @@ package struct OpenCache: Sendable {
     ) throws(StorageError) {
         self.directory = directory
         self.lock = lock
-        // A database that is made anew remembers nothing.
+        // A new database holds no mode.
         let usual = directory.modeOfContent
         content = try ContentStore(directory: directory, openFolders: openFolders)
         try CacheDatabase.undoReplacement(in: directory)
@@ -220,7 +222,7 @@ package struct OpenCache: Sendable {
         placeholders = PlaceholderStore(database: database)
     }
 
-    /// New files get that mode from now on, and in the runs to come.
+    /// Gives new files this mode, now and in later runs.
     func use(_ mode: FileMode) throws(StorageError) {
         try OpenCache.use(mode, directory, database)
     }
@@ -235,13 +237,13 @@ package struct OpenCache: Sendable {
 
     // MARK: While it is open
 
-    /// Whether the last run that pruned to its end did so a day ago or more, or in the future.
+    /// Whether the last complete pruning by a run was a day ago or more, or in the future.
     package func isTimeToPrune(at now: Timestamp) throws(StorageError) -> Bool {
         let last = try database.read("reading properties") { database in
             try Schema.Property.lastPruned.time(in: database)
         }
         guard let last else { return true }
-        // Timers come a little early at times.
+        // Timers may fire a little early.
         return now.timeSince(last) > .seconds(23.5 * 3600) || last > now
     }
 
@@ -251,13 +253,13 @@ package struct OpenCache: Sendable {
         }
     }
 
-    /// What the content files take that rows name.
+    /// The disk usage of the content files that rows name.
     package func usage() throws(StorageError) -> DiskUsage {
         try database.usage()
     }
 
-    /// Sees that this process alone writes the cache, and that what it writes can be found: the names
-    /// of the folder, the lock and the database have to lead to what was opened.
+    /// Checks that this process alone writes the cache: the names of the folder, the lock and the
+    /// database must lead to the open files.
     ///
     /// - Throws: when one of them was removed, moved or replaced.
     package func checkHold() throws(StorageError) {
@@ -273,15 +275,15 @@ package struct OpenCache: Sendable {
         guard database.isInPlace else { throw lost(database.path) }
     }
 
-    /// Has the next run salvage a database that turned out to be damaged in the middle of this one. Nothing
-    /// is to be written afterwards.
+    /// Makes the next run salvage the database, which turned out to be damaged during this one.
+    /// Nothing may be written afterwards.
     ///
-    /// A disk that fails makes a sound database look damaged. So it is checked first, and one in which
-    /// nothing is found is only looked at by the next run, the first time that this happens.
+    /// A failing disk makes a sound database look damaged. So the database is checked first;
+    /// without a finding, the next run only checks it again, the first time this happens.
     ///
     /// - Returns: whether the next run salvages it.
     package func noteDamage() throws(StorageError) -> Bool {
-        // What stands under the name may be another one by now.
+        // The name may lead to another database by now.
         try checkHold()
         var isCertain = wasSuspected
         do throws(StorageError) {
@@ -294,30 +296,29 @@ package struct OpenCache: Sendable {
         return isCertain
     }
 
-    /// Makes what was changed durable, with the files that rows of a killed run name: SQLite itself
-    /// moves the log into the database when the last connection closes, and would not sync them
-    /// first.
+    /// Makes all changes durable, including the files that rows of a killed run name: SQLite moves
+    /// the log into the database at the last close without synchronising them first.
     package func synchronize() throws(StorageError) {
         try content.synchronize()
         try database.checkpoint(truncates: true)
     }
 
-    /// Moves the log into the database and closes it, so that the database file alone is whole and
-    /// nothing stays beside it, unless another program reads it or the disk has no room for that.
-    /// Nothing is to be read or written afterwards.
+    /// Moves the log into the database and closes it, so that the database file alone is complete.
+    /// The log stays if another program reads it or the disk is full. Nothing may be read or
+    /// written afterwards.
     package func close() throws(StorageError) {
         do throws(StorageError) {
             try synchronizeLongLog()
             try database.checkpoint(truncates: true)
         } catch {
-            // All of it is committed, in the log.
+            // Everything is committed, in the log.
             guard error.isDiskFull else { throw error }
         }
         database.close()
     }
 
-    /// Makes what was changed durable when the log has grown: a run over a warm list adds a few pages
-    /// and has nothing else to move.
+    /// Makes all changes durable if the log has grown. A run over a warm list adds only a few
+    /// pages, which need no synchronisation.
     package func synchronizeLongLog() throws(StorageError) {
         if database.logSize > .mebibytes(1) { try synchronize() }
     }

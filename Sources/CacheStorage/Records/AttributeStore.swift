@@ -1,8 +1,8 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The attributes of resources, for the commands: those of users are in the table `attribute`, the
-/// program's own are columns of `resource`.
+/// The attributes of resources, for the commands. Attributes of users are in the table `attribute`;
+/// the program's own are columns of `resource`.
 package struct AttributeStore: Sendable {
     private let database: CacheDatabase
 
@@ -12,8 +12,8 @@ package struct AttributeStore: Sendable {
 
     /// Sets an attribute of a key's resource.
     ///
-    /// - Precondition: it is not the program's own.
-    /// - Returns: false when the cache has no such key.
+    /// - Precondition: it is not one of the program's own.
+    /// - Returns: false if the cache has no such key.
     package func set(_ attribute: EntryAttribute, key: String) throws(StorageError) -> Bool {
         try database.write("setting an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {
@@ -26,7 +26,7 @@ package struct AttributeStore: Sendable {
 
     /// Removes an attribute of a key's resource.
     ///
-    /// - Returns: nil when the cache has no such key, else whether there was such an attribute.
+    /// - Returns: whether there was such an attribute; nil if the cache has no such key.
     package func remove(_ name: String, key: String) throws(StorageError) -> Bool? {
         try database.write("removing an attribute") { database in
             guard let resource = try AttributeStore.resource(key: key, in: database) else {
@@ -68,7 +68,7 @@ package struct AttributeStore: Sendable {
         return attributes
     }
 
-    /// Nil when the resource has no attribute of that name.
+    /// The value of an attribute; nil if the resource has none of that name.
     static func value(
         _ name: String, resource: Int64, in database: Connection
     ) throws -> [UInt8]? {

@@ -9,12 +9,11 @@ package struct FailureLog: Sendable {
         self.database = database
     }
 
-    /// Settles the failures of a run that has ended.
+    /// Settles the failures of a completed run.
     ///
-    /// `decide` gets a failure as the run left it, with the kind and the runs in a row from before
-    /// the run. It gives both anew, and until when the URL is blacklisted; nil leaves them as they were,
-    /// which is for failures that say nothing about their URL: one that had failed before has failed as
-    /// it did then.
+    /// `decide` gets each failure as the run left it, with the kind and the runs in a row from
+    /// before the run, and returns new values of both and the end of the blacklisting. It returns
+    /// nil for failures that say nothing about their URL; these get back their previous values.
     ///
     /// - Throws: when the database cannot be written; nothing is settled then.
     package func settle(
@@ -75,9 +74,9 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes all failures, also rows that cannot be read.
+    /// Removes all failures, including unreadable rows.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number removed.
     package func removeAll() throws(StorageError) -> Int {
         try database.write("removing failures") { database in
             try database.execute("DELETE FROM failure")
@@ -85,9 +84,9 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Removes the failures that `isWanted` picks.
+    /// Removes the selected failures.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number removed.
     package func removeAll(
         where isWanted: (FailureRecord) -> Bool
     ) throws(StorageError) -> Int {
@@ -104,19 +103,19 @@ package struct FailureLog: Sendable {
         }
     }
 
-    /// Whether the table has any row: mostly it has none.
+    /// Whether the table has any rows; usually it has none.
     static func isAny(in database: Connection) throws -> Bool {
         try Statement(database, sql: "SELECT 1 FROM failure LIMIT 1")
             .first { _ in true } ?? false
     }
 
-    /// Reads the table, or the failures of one run, by pieces, so that memory stays flat and the
-    /// piece's rows may be written.
+    /// Reads the table, or the failures of one run, in pieces, which keeps memory flat and allows
+    /// writing the piece's rows.
     private static func forEachPiece(
         in database: Connection, run: Int64? = nil, _ body: ([FailureRecord]) throws -> Void
     ) throws {
-        // Each piece begins with a search; conditions joined by OR would scan what is done already.
-        // The index of runs ends in the primary key, so it has the same order.
+        // Each piece begins with a search; OR conditions would scan the pieces before it. The index
+        // of runs ends with the primary key, so it has the same order.
         var start: String?
         while true {
             let statement = try Statement(
@@ -143,7 +142,7 @@ package struct FailureLog: Sendable {
 }
 
 extension FailureLog {
-    /// What a run's end makes of a failure.
+    /// The values that a run's end gives to a failure.
     package struct Settlement: Sendable {
         let kind: FailureRecord.Kind
         let runsInARow: Int

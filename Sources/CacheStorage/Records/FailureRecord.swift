@@ -3,7 +3,8 @@ internal import SQLite
 
 /// A row of the table `failure`.
 package struct FailureRecord: Sendable {
-    /// How the last failure is counted: whether it blocks at once or after several runs.
+    /// The class of the last failure: a permanent one blacklists at once, a transient one after
+    /// several runs.
     package enum Kind: String, Sendable {
         case permanent, transient
     }
@@ -16,23 +17,22 @@ package struct FailureRecord: Sendable {
     package var httpStatus: Int?
     package var curlCode: Int?
     package var message: String
-    /// Times that it was tried since the first failure, retries included; the redirects of a try are
-    /// part of it.
+    /// Attempts since the first failure, including retries; redirects are part of their attempt.
     package var attempts: Int
-    /// What ``runsInARow`` counts.
+    /// The kind that ``runsInARow`` counts.
     package var kind: Kind
-    /// Runs in a row that ended and in which it failed in this kind.
+    /// Consecutive completed runs in which it failed in this kind.
     package var runsInARow: Int
     package var firstFailedAt: Timestamp
     package var lastFailedAt: Timestamp
     /// Nil when it is not blacklisted.
     package var blacklistedUntil: Timestamp?
-    /// What the last failure depends on; nil if it depends on none.
+    /// The settings that the last failure depends on; nil if it depends on none.
     package var conditions: String?
-    /// Of the failure before, while the run of the last one has not been settled; nil without one.
+    /// The previous failure, until the run of the last one is settled; nil without one.
     package private(set) var former: Former?
 
-    /// What is left of an earlier failure of the same URL.
+    /// Values of an earlier failure of the same URL.
     package struct Former: Sendable {
         package let reason: FailureReason?
         package let conditions: String?
@@ -70,7 +70,7 @@ package struct FailureRecord: Sendable {
         iif(json_valid(former), json_extract(former, '$[5]'), NULL)
         """
 
-    /// Reads the columns of ``columns``; nil when a value is not one that we write.
+    /// Reads the columns of ``columns``; nil if a value is invalid.
     init?(_ row: borrowing Statement) throws {
         guard let reason = FailureReason(rawValue: try row.text(3)),
             let kind = Kind(rawValue: try row.text(8))
@@ -91,8 +91,8 @@ package struct FailureRecord: Sendable {
         }
     }
 
-    /// Notes a failure of the run `run`: what blocks is decided when the run has ended, so a killed
-    /// run blocks nothing. What was known of another URL under the same key is forgotten.
+    /// Records a failure in the run `run`. Its blacklisting is decided after the run, so a killed
+    /// run blacklists nothing. Replaces the record of another URL with the same key.
     func note(in database: Connection, run: Int64) throws {
         let statement = try Statement(
             database,
@@ -117,10 +117,12 @@ package struct FailureRecord: Sendable {
             .init(conditions))
     }
 
-    /// Notes a failure that does not count: a refusal (401, 403, 407), or an image that a variant cannot be made of.
+    /// Records a failure that does not count: a refusal (401, 403, 407), or a variant that cannot
+    /// be made.
     ///
-    /// A refusal leaves the row of what failed for good as it is, with its block, and is added to that of the refusal before; any
-    /// other gives way. Of variants, a row that says the same stays as it is, with its block, and any other gives way.
+    /// A refusal leaves the row of a permanent failure unchanged, with its blacklisting, adds to
+    /// the row of an earlier refusal, and replaces any other row. A variant's failure leaves an
+    /// equal row unchanged and replaces any other.
     func noteHarmless(in database: Connection) throws {
         let statement = try Statement(
             database,

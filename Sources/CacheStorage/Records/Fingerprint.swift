@@ -1,7 +1,7 @@
 package import Hashing
 import PrefetchModel
 
-/// What identifies a recipe in a ``VariantFingerprint``: the first 128 bits of the SHA-256 of its
+/// Identifies a recipe in a ``VariantFingerprint``: the first 128 bits of the SHA-256 of its
 /// canonical text.
 package struct RecipeFingerprint: Hashable, Sendable {
     fileprivate let high: UInt64
@@ -12,11 +12,11 @@ package struct RecipeFingerprint: Hashable, Sendable {
     }
 }
 
-/// A key and a recipe in 128 bits, under which the table `freshness` knows a variant: the bits of
-/// the key's and of the recipe's fingerprint, one exclusive-or the other.
+/// Identifies a variant in the table `freshness`: the exclusive-or of the 128-bit fingerprints of
+/// key and recipe.
 ///
-/// Two variants that meet in the upper half, which is the table's primary key, are told apart by
-/// the lower one; the later of them has no row then and is asked for at every run.
+/// The upper half is the table's primary key. If two variants share it, the lower half tells them
+/// apart; the later one has no row and is requested at every run.
 package struct VariantFingerprint: Hashable, Sendable {
     /// `freshness.fingerprint`
     package let upper: Int64

@@ -1,7 +1,7 @@
 import PrefetchModel
 internal import SQLite
 
-/// Rows of what has happened, which nothing depends on once it is long ago.
+/// Old rows that nothing depends on: failures, hosts, runs and partial downloads.
 enum HistoryRows {
     struct Counts {
         let failures: Int
@@ -10,17 +10,17 @@ enum HistoryRows {
         let parts: Int
     }
 
-    /// Conditions on a time before which rows are old, `?1`, and the present, `?2`.
+    /// Conditions with two parameters: rows from before `?1` are old; `?2` is the current time.
     private static let failures = "last_failed_at < ?1 AND coalesce(blacklisted_until, 0) <= ?2"
     private static let hosts = "updated_at < ?1 AND coalesce(cooling_until, 0) <= ?2"
-    /// The last run tells the next one how it ended, and one whose files may not be on the disk what to
-    /// look at.
+    /// The next run needs the end of the last run, and each run with files that may not be on the
+    /// disk.
     private static let runs =
         "started_at < min(?1, ?2) AND files_synced AND id < (SELECT max(id) FROM run)"
     private static let parts = "created_at < min(?1, ?2)"
 
-    /// Counts what ``remove(before:at:in:)`` would remove, but for failures and parts of images that are `gone`: those
-    /// have been counted with them.
+    /// Counts the rows that ``remove(before:at:in:)`` would remove, except failures and partial
+    /// downloads of the images `gone`, which are counted with them.
     static func count(
         before time: Timestamp, at now: Timestamp, in database: CacheDatabase,
         without gone: ResourceSet = ResourceSet()
@@ -54,7 +54,7 @@ enum HistoryRows {
         }
     }
 
-    /// Removes them, but for parts of bodies, which have files.
+    /// Removes old rows, except partial downloads, which have files.
     static func remove(
         before time: Timestamp, at now: Timestamp, in database: CacheDatabase
     ) throws(StorageError) {

@@ -3,8 +3,7 @@ internal import SQLite
 
 /// The table `host`, at the start and at the end of a run.
 package struct HostLog: Sendable {
-    /// A host that is to cool down for longer is asked again, at the latest, after this time: what
-    /// one answer says must not keep a host away for ever.
+    /// The longest pause of a host. One response must not block a host permanently.
     package static let longestCooling = Duration.seconds(7 * 86400)
 
     let database: CacheDatabase
@@ -13,18 +12,18 @@ package struct HostLog: Sendable {
         self.database = database
     }
 
-    /// All hosts that something is known of, see ``forEach(at:_:)``.
+    /// All hosts with a record, see ``forEach(at:_:)``.
     package func all(at now: Timestamp) throws(StorageError) -> [HostState] {
         var states: [HostState] = []
         try forEach(at: now) { states.append($0) }
         return states
     }
 
-    /// Gives all hosts that something is known of, in no order; damaged rows are left out.
+    /// Calls `body` for all hosts with a record, in no order; skips damaged rows.
     ///
-    /// Times that a wrong clock or damage has left are not believed: a row from the future, by more
-    /// than ``PrefetchModel/Timestamp/toleratedClockStep``, is left out, and a host that is to cool
-    /// for longer than ``longestCooling`` may be asked. `now` is by the wall clock.
+    /// Ignores times from a wrong clock or damage: rows later than `now` by more than
+    /// ``PrefetchModel/Timestamp/toleratedClockStep`` are skipped, and pauses longer than
+    /// ``longestCooling`` are ignored. `now` is the wall clock.
     package func forEach(
         at now: Timestamp, _ body: (HostState) -> Void
     ) throws(StorageError) {
@@ -37,10 +36,10 @@ package struct HostLog: Sendable {
         }
     }
 
-    /// Writes what is known of some hosts in one transaction, and forgets those of them that are
-    /// back to normal. The others stay as they are.
+    /// Writes the state of some hosts in one transaction, and removes the rows of those back to
+    /// normal. Other hosts are unchanged.
     ///
-    /// Cool-downs are cut to ``longestCooling``.
+    /// Pauses are cut to ``longestCooling``.
     ///
     /// - Throws: when the database cannot be written; nothing is changed then.
     package func save(_ states: [HostState]) throws(StorageError) {
@@ -64,8 +63,7 @@ package struct HostLog: Sendable {
         }
     }
 
-    /// Removes hosts that nothing has been heard of for `age`, and those that ``all(at:)`` does not
-    /// believe to be from the past; `now` is by the wall clock.
+    /// Removes hosts without contact for `age`, and rows from the future; `now` is the wall clock.
     package func forget(olderThan age: Duration, at now: Timestamp) throws(StorageError) {
         let earliest = now.advanced(by: .zero - age)
         let latest = now.advanced(by: Timestamp.toleratedClockStep)

@@ -1,7 +1,7 @@
 internal import SQLite
 
-/// What a user calls a host: `example.com` for any scheme and port, `example.com:8080` for any scheme, or
-/// an origin, `https://example.com`. Compared without regard to case.
+/// A host as a user names it: `example.com` for any scheme and port, `example.com:8080` for any
+/// scheme, or an origin, `https://example.com`. Compared without regard to case.
 package struct HostName: Hashable, Sendable {
     /// In lower case.
     package let text: String
@@ -10,7 +10,7 @@ package struct HostName: Hashable, Sendable {
         self.text = text.lowercased()
     }
 
-    /// Whether an origin is meant: scheme, host and port, as the cache stores them.
+    /// Whether it names an origin: scheme, host and port, as the cache stores them.
     package func matches(origin: String) -> Bool {
         let origin = origin.lowercased()
         guard let separator = origin.firstRange(of: "://") else { return origin == text }
@@ -24,9 +24,9 @@ package struct HostName: Hashable, Sendable {
 }
 
 extension HostLog {
-    /// Removes all hosts, also rows that cannot be read.
+    /// Removes all hosts, including unreadable rows.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number removed.
     package func removeAll() throws(StorageError) -> Int {
         try database.write("forgetting hosts") { database in
             try database.execute("DELETE FROM host")
@@ -34,9 +34,9 @@ extension HostLog {
         }
     }
 
-    /// Removes the hosts of these names.
+    /// Removes the hosts with these names.
     ///
-    /// - Returns: how many there were, and the names of which there was none.
+    /// - Returns: the number removed, and the names without a host.
     package func removeAll(
         named names: [HostName]
     ) throws(StorageError) -> (count: Int, unknown: [HostName]) {

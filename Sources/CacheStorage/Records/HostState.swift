@@ -1,15 +1,15 @@
 package import PrefetchModel
 internal import SQLite
 
-/// A row of the table `host`: what one run leaves the next to know of a host.
+/// A row of the table `host`: the state that one run leaves for the next.
 package struct HostState: Hashable, Sendable {
     /// Scheme, host and port, like ``ResourceLocation/host``.
     package var host: String
-    /// Transfers that it bears at once, 1 or more; nil when it bears as many as the user allows.
+    /// Concurrent transfers that the host tolerates, 1 or more; nil for the user's limit.
     package var concurrency: Int?
-    /// Failures of connections since the last answer.
+    /// Connection failures since the last answer.
     package var failuresInARow: Int
-    /// Not asked for anything before then; nil when it may be asked.
+    /// Not requested before then; nil without a pause.
     package var coolingUntil: Timestamp?
     package var updatedAt: Timestamp
 
@@ -24,15 +24,15 @@ package struct HostState: Hashable, Sendable {
         self.updatedAt = updatedAt
     }
 
-    /// Whether nothing sets the host apart from one that nobody has met.
+    /// Whether the state equals that of an unknown host.
     var isNormal: Bool { isNormal(at: updatedAt) }
 
-    /// The same at another time: pauses come to an end.
+    /// Whether the state equals that of an unknown host at a given time: pauses end.
     func isNormal(at time: Timestamp) -> Bool {
         concurrency == nil && failuresInARow <= 0 && (coolingUntil ?? time) <= time
     }
 
-    /// Reads the columns of ``columns``; nil when a value is not one that we write.
+    /// Reads the columns of ``columns``; nil if a value is invalid.
     init?(_ row: borrowing Statement) throws {
         guard let concurrency = Int(exactly: try row.optionalInteger(1) ?? 1),
             let failures = Int(exactly: try row.integer(2))
@@ -50,7 +50,8 @@ package struct HostState: Hashable, Sendable {
 }
 
 extension HostState {
-    /// What a run at `now` takes it for, see ``HostLog/forEach(at:_:)``; nil when it goes by nothing of it.
+    /// The state that a run at `now` uses, see ``HostLog/forEach(at:_:)``; nil if it uses none of
+    /// it.
     func believed(at now: Timestamp) -> HostState? {
         guard updatedAt <= now.advanced(by: Timestamp.toleratedClockStep) else { return nil }
         var state = self

@@ -1,14 +1,14 @@
 package import PrefetchModel
 internal import SQLite
 
-/// When resources were listed last, as far as sets of runs say.
+/// The last run that listed each resource, by the stored sets.
 package struct LastListed: Sendable {
-    /// The newest first.
+    /// Newest first.
     private let sets: [(time: Timestamp, resources: ResourceSet)]
-    /// From when on runs have noted what they list: of what no set names, nothing is known before it. Nil
-    /// when no run has.
+    /// The first recorded listing: before it, nothing is known of resources in no set. Nil if no
+    /// run has recorded any.
     package let begin: Timestamp?
-    /// The last run of a set that is damaged, which may have listed whatever there is.
+    /// The last run of a damaged set, which may have listed any resource.
     private let unreadAt: Timestamp?
 
     static func read(in database: Connection) throws -> LastListed {
@@ -27,18 +27,18 @@ package struct LastListed: Sendable {
             sets: sets, begin: [begin, unreadAt].compactMap(\.self).max(), unreadAt: unreadAt)
     }
 
-    /// When a run has listed anything last; nil when none has. Ages are counted back from then: while no run lists
-    /// anything, nothing becomes unlisted.
+    /// The last run that listed anything; nil without one. Ages are counted back from then: while
+    /// no run lists anything, nothing becomes unlisted.
     var latest: Timestamp? { [sets.first?.time, unreadAt].compactMap(\.self).max() }
 
-    /// All that have been listed since a time.
+    /// All resources listed since a time.
     func resources(since time: Timestamp) -> ResourceSet {
         var union = ResourceSet()
         for set in sets where set.time >= time { union.formUnion(set.resources) }
         return union
     }
 
-    /// Nil when no set names it.
+    /// The last listing of a resource; nil if no set names it.
     package func time(of resource: Int64) -> Timestamp? {
         guard let time = sets.first(where: { $0.resources.contains(resource) })?.time else {
             return nil

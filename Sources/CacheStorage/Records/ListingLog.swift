@@ -1,15 +1,15 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The table `listing`: which resources the lists of runs have named, and when.
+/// The table `listing`: the resources that runs have listed, and when.
 ///
 /// A row for each entry and run would cost more than a warm run. So each run writes the set of its
-/// resources. Sets of earlier runs are merged by hour, those older than a day by day, those older than 30
-/// days by week, and after a year they go. That is a hundred sets or a few more.
+/// resources. Sets of earlier runs are merged by hour, after a day by day, after 30 days by week,
+/// and are removed after a year. That is a little over a hundred sets.
 package struct ListingLog: Sendable {
     private static let hour: Int64 = 3_600_000
     private static let day = 24 * hour
-    /// How long a set is kept.
+    /// The time for which a set is kept.
     package static let memory = Duration.seconds(365 * 86400)
 
     private let database: CacheDatabase
@@ -25,13 +25,13 @@ package struct ListingLog: Sendable {
 
     // MARK: Writing
 
-    /// Notes what the lists of a run have named.
+    /// Records the resources that a run has listed.
     ///
     /// - Parameters:
-    ///   - listed: resources.
-    ///   - start: of the run.
+    ///   - listed: the resources.
+    ///   - start: the start of the run.
     ///   - now: the wall clock.
-    /// - Throws: when the database cannot be written; nothing is noted then.
+    /// - Throws: when the database cannot be written; nothing is recorded then.
     package func note(
         _ listed: ResourceSet, startedAt start: Timestamp, at now: Timestamp
     ) throws(StorageError) {
@@ -46,7 +46,8 @@ package struct ListingLog: Sendable {
         }
     }
 
-    /// Runs by a clock that was ahead count as of now: else what they listed stayed for as long as that.
+    /// Runs recorded by a fast clock count as of now. Otherwise their resources would stay listed
+    /// for too long.
     private static func correctFuture(in database: Connection, at now: Timestamp) throws {
         try Statement(
             database,
@@ -59,7 +60,7 @@ package struct ListingLog: Sendable {
         }
     }
 
-    /// Adds the set of a run. One that is like the last run's is not written again, but its time is.
+    /// Adds the set of a run. If it equals the last run's set, only the time is updated.
     private static func add(
         _ listed: ResourceSet, in database: Connection, _ largest: Int64, at time: Timestamp
     ) throws {
@@ -82,13 +83,13 @@ package struct ListingLog: Sendable {
     ) throws {
         try Statement(database, sql: "DELETE FROM listing WHERE last_at < ?")
             .execute(.init(now.advanced(by: .zero - memory)))
-        // What the last run listed is told from what others of its hour did.
+        // The last run's set is not merged with others of its hour.
         let earlier = try rows(in: database).dropLast()
         let groups = Dictionary(grouping: earlier) { Period(of: $0.lastAt, at: now) }
         for group in groups.values where group.count > 1 {
             guard let newest = group.last else { continue }
             let sets = try group.compactMap { try set(of: $0, in: database, largest) }
-            // What is damaged stays until it is too old: what it named counts as listed by it.
+            // A damaged set is kept until it expires: its resources count as listed by it.
             guard sets.count == group.count else { continue }
             var union = ResourceSet()
             for set in sets { union.formUnion(set) }
@@ -112,18 +113,18 @@ package struct ListingLog: Sendable {
         let lastAt: Timestamp
     }
 
-    /// The oldest first.
+    /// The stored sets, oldest first.
     static func rows(in database: Connection) throws -> [Row] {
         try Statement(
             database, sql: "SELECT id, first_at, last_at FROM listing ORDER BY last_at, id"
         ).all { Row(id: try $0.integer(0), firstAt: try $0.time(1), lastAt: try $0.time(2)) }
     }
 
-    /// Nil of bytes that are no set: what it said is forgotten then.
+    /// Reads a set; nil if its bytes are invalid, and its information is lost then.
     static func set(
         of row: Row, in database: Connection, _ largest: Int64
     ) throws -> ResourceSet? {
-        // Identifiers of resources that have gone may be larger than any that is left.
+        // Identifiers of removed resources may be larger than all present ones.
         let bound = max(largest, ResourceSet.largestKept)
         return try Statement(database, sql: "SELECT resources FROM listing WHERE id = ?")
             .first(.integer(row.id)) {
@@ -131,7 +132,7 @@ package struct ListingLog: Sendable {
             } ?? nil
     }
 
-    /// What sets are merged by: the hour, the day or the week of their last run.
+    /// The period by which sets are merged: the hour, day or week of their last run.
     private enum Period: Hashable {
         case hour(Int64), day(Int64), week(Int64)
 

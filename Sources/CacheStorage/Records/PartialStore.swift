@@ -5,39 +5,40 @@ package import PrefetchModel
 internal import SQLite
 import Threading
 
-/// Bodies that broke off, for the attempts and the runs after: the table `partial` and its files
+/// Interrupted downloads that later attempts and runs resume: the table `partial` and its files
 /// `tmp/<SHA-256 of the key>.partial`.
 ///
-/// They are a few, so what there is of them is known in memory: to ask for one costs no query and
-/// waits for nobody. Any thread may use it; changes are made one after another. Only for the
-/// holder of the cache's lock.
+/// There are few, so all rows are held in memory: a look-up costs no query and no wait. Any thread
+/// may use it; changes run one after another. Only for the holder of the cache's lock.
 package final class PartialStore: Sendable {
-    /// What is known of a body that came in part.
+    /// A partial download.
     package struct Part: Hashable, Sendable {
         package let size: ByteCount
-        /// What to send in `If-Range` for the rest.
+        /// The validator for `If-Range`.
         package let validator: PartialValidator
-        /// Bytes of the whole body; nil when the response did not say.
+        /// The size of the whole body; nil if the response did not say.
         package let total: Int?
     }
 
-    /// Smaller bodies are not worth a file: they come again in the time that it takes to ask.
+    /// Smaller bodies are not worth a file: downloading them again takes about as long as a round
+    /// trip.
     package static let smallestBody = ByteCount.mebibytes(1)
-    /// After that time the body has likely changed.
+    /// After this time the body has probably changed.
     package static let longestAge = Duration.seconds(7 * 86400)
 
     private let directory: CacheDirectory
     private let temporary: FileDescriptor
     private let database: CacheDatabase
     private let capacity: ByteCount
-    /// Held through a change, which waits for the disk.
+    /// Held during a change, which waits for the disk.
     private let changes = Monitor(())
-    /// By key, as the last change left them; nil until the table has been read.
+    /// The rows by key after the last change; nil until the table has been read.
     private let entries = Monitor([String: Entry]?.none)
 
-    /// Opens the folder of the files. The oldest bodies go when all together exceed `capacity`.
+    /// Opens the folder of the files. The oldest ones are removed when the total exceeds
+    /// `capacity`.
     ///
-    /// - Throws: when the folder cannot be made or is none.
+    /// - Throws: when the folder cannot be created, or is not a folder.
     package init(
         directory: CacheDirectory, database: CacheDatabase,
         capacity: ByteCount = .mebibytes(256)
@@ -49,20 +50,20 @@ package final class PartialStore: Sendable {
             "tmp", in: directory.handle, path: directory.path(of: "tmp"), isCreated: true)
     }
 
-    /// Keeps a body that broke off, in the place of any other of that key.
+    /// Keeps a partial download, in place of any other of that key.
     ///
-    /// Removes what is older than ``longestAge``, and then the oldest until there is room.
+    /// Removes those older than ``longestAge``, and then the oldest until there is space.
     ///
     /// - Parameters:
-    ///   - key: of the resource.
-    ///   - url: that sent it, at the end of all redirects, without user information.
-    ///   - validator: of the response that broke off.
-    ///   - total: bytes of the whole body, if the response told.
-    ///   - bytes: that came, from the first on.
-    ///   - now: by the wall clock.
-    /// - Returns: false when it is not worth keeping: not larger than ``smallestBody``, larger than
-    ///   the capacity, or nothing is missing of it.
-    /// - Throws: when it cannot be written; nothing of it is left then.
+    ///   - key: the resource's key.
+    ///   - url: the URL that sent it, after all redirects, without user information.
+    ///   - validator: the validator of the interrupted response.
+    ///   - total: the size of the whole body, if known.
+    ///   - bytes: the bytes received, from the first on.
+    ///   - now: the wall clock.
+    /// - Returns: false if it is not worth keeping: not larger than ``smallestBody``, larger than
+    ///   the capacity, or complete.
+    /// - Throws: when it cannot be written; none of it remains then.
     @discardableResult
     package func store(
         key: String, url: String, validator: PartialValidator, total: Int?,
@@ -92,17 +93,17 @@ package final class PartialStore: Sendable {
         return true
     }
 
-    /// Moves a body that the same URL sent for that key into memory, and forgets it.
+    /// Moves the partial download of a key from the same URL into memory, and removes it.
     ///
-    /// A body from another URL stays: the redirects may lead there yet.
+    /// One from another URL is kept: redirects may still lead there.
     ///
     /// - Parameters:
-    ///   - key: of the resource.
-    ///   - url: that it would come from.
-    ///   - buffer: as large as ``part(key:)`` says.
-    /// - Returns: false without such a body, or when its file is damaged; the buffer may have been
-    ///   written to.
-    /// - Throws: when the database cannot be written; the body is still there then.
+    ///   - key: the resource's key.
+    ///   - url: the URL that would continue it.
+    ///   - buffer: of the size that ``part(key:)`` returns.
+    /// - Returns: false if there is none, or its file is damaged; the buffer may have been written
+    ///   to.
+    /// - Throws: when the database cannot be written; the download is kept then.
     package func take(
         key: String, url: String, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) -> Bool {
@@ -112,23 +113,23 @@ package final class PartialStore: Sendable {
             let isRead = FileDescriptor.read(
                 name, in: temporary, into: buffer, path: directory.path(of: "tmp/\(name)"))
             try remove([key], from: &known)
-            // What cannot be read is fetched again.
+            // An unreadable one is downloaded again.
             return isRead
                 && SHA256Hasher().digest(of: UnsafeRawBufferPointer(buffer)) == entry.digest
         }
     }
 
-    /// The body that there is of a key, and the URL that it came from; nil without one.
+    /// The partial download of a key, and its URL; nil without one.
     package func part(key: String) throws(StorageError) -> (url: String, part: Part)? {
         let known = try current()
-        // Mostly there is none, and a look into an empty dictionary hashes the key all the same.
+        // Usually there is none, and even a look-up in an empty dictionary hashes the key.
         guard !known.isEmpty else { return nil }
         return known[key].map {
             ($0.url, Part(size: $0.size, validator: $0.validator, total: $0.total))
         }
     }
 
-    /// Forgets what there is of a key, whose whole body has come.
+    /// Removes the partial download of a key, after its whole body has arrived.
     package func discard(key: String) throws(StorageError) {
         guard try current()[key] != nil else { return }
         try change { (known) throws(StorageError) in
@@ -136,8 +137,8 @@ package final class PartialStore: Sendable {
         }
     }
 
-    /// Removes all bodies of at least that age, and those from the future by more than
-    /// ``PrefetchModel/Timestamp/toleratedClockStep``; `now` is by the wall clock.
+    /// Removes partial downloads of at least that age, and those from the future by more than
+    /// ``PrefetchModel/Timestamp/toleratedClockStep``; `now` is the wall clock.
     package func removeAll(olderThan age: Duration, at now: Timestamp) throws(StorageError) {
         try change { (known) throws(StorageError) in
             let old = known.filter { $0.value.isOlder(than: age, at: now) }
@@ -145,10 +146,10 @@ package final class PartialStore: Sendable {
         }
     }
 
-    /// Removes the rows that cannot be read or whose file is not there in its whole size, which a
-    /// kill or a power cut may leave.
+    /// Removes rows that cannot be read, or whose file is incomplete, as after a kill or a power
+    /// cut.
     ///
-    /// - Returns: the names of the files that the other rows name.
+    /// - Returns: the names of the files of the remaining rows.
     func reconcile() throws(StorageError) -> Set<String> {
         try change(startingFrom: [:]) { (known) throws(StorageError) in
             let rows = try Entry.fetchAll(in: database)
@@ -170,12 +171,12 @@ package final class PartialStore: Sendable {
         try Entry.fetchAll(in: database).count
     }
 
-    /// The names of the files that rows name, those of rows that cannot be read included.
+    /// The names of all rows' files, including unreadable rows.
     static func fileNames(in database: CacheDatabase) throws(StorageError) -> Set<String> {
         Set(try Entry.fetchAll(in: database).keys.map(fileName))
     }
 
-    /// The keys of rows that cannot be read, or whose file is gone or holds other bytes.
+    /// The keys of rows that cannot be read, or whose file is missing or holds other bytes.
     static func damagedKeys(
         in database: CacheDatabase, _ directory: CacheDirectory
     ) throws(StorageError) -> [String] {
@@ -196,8 +197,8 @@ package final class PartialStore: Sendable {
         return try change { $0 }
     }
 
-    /// Carries a change out while no other is made; what it throws after a part of its work leaves
-    /// that part noted.
+    /// Runs a change while no other one runs. After an error, the completed part of the change is
+    /// kept in memory.
     private func change<Result>(
         startingFrom start: [String: Entry]? = nil,
         _ work: (inout [String: Entry]) throws(StorageError) -> Result
@@ -216,7 +217,7 @@ package final class PartialStore: Sendable {
 
     // MARK: Inside a change
 
-    /// What goes when another body of that size comes.
+    /// The keys to remove for another body of that size.
     private static func obsolete(
         in entries: [String: Entry], forAnother size: ByteCount, capacity: ByteCount,
         at now: Timestamp
@@ -234,7 +235,7 @@ package final class PartialStore: Sendable {
         return obsolete
     }
 
-    /// Removes rows, and after their commit the files.
+    /// Removes rows and, after their commit, the files.
     private func remove(
         _ keys: Set<String>, from entries: inout [String: Entry]
     ) throws(StorageError) {
@@ -250,11 +251,11 @@ package final class PartialStore: Sendable {
     }
 
     private func removeFile(of key: String) {
-        // Cannot be helped when it fails; the next run collects files without a row.
+        // A failure is harmless: the next run collects files without a row.
         unlinkat(temporary.number, PartialStore.fileName(of: key), 0)
     }
 
-    /// Writes a file that was not there, beside its place at first.
+    /// Writes a new file, under a temporary name first.
     private func place(_ bytes: UnsafeRawBufferPointer, name: String) throws(StorageError) {
         let path = directory.path(of: "tmp/\(name)")
         let temporaryName = "\(name).new"
@@ -275,7 +276,7 @@ package final class PartialStore: Sendable {
                 throw StorageError.system("rename", path)
             }
         } catch {
-            // As in ``ContentStore``: the next run collects it otherwise.
+            // As in ``ContentStore``: otherwise the next run collects it.
             unlinkat(temporary.number, temporaryName, 0)
             throw error
         }
@@ -293,12 +294,12 @@ package final class PartialStore: Sendable {
     }
 }
 
-/// A row of the table `partial`, less its key.
+/// A row of the table `partial`, without its key.
 private struct Entry: Sendable {
     let url: String
     let validator: PartialValidator
     let size: ByteCount
-    /// Of the file's bytes.
+    /// The digest of the file's bytes.
     let digest: ContentDigest
     let total: Int?
     let createdAt: Timestamp
@@ -322,7 +323,7 @@ private struct Entry: Sendable {
 
     private static let columns = "key, url, etag, last_modified, bytes, sha256, total, created_at"
 
-    /// Reads the columns of ``columns``; nil when a value is not one that we write.
+    /// Reads the columns of ``columns``; nil if a value is invalid.
     private init?(_ row: borrowing Statement) throws {
         let size = try row.count(4)
         guard size > PartialStore.smallestBody.bytes else { return nil }
@@ -339,7 +340,7 @@ private struct Entry: Sendable {
             digest: try row.digest(5), total: total, createdAt: try row.time(7))
     }
 
-    /// By key; nil for rows that cannot be read.
+    /// All rows by key; nil for unreadable ones.
     static func fetchAll(in database: CacheDatabase) throws(StorageError) -> [String: Entry?] {
         try database.read("reading partial bodies") { database in
             let rows = try Statement(database, sql: "SELECT \(columns) FROM partial")

@@ -1,14 +1,14 @@
 package import PrefetchModel
 internal import SQLite
 
-/// The placeholders of resources, which are shown as the attributes `prefetch.thumbhash` and
+/// The placeholders of resources, shown as the attributes `prefetch.thumbhash` and
 /// `prefetch.color`.
 package struct PlaceholderStore: Sendable {
     /// A resource without a placeholder.
     package struct Candidate: Sendable {
         package let resource: Int64
         package let key: String
-        /// The stored image that it can be made of: the variant `main` that is in use, else another.
+        /// The stored image to make it of: the current variant `main`, else another one.
         package let image: StoredImage
     }
 
@@ -18,7 +18,7 @@ package struct PlaceholderStore: Sendable {
         self.database = database
     }
 
-    /// Resources that lack one.
+    /// The number of resources without one.
     package func count() throws(StorageError) -> Int {
         try PlaceholderStore.count(database)
     }
@@ -30,12 +30,12 @@ package struct PlaceholderStore: Sendable {
         }
     }
 
-    /// The next so many that lack one, in the order of their identifiers.
+    /// The next resources without one, in the order of their identifiers.
     package func candidates(
         after resource: Int64, limit: Int
     ) throws(StorageError) -> [Candidate] {
         try database.read("looking for placeholders") { database in
-            // Superseded ones are of the same body.
+            // Superseded variants show the same picture.
             try Statement(
                 database,
                 sql: """
@@ -54,7 +54,7 @@ package struct PlaceholderStore: Sendable {
         }
     }
 
-    /// Stores them all, or none.
+    /// Stores all of them, or none.
     package func put(_ placeholders: [(resource: Int64, Placeholder)]) throws(StorageError) {
         guard !placeholders.isEmpty else { return }
         try database.write("storing placeholders") { database in
@@ -64,7 +64,7 @@ package struct PlaceholderStore: Sendable {
         }
     }
 
-    /// Of a resource that has an image.
+    /// The condition for a resource that has an image and no placeholder.
     private static let isLacking = """
         thumbhash IS NULL
         AND EXISTS (SELECT 1 FROM variant WHERE variant.resource_id = resource.id)
@@ -87,7 +87,7 @@ package struct PlaceholderStore: Sendable {
 }
 
 extension CacheCatalog {
-    /// Images that lack a placeholder.
+    /// The number of images without a placeholder.
     package func countWithoutPlaceholder() throws(StorageError) -> Int {
         try PlaceholderStore.count(database)
     }

@@ -1,18 +1,19 @@
 internal import CZlib
 
-/// A set of resources as it is kept in the database, in the table `listing`.
+/// The stored form of a set of resources, in the table `listing`.
 ///
-/// All pages that have any identifier, one after the other, as one zlib stream (RFC 1950): each is its
-/// number in 4 bytes and its 2¹⁵ bits in 4096, all little-endian, the lowest identifier in the lowest bit.
-/// Before the stream stands the number of pages, in 4 bytes. A million identifiers without gaps take some
-/// hundred bytes, any other million of them 125 KB for each million rows.
+/// The number of pages in 4 bytes, then all pages with any identifier as one zlib stream (RFC
+/// 1950). Each page is its number in 4 bytes and its 2¹⁵ bits in 4096, all little-endian, the
+/// lowest identifier in the lowest bit. A million identifiers without gaps take some hundred bytes;
+/// any other million take at most 125 KB for each million rows.
 extension ResourceSet {
     private static let pageBytes = 4 + 8 * pageWords
     private static let headerBytes = 4
-    /// The largest identifier of a set that is read, unless there are larger ones: 2²⁸, which is 32 MiB.
+    /// The largest identifier of a set that is read, unless the cache has larger ones: 2²⁸, which
+    /// takes 32 MiB.
     static let largestKept: Int64 = 1 << 28
 
-    /// What cannot be kept is left out: identifiers of 2³⁵ and more.
+    /// The stored form, without identifiers of 2³⁵ and more, which it cannot hold.
     var compressed: [UInt8] {
         var plain: [UInt8] = []
         var count: UInt32 = 0
@@ -26,20 +27,21 @@ extension ResourceSet {
         var size = compressBound(UInt(plain.count))
         var compressed = [UInt8](repeating: 0, count: Int(size))
         let code = compress2(&compressed, &size, plain, UInt(plain.count), Z_BEST_SPEED)
-        // It has room and a valid level; what is left is no memory, which ends Swift, too.
+        // Buffer and level are valid. What remains is lack of memory, which ends Swift, too.
         precondition(code == Z_OK, "zlib cannot compress in memory")
         let header = withUnsafeBytes(of: count.littleEndian) { Array($0) }
         return header + compressed.prefix(Int(size))
     }
 
-    /// Nil of bytes that are no set, or one of more pages than `largestResource` asks for.
+    /// Reads the stored form; nil if it is invalid, or has more pages than `largestResource`
+    /// requires.
     init?(compressed bytes: [UInt8], largestResource: Int64) {
         guard bytes.count > ResourceSet.headerBytes else { return nil }
         let count = bytes.withUnsafeBytes {
             UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self))
         }
         let mostPages = (max(0, largestResource) >> ResourceSet.pageBits) + 1
-        // Deflate makes 1032 bytes of one at most.
+        // Deflate expands one byte to at most 1032.
         guard count <= min(mostPages, ResourceSet.largestPage),
             Int(count) * ResourceSet.pageBytes <= 1032 * bytes.count
         else { return nil }

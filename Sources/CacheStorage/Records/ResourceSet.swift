@@ -1,10 +1,11 @@
-/// Identifiers of resources: a bit each, so that a million of them stay in the processor's cache.
+/// A set of identifiers of resources, with one bit for each: a million of them fit into the
+/// processor's cache.
 package struct ResourceSet: Hashable, Sendable {
-    /// Bits of 2¹⁵ identifiers a page; those without any are empty. SQLite numbers rows one after
-    /// the other, so the pages are dense.
+    /// The bits of 2¹⁵ identifiers for each page; empty if none is set. SQLite numbers rows
+    /// consecutively, so pages are dense.
     var pages: [[UInt64]] = []
-    /// Identifiers outside the range of page numbers, found in damaged databases only: pages for them would take
-    /// too much memory.
+    /// Identifiers outside the range of page numbers, found in damaged databases only: pages for
+    /// them would take too much memory.
     private var outliers: Set<Int64> = []
 
     static let pageBits: Int64 = 15
@@ -15,7 +16,7 @@ package struct ResourceSet: Hashable, Sendable {
 
     /// Adds a resource.
     ///
-    /// - Returns: false when it was there.
+    /// - Returns: false if it was in the set.
     @discardableResult
     package mutating func insert(_ resource: Int64) -> Bool {
         let page = resource >> ResourceSet.pageBits
@@ -72,7 +73,7 @@ package struct ResourceSet: Hashable, Sendable {
         }
     }
 
-    /// In its page.
+    /// The position in its page.
     private static func place(of resource: Int64) -> (word: Int, bit: UInt64) {
         (Int(resource >> 6) & (pageWords - 1), 1 << UInt64(resource & 63))
     }

@@ -3,9 +3,9 @@ import Hashing
 package import PrefetchModel
 internal import SQLite
 
-/// The table `run`, and what the end of earlier runs means for the next one.
+/// The table `run`, and the consequences of earlier runs' ends for the next one.
 package struct RunLog: Sendable {
-    /// Rows of older runs go: a run each hour for a year has 8 784.
+    /// Rows of older runs are removed. A run each hour makes 8,784 a year.
     private static let keptRuns: Int64 = 10_000
 
     private let database: CacheDatabase
@@ -20,8 +20,8 @@ package struct RunLog: Sendable {
 
     // MARK: How earlier runs ended
 
-    /// Whether content files without a row may be there: a run left no orderly end, or a run of an
-    /// older version could not remove them, or the database lost its first rows.
+    /// Whether content files without a row may exist: the last run has no orderly end or could not
+    /// remove them, or the database has lost its first rows.
     package func lastRunMayHaveLeftStrays() throws(StorageError) -> Bool {
         try RunLog.hasUncleanEnd(in: database)
     }
@@ -39,12 +39,13 @@ package struct RunLog: Sendable {
         }
     }
 
-    /// Removes what an interrupted run left behind. Only for the holder of the lock, while
-    /// nothing is being stored.
+    /// Removes the remains of an interrupted run. Only for the holder of the lock, while nothing is
+    /// being stored.
     ///
-    /// With `scansContent` content files without a row are looked for, which reads every folder;
-    /// that is needed only after an interrupted run. The result is the number of files removed.
-    /// Bodies that broke off stay, unless their files or their rows are gone.
+    /// With `scansContent` it looks for content files without a row, which reads every folder and
+    /// is needed only after an interrupted run. Partial downloads with both file and row are kept.
+    ///
+    /// - Returns: the number of files removed.
     @discardableResult
     package func collectStrays(scansContent: Bool) throws(StorageError) -> Int {
         try content.removeTemporaries(keeping: partials.reconcile())
@@ -60,20 +61,18 @@ package struct RunLog: Sendable {
 
     // MARK: Rows whose files may not have reached the disk
 
-    /// Removes rows that name files which an unclean end has taken away or torn; their resources
-    /// stay. Only for the holder of the lock, before anything is read or stored.
+    /// Removes rows with missing or torn files after an unclean end; their resources are kept. Only
+    /// for the holder of the lock, before anything is read or stored.
     ///
-    /// Looked at are the rows since the start of the earliest run of another boot that did not sync
-    /// its files: their bytes are compared with their names. And, since a system's word that files
-    /// are on the disk need not be true, those since the start of a last run that came to no end:
-    /// their files have to be there in their whole size.
+    /// It compares the bytes of files with their names for rows since the earliest run of another
+    /// boot that did not synchronise its files. It compares the sizes of files for rows since the
+    /// start of a last run without an end, since the system may wrongly report that files are on
+    /// the disk.
     ///
     /// - Parameters:
-    ///   - bootID: of the present boot; nil where the system does not say, which counts as another
-    ///     one.
-    ///   - now: by the wall clock. Until a run has looked for files without a row, a property says
-    ///     that it has to.
-    /// - Returns: the number of images whose rows are gone.
+    ///   - bootID: the current boot; nil if unknown, which counts as another one.
+    ///   - now: the wall clock, noted in a property until a run has looked for files without a row.
+    /// - Returns: the number of images whose rows were removed.
     /// - Throws: when the database or a file cannot be read, or the disk cannot be synchronised.
     func removeTornRows(bootID: String?, at now: Timestamp) throws(StorageError) -> Int {
         let doubt = try database.read("reading the run log") { database in
@@ -106,11 +105,11 @@ package struct RunLog: Sendable {
                 _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
             }
         }
-        // The rows first, for good: they must not come back without their files. And whatever is to
-        // be believed from now on has to be on the disk.
+        // The removal of rows must be permanent before their files are removed, and everything
+        // found intact must be on the disk.
         try content.synchronize()
         for image in torn { try content.remove(image.digest, format: image.format) }
-        // Last, so that all of this is done again after a kill.
+        // Last, so that a kill repeats all of this.
         try database.write("noting what is synced") { database in
             try Statement(
                 database,
@@ -119,7 +118,7 @@ package struct RunLog: Sendable {
                     WHERE NOT files_synced AND (boot_id IS NOT ?1 OR ?1 IS NULL)
                     """
             ).execute(.init(bootID))
-            // Nor did such a run wait until what it removed was off the disk.
+            // Nor did such a run wait until its removals were durable.
             if doubt.unsynced != nil {
                 _ = try Schema.Property.noteUnfinishedRemoval(at: now, in: database)
             }
@@ -127,12 +126,12 @@ package struct RunLog: Sendable {
         return torn.count
     }
 
-    /// The images of rows since `earliest` whose files are not there in their whole size, and of
-    /// those since `unsynced` whose bytes are others than their names say.
+    /// The images of rows since `earliest` with files of another size, and of rows since `unsynced`
+    /// with other bytes.
     private func tornImages(
         since earliest: Timestamp, unsynced: Timestamp?
     ) throws(StorageError) -> [StoredImage] {
-        // Clocks are set, and a row may be older than the start of its run by them.
+        // Clocks are adjusted, so a row may be a little older than the start of its run.
         let margin = Duration.zero - Timestamp.toleratedClockStep
         return try database.read("looking for torn files") { database in
             let rows = try Statement(
@@ -165,8 +164,8 @@ package struct RunLog: Sendable {
 
     // MARK: This run
 
-    /// Notes that a run begins, in the machine's present boot if that is known, whether each of
-    /// its files is on the disk before its row is committed, and what it calls its variants.
+    /// Records the start of a run: the machine's boot if known, whether files are on the disk
+    /// before their rows are committed, and the names of its variants.
     ///
     /// - Returns: the run's identifier, for ``end(_:at:exitStatus:counters:)``.
     /// - Throws: when the database cannot be written.
@@ -192,19 +191,19 @@ package struct RunLog: Sendable {
     /// The member of `counters` for failures that an earlier run had, too.
     static let knownFailuresName = "known_failures"
 
-    /// Notes that a run has ended. A power cut after that brings no file back that was removed, unless the run's files
-    /// are not synchronised either.
+    /// Records the end of a run. After this, no power cut restores a removed file, unless the run's
+    /// files are not synchronised either.
     package func end(
         _ run: Int64, at time: Timestamp, exitStatus: Int32, counters: RunCounters
     ) throws(StorageError) {
-        // Names of ours and whole numbers: nothing in this JSON needs escaping.
+        // Fixed names and whole numbers: nothing in this JSON needs escaping.
         let members =
             [
                 ("entries", counters.entriesRead), ("requests", counters.requests),
                 ("bytes_received", counters.bytesReceived), ("bytes_stored", counters.bytesStored),
                 (RunLog.knownFailuresName, counters.knownFailures),
             ] + Outcome.allCases.map { ($0.rawValue, counters[$0]) }
-            // What could not be tidied up now may be next time.
+            // The next run may succeed in tidying up.
             + (content.untidy == nil ? [] : [("strays", 1)])
         let isSynchronized = try database.read("reading the run log") { database in
             try Statement(database, sql: "SELECT files_synced FROM run WHERE id = ?")

@@ -1,13 +1,13 @@
 import PrefetchModel
 internal import SQLite
 
-/// The table `variant_name`: what runs call the variants that they keep.
+/// The table `variant_name`: the names of variants.
 enum VariantNames {
     /// The row of `main`, which every database has.
     static let main: Int64 = 0
 
-    /// Notes what a run calls its variants, and when it began. Without a time, rows that say the same
-    /// already are not written.
+    /// Records the names that a run uses for its variants, and its start. Without a time, equal
+    /// rows are not written.
     static func note(
         _ variants: [RequestedVariant], at time: Timestamp? = nil, in database: Connection
     ) throws {
@@ -24,7 +24,7 @@ enum VariantNames {
         }
     }
 
-    /// The row of a name, which is added if no run has noted it.
+    /// The row of a name, which is added if it is new.
     static func row(of variant: RequestedVariant, in database: Connection) throws -> Int64 {
         if variant.name == .main { return main }
         let statement = try Statement(
@@ -36,7 +36,7 @@ enum VariantNames {
         return database.lastInsertedRowID
     }
 
-    /// `main` first, the others in the order of their names.
+    /// All names: `main` first, the others in alphabetical order.
     static func all(in database: Connection) throws -> [NotedVariant] {
         try Statement(
             database, sql: "SELECT name, recipe FROM variant_name ORDER BY id <> 0, name"

@@ -1,25 +1,24 @@
 import PrefetchModel
 internal import SQLite
 
-/// What a name stands for: the recipe of the last run that used it.
+/// A name and the recipe of the last run that used it.
 package struct NotedVariant: Hashable, Sendable {
     package let name: String
     /// A canonical text; see ``Recipe``.
     package let recipe: String
 }
 
-/// How the variants of one resource are used. A value: the rows are read and written elsewhere.
+/// The current and superseded variants of one resource. A value: others read and write the rows.
 ///
-/// A variant that is in use is tagged with one name. Where several names have its recipe, it is tagged
-/// with `main` if that is among them, else with the first; the others find it by what the table
-/// `variant_name` says of them.
+/// A current variant is tagged with one name. If several names have its recipe, the tag is `main`
+/// if that is among them, else the first; the other names find it through the table `variant_name`.
 struct VariantUses {
     struct Row: Equatable {
         let recipe: String
         var name: Int64
         var isSuperseded: Bool
 
-        /// What `freshness.superseded` says.
+        /// The value of `freshness.superseded`.
         var freshnessMark: Int64 { isSuperseded ? 1 : name == VariantNames.main ? 0 : 2 }
     }
 
@@ -34,12 +33,12 @@ struct VariantUses {
         self.rows = rows
     }
 
-    /// A run uses these variants, with different names. Each supersedes the others of its name, if it
-    /// is stored; what other names use stays.
+    /// Makes these variants current, each under its own name. A stored one supersedes the others of
+    /// its name; variants of other names are unchanged.
     ///
     /// - Returns: the rows that have changed.
     mutating func use(_ used: [Used]) -> [Row] {
-        // Nearly every resource of nearly every run.
+        // The case of nearly every resource in nearly every run.
         if rows.count == 1, used.count == 1, !rows[0].isSuperseded,
             rows[0].recipe == used[0].recipe, rows[0].name == used[0].name
         {
@@ -71,7 +70,7 @@ struct VariantUses {
     ) -> Int64 {
         if names.contains(VariantNames.main) { return VariantNames.main }
         if names.contains(row.name) { return row.name }
-        // In use by a name of which this run says nothing.
+        // Current under a name that this run does not use.
         if !row.isSuperseded, recipes[row.name] == nil { return row.name }
         return first
     }

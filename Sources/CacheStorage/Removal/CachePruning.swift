@@ -2,8 +2,8 @@ package import PrefetchModel
 
 /// Removes the images, variants and history that rules pick, or estimates that removal.
 ///
-/// Works in batches, each permanent: after a kill the cache is sound, and the next call continues. Images that several
-/// rules pick are removed once.
+/// Works in batches, each permanent: after a kill the cache is sound, and the next call continues.
+/// Images that several rules pick are removed once.
 package struct CachePruning {
     private let rules: PruneRules
     private let now: Timestamp
@@ -16,8 +16,8 @@ package struct CachePruning {
     ///   - now: the wall clock.
     ///   - shouldStop: whether to begin no further batch.
     ///   - isProtected: whether limits must keep an image.
-    ///   - protectsSuperseded: whether limits must keep the superseded variants of an image, because the run may use
-    ///     them again. Default: for every protected image.
+    ///   - protectsSuperseded: whether limits must keep the superseded variants of an image,
+    ///     because the run may use them again. Default: for every protected image.
     package init(
         _ rules: PruneRules, at now: Timestamp, until shouldStop: @escaping () -> Bool = { false },
         protecting isProtected: @escaping (Int64) -> Bool = { _ in false },
@@ -52,7 +52,8 @@ package struct CachePruning {
     private func apply(
         _ removal: some ImageRemoving, _ report: (RemovalTotals) -> Void, in database: CacheDatabase
     ) throws(StorageError) -> Bool {
-        // All rules see the cache as it is before the first removal; otherwise an estimate would differ.
+        // All rules see the cache as it is before the first removal; otherwise an estimate would
+        // differ.
         var orders: [(selector: VariantSelector?, images: [PruneScan.Weight])] = []
         if try target(for: removal.usage) != nil {
             for selector in [VariantSelector.superseded, nil] {

@@ -1,7 +1,7 @@
 import Threading
 
-/// Removes content files on a thread of its own, while the rows of the next ones are removed: the one is the
-/// kernel's work, the other SQLite's. For one thread.
+/// Removes content files on a thread of its own while the next batch of rows is removed: the kernel
+/// and SQLite work at the same time. For one thread.
 final class FileRemoval {
     struct Removed {
         var files = 0
@@ -11,14 +11,14 @@ final class FileRemoval {
     private let content: ContentStore
     private var pending: (thread: OwnedThread?, outcome: Monitor<Result<Removed, StorageError>>)?
 
-    /// So few are not worth a thread.
+    /// Smaller batches are not worth a thread.
     private static let fewFiles = 32
 
     init(of content: ContentStore) { self.content = content }
 
     deinit { pending?.thread?.join() }
 
-    /// Begins to remove files that no row names any more. To be called when nothing is pending.
+    /// Starts removing files that no row names any more. Call only if nothing is pending.
     func begin(_ files: [NamedFile]) {
         precondition(pending == nil, "the files of the last batch are still being removed")
         let outcome = Monitor<Result<Removed, StorageError>>(.success(Removed()))
@@ -30,17 +30,17 @@ final class FileRemoval {
         }
         var thread: OwnedThread?
         if files.count > FileRemoval.fewFiles {
-            // Where the system has no room for another, this one does it.
+            // Without a free thread, this one removes the files.
             thread = try? OwnedThread(name: "file removal", work)
         }
         if thread == nil { work() }
         pending = (thread, outcome)
     }
 
-    /// Waits for the files that were begun with last.
+    /// Waits for the pending files.
     ///
-    /// - Returns: which of them were there; nil when nothing was pending.
-    /// - Throws: when the disk refused one; those after it are still there.
+    /// - Returns: the files that existed and were removed; nil if nothing was pending.
+    /// - Throws: when a file could not be removed; the following files remain.
     func finish() throws(StorageError) -> Removed? {
         guard let (thread, outcome) = pending else { return nil }
         thread?.join()

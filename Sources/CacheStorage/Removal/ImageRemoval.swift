@@ -1,11 +1,11 @@
 package import PrefetchModel
 internal import SQLite
 
-/// Removes images on a user's word: what is removed is as if it had never been fetched.
+/// Removes images on a command, as if they had never been fetched.
 ///
-/// Rows go first, batch by batch and for good, then the files that no row names any more. A property
-/// says that this is going on: after a kill in between, the next run looks for files without a row. The files of
-/// one batch go while the rows of the next one do.
+/// Rows are removed permanently, batch by batch, then the files that no row names any more. A
+/// property notes the unfinished removal: after a kill the next run collects files without a row.
+/// The files of one batch are removed during the next batch of rows.
 package final class ImageRemoval: ImageRemoving {
     private let cache: OpenCache
     private let variant: VariantSelector?
@@ -13,16 +13,16 @@ package final class ImageRemoval: ImageRemoving {
     private let files: FileRemoval
     private var statements = MetadataStatements(run: 0)
     private var hasBegun = false
-    /// Batches whose rows are gone and whose files may be left.
+    /// Batches without rows whose files may remain.
     private var unfinishedBatches = 0
-    /// Whether the note that this is going on is its own.
+    /// Whether this removal wrote the note of an unfinished removal.
     private var ownsNote = false
     package private(set) var totals = RemovalTotals()
     package var database: CacheDatabase { cache.database }
 
     /// - Parameters:
     ///   - cache: open for writing.
-    ///   - variant: that goes; nil for the whole of each image.
+    ///   - variant: the variants to remove; nil for whole images.
     ///   - now: the wall clock.
     package init(_ cache: OpenCache, variant: VariantSelector?, at now: Timestamp) {
         self.cache = cache
@@ -94,9 +94,9 @@ package final class ImageRemoval: ImageRemoving {
         }
     }
 
-    /// Removes what `removeRows` does of a batch, or on a full disk of its parts, and begins with the files.
+    /// Removes the rows of a batch, on a full disk in halves, and starts removing the files.
     ///
-    /// Returns the images of which anything went.
+    /// - Returns: the images of which anything was removed.
     private func remove<Image>(
         _ batch: [Image], _ removeRows: ([Image], Connection) throws -> RemovedRows
     ) throws(StorageError) -> ResourceSet {
@@ -105,7 +105,8 @@ package final class ImageRemoval: ImageRemoving {
         do throws(StorageError) {
             removed = try change { try removeRows(batch, $0) }
         } catch  where error.isDiskFull {
-            // All of it has to fit into the log. The files of the batch before make room, and so do those of a part.
+            // The transaction must fit into the log. Removing the files of the previous batch frees
+            // space; a smaller batch needs less.
             if try finishFiles() > 0 { return try remove(batch, removeRows) }
             guard batch.count > 1 else { throw error }
             let half = batch.count / 2
@@ -118,8 +119,9 @@ package final class ImageRemoval: ImageRemoving {
         totals.variants += removed.variants
         totals.images += removed.wholeImages
         for key in removed.keysOfParts { try cache.partials.discard(key: key) }
-        // A power cut must not bring rows back without their files. A reader of another program may keep
-        // a part of the log out of the database; then the log itself has to be on the disk.
+        // After a power cut, rows must not reappear without their files. A reader of another
+        // program may keep part of the log out of the database; then the log itself must be
+        // synchronised.
         if !removed.files.isEmpty, try !cache.database.checkpoint(truncates: false) {
             try cache.content.synchronize()
         }
@@ -131,7 +133,7 @@ package final class ImageRemoval: ImageRemoving {
     private func change(
         _ removeRows: (Connection) throws -> RemovedRows
     ) throws(StorageError) -> RemovedRows {
-        // Somebody may have put another cache in this one's place.
+        // Another cache may have been moved to this path.
         try cache.checkHold()
         if !hasBegun { try cache.database.holdMorePages() }
         return try cache.database.write("removing images") { database in
@@ -145,12 +147,12 @@ package final class ImageRemoval: ImageRemoving {
 
     /// Waits for the files of the last batch.
     ///
-    /// - Returns: how many of them were removed.
+    /// - Returns: the number of files removed.
     @discardableResult
     private func finishFiles() throws(StorageError) -> Int {
         guard let removed = try files.finish() else { return 0 }
         totals.files += removed.files
-        // Damaged rows may say anything.
+        // Damaged rows may hold any number.
         totals.bytes &+= removed.bytes
         unfinishedBatches -= 1
         return removed.files
@@ -158,11 +160,11 @@ package final class ImageRemoval: ImageRemoving {
 
     package func finish() throws(StorageError) {
         try finishFiles()
-        // Files that could not be removed may be next time.
+        // The next run retries files that could not be removed.
         guard hasBegun, ownsNote, unfinishedBatches == 0, cache.content.untidy == nil else {
             return
         }
-        // While a run goes on, its end sees to that.
+        // A run in progress synchronises at its end.
         if try !cache.log.lastRunMayHaveLeftStrays() { try cache.content.synchronizeRemovals() }
         try cache.database.remove(.removalUnfinished)
     }

@@ -1,43 +1,43 @@
 package import PrefetchModel
 
-/// Takes images out of a cache, or finds out what that would come to. For one thread.
+/// Removes images from a cache, or estimates a removal. For one thread.
 package protocol ImageRemoving: AnyObject {
-    /// Files that are being removed are among them after ``finish()``.
+    /// The totals so far. They include files still being removed only after ``finish()``.
     var totals: RemovalTotals { get }
 
-    /// Where images are looked for.
+    /// The database in which images are looked up.
     var database: CacheDatabase { get }
 
-    /// What the content files take, without what was removed.
+    /// The disk usage of the content files without the removed ones.
     var usage: DiskUsage { get throws(StorageError) }
 
-    /// Removes images, at most a batch of different ones.
+    /// Removes images, at most one batch, without duplicates.
     ///
-    /// - Returns: for each whether anything of it went.
+    /// - Returns: for each image, whether any of it was removed.
     func remove(_ batch: [RemovalCandidate]) throws(StorageError) -> [Bool]
 
-    /// The same for variants that `selector` means; nil for the whole of each image.
+    /// Removes the selected variants of images; nil selects whole images.
     func remove(
         _ batch: [RemovalCandidate], only selector: VariantSelector?
     ) throws(StorageError) -> [Bool]
 
-    /// The same for images of which only the identifiers are known, and of which some may be gone by now; at most
+    /// Removes variants of images by identifier, some of which may no longer exist; at most
     /// ``RemovalCandidate/largestBatch``.
     func remove(images ids: [Int64], only selector: VariantSelector?) throws(StorageError)
 
-    /// Removes what is remembered of failures, hosts, runs and broken bodies from before a time, but for
-    /// what holds on after `now`.
+    /// Removes records of failures, hosts, runs and partial downloads from before a time, unless
+    /// they are still in force at `now`.
     func removeHistory(before time: Timestamp, at now: Timestamp) throws(StorageError)
 
-    /// Removes the failure of a key without an image; with a variant chosen nothing.
+    /// Removes the failure of a key without an image; does nothing if a variant is selected.
     ///
     /// - Returns: whether there was one.
     func removeFailure(key: String) throws(StorageError) -> Bool
 
-    /// Removes the failures of URLs without an image that `isWanted` picks; images first.
+    /// Removes the selected failures of URLs without an image. Call after removing images.
     func removeFailures(where isWanted: (FailureRecord) -> Bool) throws(StorageError)
 
-    /// To be called once everything was removed; not after an error.
+    /// Completes the removal. Not called after an error.
     func finish() throws(StorageError)
 }
 
@@ -46,12 +46,12 @@ extension ImageRemoving {
         try RemovalCandidate.find(key: key, in: database)
     }
 
-    /// Of an image that was asked for at a URL without user information and has another text as its key.
+    /// Finds an image by its URL without user information, for images with another text as key.
     package func candidate(url: String) throws(StorageError) -> RemovalCandidate? {
         try RemovalCandidate.find(url: url, in: database)
     }
 
-    /// Removes the images that `isWanted` picks, and tells after each batch what has gone.
+    /// Removes the selected images and reports the totals after each batch.
     package func removeAll(
         where isWanted: (RemovalCandidate) -> Bool, _ report: (RemovalTotals) -> Void
     ) throws(StorageError) {

@@ -3,8 +3,9 @@ internal import SQLite
 
 /// A rule of `prefetch prune` that has at most one value and that a later run can apply again.
 ///
-/// A new rule takes three places: a case, its row in ``definition``, and an option in `PruneOptions`. Rules without
-/// a value need no option. `run --prune`, help, stored rules, messages and pruning iterate over the cases.
+/// A new rule takes three places: a case, its row in ``definition``, and an option in
+/// `PruneOptions`. Rules without a value need no option. `run --prune`, help, stored rules,
+/// messages and pruning iterate over the cases.
 package enum PruneRule: String, CaseIterable, Sendable {
     // In the order in which `stats` prints rules.
     case unlistedFor = "unlisted-for"
@@ -37,8 +38,8 @@ package enum PruneRule: String, CaseIterable, Sendable {
                     let listed = try LastListed.read(in: database)
                     let last = min(now, listed.latest ?? now)
                     return { image in
-                        // Runs validate the images that they list. An image in no set has been unlisted at most
-                        // since the first set.
+                        // Runs validate the images that they list. An image in no set has been
+                        // unlisted at most since the first set.
                         let known = listed.time(of: image.id) ?? listed.begin ?? now
                         return last.timeSince(max(known, image.validatedAt)) > .milliseconds(age)
                     }
@@ -138,8 +139,8 @@ extension PruneRule {
 
         /// Parses a value from a command line.
         ///
-        /// Ages need a unit: `30` in the sense of days would be read as seconds, and the rule would remove nearly
-        /// everything. Sizes below 1 MiB need one for the same reason.
+        /// Ages need a unit: `30` in the sense of days would be read as seconds, and the rule would
+        /// remove nearly everything. Sizes below 1 MiB need one for the same reason.
         func value(_ text: String?) -> Int64? {
             guard self != .none else { return text == nil ? 1 : nil }
             guard let text else { return nil }

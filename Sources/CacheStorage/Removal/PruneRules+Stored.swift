@@ -1,7 +1,8 @@
 import PrefetchModel
 internal import SQLite
 
-/// The rules of the last pruning, which `stats` assumes for the next one: one row of `property` for each.
+/// The rules of the last pruning, which `stats` assumes for the next one: one row of `property` for
+/// each.
 extension PruneRules {
     func areStored(in database: Connection) throws -> Bool {
         let values = storedValues
@@ -41,7 +42,8 @@ extension PruneRule: PropertyKey {
 }
 
 extension OpenCache {
-    /// Stores the rules for ``CacheCatalog/nextPruning(at:)``, unless they are for this pruning alone.
+    /// Stores the rules for ``CacheCatalog/nextPruning(at:)``, unless they are for this pruning
+    /// alone.
     package func store(_ rules: PruneRules) throws(StorageError) {
         guard !rules.isEmpty, !rules.areForOnce,
             try database.read("reading properties", { try !rules.areStored(in: $0) })

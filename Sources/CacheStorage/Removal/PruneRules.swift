@@ -27,7 +27,8 @@ package struct PruneRules: Sendable {
         set { values[rule] = newValue }
     }
 
-    /// The rules in use, in the order of their cases. The scale of limits is among them if there is a limit.
+    /// The rules in use, in the order of their cases. The scale of limits is among them if there is
+    /// a limit.
     package var settings: [PruneRule.Setting] {
         PruneRule.allCases.compactMap { rule in
             let value =

@@ -91,8 +91,8 @@ enum PruneScan {
         ).first { _ in true } ?? false
     }
 
-    /// Images in the order in which limits remove them: least recently listed, requested or stored first. With a
-    /// selector, only images with such variants, by the age of these.
+    /// Images in the order in which limits remove them: least recently listed, requested or stored
+    /// first. With a selector, only images with such variants, by the age of these.
     static func imagesByAge(
         with selector: VariantSelector?, in database: CacheDatabase, at now: Timestamp
     ) throws(StorageError) -> [Weight] {

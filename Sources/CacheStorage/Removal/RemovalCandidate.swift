@@ -3,12 +3,13 @@ internal import SQLite
 
 /// An image that may be removed.
 package struct RemovalCandidate: Sendable {
-    /// Read and removed together, a second's work or two.
+    /// Images read and removed together: one or two seconds of work.
     package static let batchSize = 65_536
 
-    /// As many where only the identifiers are in memory. The pages of indexes in no order of images are written once a
-    /// batch, while the files of the batch before are removed: 500 000 of a million took 9.8 s of CPU and 134 MB, with twice
-    /// as many 10.0 s and 162 MB, with batches of 65 536 candidates 12.9 s and 167 MB (docs/benchmarks.md).
+    /// The batch size where only identifiers are in memory. Index pages are written once a batch,
+    /// while the files of the previous batch are removed. Removing 500,000 of a million images took
+    /// 9.8 s of CPU and 134 MB. Twice this size took 10.0 s and 162 MB; batches of 65,536
+    /// candidates took 12.9 s and 167 MB (docs/benchmarks.md).
     static let largestBatch = 131_072
 
     static func batchSize(of selector: VariantSelector?) -> Int {
@@ -52,7 +53,7 @@ package struct RemovalCandidate: Sendable {
         return try find(key: key, in: database)
     }
 
-    /// Those that are still there, in the order of the identifiers.
+    /// Returns the candidates that still exist, in the order of the identifiers.
     static func find(
         ids: some Sequence<Int64>, in database: CacheDatabase
     ) throws(StorageError) -> [RemovalCandidate] {
@@ -65,7 +66,7 @@ package struct RemovalCandidate: Sendable {
         }
     }
 
-    /// In the order of their identifiers.
+    /// Returns the next batch in the order of identifiers.
     static func next(
         after last: RemovalCandidate?, in database: CacheDatabase
     ) throws(StorageError) -> [RemovalCandidate] {

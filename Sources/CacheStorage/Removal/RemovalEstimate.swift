@@ -1,23 +1,23 @@
 package import PrefetchModel
 internal import SQLite
 
-/// What a removal would come to; nothing is changed, and nobody is kept from anything.
+/// Counts what a removal would remove. A dry run: changes nothing and takes no lock.
 package final class RemovalEstimate: ImageRemoving {
     package let database: CacheDatabase
     private let variant: VariantSelector?
     private var files: [ContentDigest: File] = [:]
-    /// What would be gone by now: an image may be picked for more than one reason.
+    /// Images and variants counted so far: several rules may pick the same ones.
     private var gone = (images: ResourceSet(), variants: [Int64: Set<String>]())
     private var freed = DiskUsage(files: 0, blocks: 0)
     package private(set) var totals = RemovalTotals()
 
-    /// A content file, by the variants that name it.
+    /// A content file: the number of variants that name it, and of those counted as removed.
     private struct File {
         let all: Int
         var gone = 0
     }
 
-    /// `variant` would go; nil for the whole of each image.
+    /// Estimates the removal of a variant of each image; nil for whole images.
     package init(_ catalog: CacheCatalog, variant: VariantSelector?) {
         database = catalog.database
         self.variant = variant
@@ -55,7 +55,7 @@ package final class RemovalEstimate: ImageRemoving {
     ) throws(StorageError) {
         guard variant == nil else { return }
         totals.failures += try database.read("counting failures") { database in
-            // Those of images would have gone with them.
+            // Failures of images are counted with the images.
             let rows = try Statement(
                 database,
                 sql: """
@@ -94,7 +94,8 @@ package final class RemovalEstimate: ImageRemoving {
         guard !gone.images.contains(candidate.id) else { return false }
         func left(_ selector: VariantSelector?) throws -> [(image: StoredImage?, recipe: String)] {
             let before = gone.variants[candidate.id] ?? []
-            // Superseded variants go beside one that is in use, which may be gone by now.
+            // Superseded variants are removed only beside a current one, which may be counted as
+            // removed by now.
             if selector == .superseded, !before.isEmpty {
                 let used = try Statement(
                     database,
@@ -120,7 +121,7 @@ package final class RemovalEstimate: ImageRemoving {
         return isWhole || !variants.isEmpty
     }
 
-    /// One variant less names a file.
+    /// Counts one variant less for a file.
     private func remove(_ image: StoredImage, in database: Connection) throws {
         var file =
             try files[image.digest]
@@ -128,11 +129,11 @@ package final class RemovalEstimate: ImageRemoving {
                 all: Statement(database, sql: "SELECT count(*) FROM variant WHERE sha256 = ?")
                     .first(.digest(image.digest)) { try $0.count(0) } ?? 0)
         file.gone += 1
-        // A file of one variant is done with.
+        // The entry of a file with one variant is complete.
         files[image.digest] = file.all == 1 ? nil : file
         guard file.gone == file.all else { return }
         totals.files += 1
-        // Damaged rows may say anything.
+        // Damaged rows may hold any number.
         totals.bytes &+= image.size.bytes
         freed.files += 1
         freed.blocks += DiskUsage.blocks(of: image.size)

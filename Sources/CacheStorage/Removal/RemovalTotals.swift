@@ -1,15 +1,15 @@
-/// What was removed, or would be.
+/// The totals of a removal, or of its estimate.
 package struct RemovalTotals: Hashable, Sendable {
-    /// Of which nothing is left.
+    /// Images removed with all their variants.
     package var images = 0
     package var variants = 0
-    /// That no other image has.
+    /// Files that no remaining image shares.
     package var files = 0
-    /// Of these files.
+    /// The sum of the sizes of these files.
     package var bytes = 0
-    /// URLs without an image that had failed.
+    /// Failures of URLs without an image.
     package var failures = 0
-    /// Rows of hosts, of runs and of parts of bodies.
+    /// Rows of hosts, runs and partial downloads.
     package var hosts = 0
     package var runs = 0
     package var parts = 0
@@ -20,7 +20,7 @@ package struct RemovalTotals: Hashable, Sendable {
         images += other.images
         variants += other.variants
         files += other.files
-        // Damaged rows may say anything.
+        // Damaged rows may hold any number.
         bytes &+= other.bytes
         failures += other.failures
         hosts += other.hosts

@@ -8,8 +8,8 @@ package enum VariantSelector: Hashable, Sendable {
     case recipe(String)
     /// Superseded variants of images that still have a current one.
     case superseded
-    /// Variants not used since a time, by a run or by `get`: either superseded before it, or no run has used their name
-    /// since, nor another name with that recipe.
+    /// Variants not used since a time, by a run or by `get`: either superseded before it, or no run
+    /// has used their name since, nor another name with that recipe.
     case unused(since: Timestamp)
 
     /// An SQL condition over `variant`; `parameter` is the placeholder of ``parameter``.
@@ -40,7 +40,8 @@ package enum VariantSelector: Hashable, Sendable {
         }
     }
 
-    /// The selected variants of a resource, all of them for nil. The image is nil where a row is damaged.
+    /// The selected variants of a resource, all of them for nil. The image is nil where a row is
+    /// damaged.
     static func variants(
         _ selector: VariantSelector?, of resource: Int64, in database: Connection
     ) throws -> [(image: StoredImage?, recipe: String)] {

@@ -2,10 +2,11 @@ import Glibc
 import PrefetchModel
 internal import SQLite
 
-/// A copy of a damaged database, for reading what can still be read: the database itself stays as it was.
+/// A copy of a damaged database, for reading what can still be read: the database itself stays as
+/// it was.
 ///
-/// What the log holds is moved into the copy, as far as the log is whole and belongs to it. Blocks that the disk
-/// does not give are zeros in the copy.
+/// What the log holds is moved into the copy, as far as the log is whole and belongs to it. Blocks
+/// that the disk does not give are zeros in the copy.
 final class DamagedCopy {
     private let directory: CacheDirectory
     private let pageSize: Int
@@ -28,8 +29,8 @@ final class DamagedCopy {
         try DamagedCopy.copy("", in: directory)
         try DamagedCopy.dropPartialPage(ofSize: pageSize, in: directory)
         if try DamagedCopy.moveLog(in: directory) { return }
-        // The first page is damaged. With another one in its place the log can be moved, and may have
-        // a good one.
+        // The first page is damaged. With another one in its place the log can be moved, and may
+        // have a good one.
         try DamagedCopy.copy("-wal", in: directory)
         try replaceFirstPage()
         if try !DamagedCopy.moveLog(in: directory) {
@@ -51,8 +52,8 @@ final class DamagedCopy {
 
     // MARK: The whole of it
 
-    /// Opens the copy as a database, in a transaction in which its first page stays as it is, whatever
-    /// ``forEachPage(ofKinds:table:_:)`` makes of it. Nil where it has no schema of ours.
+    /// Opens the copy as a database, in a transaction in which its first page stays as it is,
+    /// whatever ``forEachPage(ofKinds:table:_:)`` makes of it. Nil where it has no schema of ours.
     func openWhole() throws -> Connection? {
         do throws(SQLiteError) {
             let connection = try Connection(
@@ -69,13 +70,13 @@ final class DamagedCopy {
         }
     }
 
-    /// Has SQLite take those parts of a schema that it understands: a bit that has changed in the text of one table
-    /// is none of the others' concern.
+    /// Has SQLite take those parts of a schema that it understands: a bit that has changed in the
+    /// text of one table is none of the others' concern.
     private static func readSchemaInParts(of connection: Connection) throws(SQLiteError) {
         try connection.execute("PRAGMA writable_schema = ON")
         do throws(SQLiteError) {
-            // With this flag the first statement fails, and those after it find what was understood (`prepare.c`
-            // on `SQLITE_NoSchemaError`).
+            // With this flag the first statement fails, and those after it find what was understood
+            // (`prepare.c` on `SQLITE_NoSchemaError`).
             try connection.execute("SELECT 1 FROM sqlite_schema LIMIT 0")
         } catch  where error.isUnreadable {
         }
@@ -99,11 +100,12 @@ final class DamagedCopy {
         case indexInterior = 2
     }
 
-    /// Calls `body` with a connection for each page of some kinds, in which the page is a whole table by
-    /// the name `page`, with the columns of a layout; of an interior page, together with the pages below it.
+    /// Calls `body` with a connection for each page of some kinds, in which the page is a whole
+    /// table by the name `page`, with the columns of a layout; of an interior page, together with
+    /// the pages below it.
     ///
-    /// For this the first page is replaced by one whose schema says so. SQLite reads the page as it reads
-    /// any other, pages that it continues on included.
+    /// For this the first page is replaced by one whose schema says so. SQLite reads the page as it
+    /// reads any other, pages that it continues on included.
     func forEachPage(
         ofKinds kinds: [PageKind], as layout: TableLayout,
         _ body: (Connection, Int) throws -> Void
@@ -150,7 +152,8 @@ final class DamagedCopy {
         guard pread(frame.number, &page, pageSize, 0) == pageSize else {
             throw StorageError.system("read", path)
         }
-        // The number of pages; 0 has SQLite take it from the file's size (file format, section 1.3.8).
+        // The number of pages; 0 has SQLite take it from the file's size (file format, section
+        // 1.3.8).
         page.replaceSubrange(28..<32, with: [0, 0, 0, 0])
         let file = try open(DamagedCopy.name, O_WRONLY)
         guard pwrite(file.number, page, pageSize, 0) == pageSize else {
@@ -233,8 +236,8 @@ final class DamagedCopy {
         }
     }
 
-    /// Cuts off the last page of a file that was cut inside it: SQLite would take zeros for the rest, and
-    /// values that end there for whole.
+    /// Cuts off the last page of a file that was cut inside it: SQLite would take zeros for the
+    /// rest, and values that end there for whole.
     private static func dropPartialPage(
         ofSize size: Int, in directory: CacheDirectory
     ) throws(StorageError) {
@@ -264,11 +267,11 @@ final class DamagedCopy {
 }
 
 extension SQLiteError {
-    /// Whether the reading of a damaged database may end so: something is not where, or not what, it
-    /// has to be, or the disk does not give it.
+    /// Whether the reading of a damaged database may end so: something is not where, or not what,
+    /// it has to be, or the disk does not give it.
     var isUnreadable: Bool {
-        // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR where the schema lacks a table. That the index
-        // of a log cannot grow means that the disk is full.
+        // SQLITE_IOERR, TOOBIG and MISMATCH; SQLITE_ERROR where the schema lacks a table. That the
+        // index of a log cannot grow means that the disk is full.
         code != .sharedMemorySize
             && ([.corrupt, .notADatabase, .error, .cannotOpen].contains(code.primary)
                 || [10, 18, 20].contains(code.primary.rawValue))

@@ -1,11 +1,12 @@
 import PrefetchModel
 internal import SQLite
 
-/// What the index `variant_sha256` of a damaged database says, entry by entry: which digest which variant has.
+/// What the index `variant_sha256` of a damaged database says, entry by entry: which digest which
+/// variant has.
 ///
-/// The way through an index does not lead to all of its entries where a page of its inside is damaged or in
-/// another's place. Those of pages that nothing leads to are found as rows are, page by page; they are proof as long
-/// as nothing speaks of pages of another database.
+/// The way through an index does not lead to all of its entries where a page of its inside is
+/// damaged or in another's place. Those of pages that nothing leads to are found as rows are, page
+/// by page; they are proof as long as nothing speaks of pages of another database.
 final class DigestIndex {
     private let target: Connection
     /// Whether the entries of all pages are known.
@@ -30,8 +31,8 @@ final class DigestIndex {
             """)
     }
 
-    /// Reads the entries of all pages, unless the way through the index leads to one for each variant. Without
-    /// a `source` there is no way.
+    /// Reads the entries of all pages, unless the way through the index leads to one for each
+    /// variant. Without a `source` there is no way.
     func readPagesIfHidden(of source: Connection?, in copy: DamagedCopy) throws {
         if let source, try DigestIndex.isWhole(in: source) { return }
         hasEveryPage = true
@@ -51,8 +52,9 @@ final class DigestIndex {
         try target.execute("CREATE INDEX named_sha256 ON named (sha256)")
     }
 
-    /// What the entries of all pages say of a variant. Equal images have one digest: that another variant has it, too,
-    /// is no word against this one as long as nothing says that this one has another.
+    /// What the entries of all pages say of a variant. Equal images have one digest: that another
+    /// variant has it, too, is no word against this one as long as nothing says that this one has
+    /// another.
     func word(
         on digest: Statement.Value, of resource: Int64, recipe: String
     ) throws -> RowWitnesses.Word {
@@ -76,9 +78,9 @@ final class DigestIndex {
         return isOfOthers ? .no : .unknown
     }
 
-    /// Removes the variants but for those to which the index gives one digest, and the same: where it gives
-    /// several, one of them is another database's. What only pages say that nothing leads to is no proof here:
-    /// they may be that database's as well.
+    /// Removes the variants but for those to which the index gives one digest, and the same: where
+    /// it gives several, one of them is another database's. What only pages say that nothing leads
+    /// to is no proof here: they may be that database's as well.
     ///
     /// - Returns: whether all of the index could be read, so that this says something.
     func removeUnprovedVariants(_ source: Connection) throws -> Bool {
@@ -97,8 +99,8 @@ final class DigestIndex {
 
     // MARK: Entries
 
-    /// Whether the entries can be read to the last, follow each other in order, and are as many as there are
-    /// variants.
+    /// Whether the entries can be read to the last, follow each other in order, and are as many as
+    /// there are variants.
     private static func isWhole(in source: Connection) throws -> Bool {
         var count = 0
         var last: [UInt8] = []

@@ -25,8 +25,8 @@ struct RowInsertion {
         insertion = "INTO \(table.name) (\(layout.list)) VALUES (\(parameters))"
     }
 
-    /// Inserts a row whose columns are the table's, in the place of an older one; some of its values may be
-    /// replaced.
+    /// Inserts a row whose columns are the table's, in the place of an older one; some of its
+    /// values may be replaced.
     func insert(
         _ row: borrowing Statement, replacing values: [Int32: Statement.Value] = [:]
     ) throws -> Outcome {

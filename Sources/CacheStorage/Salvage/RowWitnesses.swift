@@ -2,11 +2,12 @@ import Hashing
 import PrefetchModel
 internal import SQLite
 
-/// What else a damaged database says of its rows: indexes hold the link from a key to its resource and from a
-/// digest to its variant a second time, and `freshness` that from key and recipe to the resource.
+/// What else a damaged database says of its rows: indexes hold the link from a key to its resource
+/// and from a digest to its variant a second time, and `freshness` that from key and recipe to the
+/// resource.
 ///
-/// A row on a page that was changed, or that is another database's, is told by them. One image under the key
-/// of another is worse than one that is missing.
+/// A row on a page that was changed, or that is another database's, is told by them. One image
+/// under the key of another is worse than one that is missing.
 final class RowWitnesses {
     enum Word {
         /// The same as the row.
@@ -24,7 +25,8 @@ final class RowWitnesses {
     private let hasher = SHA256Hasher()
     private var recipes: [String: RecipeFingerprint] = [:]
 
-    /// Without a database whose schema can be read there are the entries of the index of digests alone.
+    /// Without a database whose schema can be read there are the entries of the index of digests
+    /// alone.
     init(_ database: Connection?, _ digests: DigestIndex) {
         self.database = database
         self.digests = digests

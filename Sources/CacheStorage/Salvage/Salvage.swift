@@ -1,12 +1,13 @@
 import PrefetchModel
 internal import SQLite
 
-/// Carries what can be read of a damaged database, and what its snapshot has beside that, into a new one.
+/// Carries what can be read of a damaged database, and what its snapshot has beside that, into a
+/// new one.
 ///
-/// Each table is read from both ends up to the damage. What lies between is looked for page by page, as
-/// SQLite's own recovery does: rows that no way leads to any more are found so, too, and those of a database
-/// without its schema. Every row has to be one that we may have written, and what names a file has to have
-/// it.
+/// Each table is read from both ends up to the damage. What lies between is looked for page by
+/// page, as SQLite's own recovery does: rows that no way leads to any more are found so, too, and
+/// those of a database without its schema. Every row has to be one that we may have written, and
+/// what names a file has to have it.
 struct Salvage {
     private let directory: CacheDirectory
     private let target: Connection
@@ -22,17 +23,18 @@ struct Salvage {
     private var contradictions = 0
     /// Rows of the present table, whatever became of them.
     private var seen = 0
-    /// Whether they followed each other by their keys: pages in the place of others bring rows twice, or too early.
+    /// Whether they followed each other by their keys: pages in the place of others bring rows
+    /// twice, or too early.
     private var isOrdered = true
     /// Of rows that were read, perhaps more than once.
     private var lostFiles: Set<ContentDigest> = []
 
-    /// More words against rows than these come of pages of another database: a bit that has changed leaves
-    /// one or two.
+    /// More words against rows than these come of pages of another database: a bit that has changed
+    /// leaves one or two.
     private static let toleratedContradictions = 8
-    /// Where more of all variants are contradicted than one in so many, the pages that agree may do so by
-    /// chance. A fortieth of all pages is another database's then, and for a wrong row three pages have to be:
-    /// of 60 000 rows one.
+    /// Where more of all variants are contradicted than one in so many, the pages that agree may do
+    /// so by chance. A fortieth of all pages is another database's then, and for a wrong row three
+    /// pages have to be: of 60 000 rows one.
     private static let believedContradictions = 20
 
     /// The target has the present schema, and no rows.
@@ -42,10 +44,11 @@ struct Salvage {
         insertions = try SalvagedTable.all.map { try RowInsertion($0, into: target) }
     }
 
-    /// Carries everything over; in a transaction of the new database, with its foreign keys off. Where there is
-    /// no damaged database, everything is the snapshot's.
+    /// Carries everything over; in a transaction of the new database, with its foreign keys off.
+    /// Where there is no damaged database, everything is the snapshot's.
     ///
-    /// - Throws: when the new database cannot be written, or there is no room for a copy of the old one.
+    /// - Throws: when the new database cannot be written, or there is no room for a copy of the old
+    ///   one.
     mutating func run(isDamaged: Bool) throws {
         // The new database has a row of its own for `main`.
         try target.execute("DELETE FROM variant_name")
@@ -149,7 +152,8 @@ struct Salvage {
         return gap
     }
 
-    /// Whether an index has more rows than could be read: a page that has lost its count of them looks sound.
+    /// Whether an index has more rows than could be read: a page that has lost its count of them
+    /// looks sound.
     private func lacksRows(_ table: SalvagedTable, of source: Connection) throws -> Bool {
         guard let index = table.index else { return false }
         let sql = "SELECT count(*) FROM \(table.name) INDEXED BY \(index)"
@@ -159,8 +163,8 @@ struct Salvage {
         return try rows.count(0) > seen
     }
 
-    /// Reads rows of the gap from every page that is not claimed by another table, and claims those that have
-    /// any.
+    /// Reads rows of the gap from every page that is not claimed by another table, and claims those
+    /// that have any.
     private mutating func readPages(
         _ insertion: RowInsertion, _ gap: Gap, of copy: DamagedCopy,
         _ claimed: inout Set<Int>
@@ -310,8 +314,8 @@ struct Salvage {
         try Statement(target, sql: "DELETE FROM resource WHERE id = ?").execute(.integer(id))
     }
 
-    /// Sees that rows go together: nothing names what is not there, and of the variants of a name one is in
-    /// use.
+    /// Sees that rows go together: nothing names what is not there, and of the variants of a name
+    /// one is in use.
     private func settle() throws {
         try target.execute(
             """
@@ -347,8 +351,8 @@ extension CacheDirectory {
 }
 
 extension [Statement.Value] {
-    /// Whether a key comes before another one of the same columns, in SQLite's order ("Datatypes In SQLite",
-    /// section 4).
+    /// Whether a key comes before another one of the same columns, in SQLite's order ("Datatypes In
+    /// SQLite", section 4).
     fileprivate func precedes(_ other: [Statement.Value]) -> Bool {
         for (value, other) in zip(self, other) {
             switch (value, other) {

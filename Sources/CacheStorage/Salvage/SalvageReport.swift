@@ -29,7 +29,8 @@ package struct SalvageReport: Hashable, Sendable {
     package internal(set) var snapshotTime: Timestamp?
     /// Images whose rows could be read and whose files are not there in their whole size.
     package internal(set) var lostFiles = 0
-    /// Whether pages of another database are in it, so that nothing says which image belongs to which URL.
+    /// Whether pages of another database are in it, so that nothing says which image belongs to
+    /// which URL.
     package internal(set) var isMixed = false
 }
 

@@ -3,8 +3,8 @@ internal import SQLite
 
 /// A table whose rows a salvage carries into a new database.
 ///
-/// Left out are those that others follow from: `freshness` is made anew, `folder` by the next run, totals are
-/// kept by triggers; and `listing`, which only makes images go.
+/// Left out are those that others follow from: `freshness` is made anew, `folder` by the next run,
+/// totals are kept by triggers; and `listing`, which only makes images go.
 struct SalvagedTable: Sendable {
     let name: String
     /// The column that says which of two rows of one key is the newer one.

@@ -3,9 +3,9 @@ internal import SQLite
 
 /// Adds what the snapshot has and the damaged database did not give.
 ///
-/// Rows of tables that could be read as a whole are not added: what they lack was removed. Of an image that
-/// both have the damaged database's row counts, which is the newer one; variants go only with the source that
-/// they were made from.
+/// Rows of tables that could be read as a whole are not added: what they lack was removed. Of an
+/// image that both have the damaged database's row counts, which is the newer one; variants go only
+/// with the source that they were made from.
 struct SnapshotMerge {
     let directory: CacheDirectory
     let target: Connection
@@ -13,8 +13,8 @@ struct SnapshotMerge {
     /// Tables of which rows are missing, or may be.
     let incomplete: Set<String>
 
-    /// What the snapshot's numbers of resources are here; nil for resources that are left out, and none where it
-    /// is the same number.
+    /// What the snapshot's numbers of resources are here; nil for resources that are left out, and
+    /// none where it is the same number.
     private var identifiers: [Int64: Int64?] = [:]
     private var added: Set<Int64> = []
 

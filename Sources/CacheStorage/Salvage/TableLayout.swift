@@ -96,7 +96,8 @@ struct TableLayout: Sendable {
         guard !present.isEmpty else {
             throw SQLiteError(code: .error, message: "no table \(table)")
         }
-        // Versions add columns that may be empty or have a default. What lacks another has lost its name.
+        // Versions add columns that may be empty or have a default. What lacks another has lost its
+        // name.
         let lost = columns.first {
             !present.contains($0.name) && $0.isRequired && $0.fallback == "NULL"
         }
@@ -120,9 +121,9 @@ struct TableLayout: Sendable {
         "(\(keys.indices.map { "?\($0 + first)" }.joined(separator: ", ")))"
     }
 
-    /// A statement that makes a table which rows of this one can be read through, without anything that
-    /// SQLite would have to look up elsewhere. Its last column, `surplus`, is NULL for rows that have no more
-    /// columns than these: those of other tables may begin alike.
+    /// A statement that makes a table which rows of this one can be read through, without anything
+    /// that SQLite would have to look up elsewhere. Its last column, `surplus`, is NULL for rows
+    /// that have no more columns than these: those of other tables may begin alike.
     func bareCreation(of name: String) -> String {
         let declarations = columns.map { column in
             hasRowID && [column.name] == keys

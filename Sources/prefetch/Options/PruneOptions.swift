@@ -2,7 +2,8 @@ import ArgumentParser
 import CacheStorage
 import PrefetchModel
 
-/// The rules of `prune`: an option for each ``PruneRule`` with a value, and the rules for one pruning alone.
+/// The rules of `prune`: an option for each ``PruneRule`` with a value, and the rules for one
+/// pruning alone.
 struct PruneOptions: ParsableArguments {
     @Option(.maxSize) var maxSize: PruneRule.Setting?
     @Option(.maxFiles) var maxFiles: PruneRule.Setting?
@@ -38,8 +39,8 @@ struct PruneOptions: ParsableArguments {
         !PruneRules(settings).isEmpty || !unlisted.isEmpty || variant != nil || !host.isEmpty
     }
 
-    /// The values of the options above. Reflection finds them, as it does for the parser, so that no list can lack
-    /// one.
+    /// The values of the options above. Reflection finds them, as it does for the parser, so that
+    /// no list can lack one.
     private var settings: [PruneRule.Setting] {
         let options = Mirror(reflecting: self).children.compactMap { child in
             switch child.value {
@@ -116,9 +117,11 @@ extension PruneRule {
 }
 
 extension PruneRules {
-    /// Reads the value of `run --prune`: rules of `prune` by the names of their flags, separated by commas.
+    /// Reads the value of `run --prune`: rules of `prune` by the names of their flags, separated by
+    /// commas.
     ///
-    /// - Throws: `ValidationError` for an unknown or repeated rule, a wrong value, and when no rule removes anything.
+    /// - Throws: `ValidationError` for an unknown or repeated rule, a wrong value, and when no rule
+    ///   removes anything.
     init(specification text: String) throws {
         var settings: [PruneRule.Setting] = []
         for item in text.replacing(" ", with: "").split(
