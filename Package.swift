@@ -56,8 +56,8 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CachePolicy", "CacheStorage", "Hashing",
-                "Manifests", "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Hashing", "Manifests", "Pipeline",
+                "PrefetchModel", "Reporting", "Threading", "URLParsing", "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -76,10 +76,15 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "CZlib", "CachePolicy", "CacheStorage", "Codecs", "EntryLifecycle",
-                "EntryQueue", "HTTPSemantics", "Hashing", "PrefetchModel", "Scheduling",
-                "Threading",
-                "Transfers", "URLParsing",
+                "CZlib", "CacheStorage", "Codecs", "EntryLifecycle", "EntryQueue", "HTTPSemantics",
+                "Hashing", "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Upkeep",
+            dependencies: [
+                "CacheStorage", "Codecs", "EntryLifecycle", "HTTPSemantics", "Hashing", "Pipeline",
+                "PrefetchModel", "Scheduling", "Threading", "Transfers", "URLParsing",
             ],
             swiftSettings: strict),
         .target(
@@ -130,10 +135,6 @@ let package = Package(
         .target(
             name: "EntryQueue",
             dependencies: ["CLinux", "CZlib", "EntryLifecycle", "PrefetchModel", "Scheduling"],
-            swiftSettings: strict),
-        .target(
-            name: "CachePolicy",
-            dependencies: ["CacheStorage", "HTTPSemantics", "PrefetchModel", "Scheduling"],
             swiftSettings: strict),
         // The commit, which `prefetch --version` tells.
         .target(name: "BuildRecord", swiftSettings: strict, plugins: ["CommitRecorder"]),
@@ -209,6 +210,9 @@ let package = Package(
             dependencies: [
                 "CCurl", "PrefetchModel", "TestSupport", "Threading", "Transfers", "URLParsing",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "UpkeepTests", dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Upkeep"],
             swiftSettings: strict),
         .testTarget(
             name: "URLParsingTests", dependencies: ["PrefetchModel", "SeededRandom", "URLParsing"],

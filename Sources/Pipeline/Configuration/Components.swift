@@ -12,7 +12,7 @@ package enum Components {
         [
             "cache schema \(StorageVersions.schema)",
             libcurl,
-            "SQLite \(sqlite)",
+            "SQLite \(StorageVersions.sqlite)",
             "libpng \(CodecLibraries.libpng)",
             "libjpeg-turbo \(CodecLibraries.libjpegTurbo) (built with)",
             "libdeflate \(CodecLibraries.libdeflate) (built with)",
@@ -20,8 +20,6 @@ package enum Components {
             "expat \(CodecLibraries.expat)",
         ] + CodecLibraries.optional
     }
-
-    static var sqlite: String { StorageVersions.sqlite }
 
     /// The version, or that and why there is none.
     private static var libcurl: String {

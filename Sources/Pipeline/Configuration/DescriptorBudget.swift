@@ -2,7 +2,7 @@
 ///
 /// The largest number of each that are open at the same time, counted from the code. What a run
 /// holds itself, and one of each of the rest, is the least that it can do with.
-struct DescriptorBudget: Equatable {
+package struct DescriptorBudget: Equatable {
     /// The cache's folders, lock and database, the coordinator's connection, the report, the
     /// temporary file of the queue.
     static let ownFiles = 11
@@ -20,14 +20,14 @@ struct DescriptorBudget: Equatable {
 
     var readers: Int
     var codecWorkers: Int
-    var transfers: Int
+    package var transfers: Int
     /// Connections that are kept for the next transfers, those in use included.
     var connections: Int
     /// Folders of the content that are kept open.
     var folders: Int
 
     /// What the user asked for, whatever it takes.
-    init(codecWorkers: Int, transfers: Int) {
+    package init(codecWorkers: Int, transfers: Int) {
         readers = min(codecWorkers, DescriptorBudget.mostReaders)
         self.codecWorkers = codecWorkers
         self.transfers = transfers
@@ -45,7 +45,7 @@ struct DescriptorBudget: Equatable {
     }()
 
     /// How many are open at once.
-    var total: Int {
+    package var total: Int {
         DescriptorBudget.ownFiles + readers * DescriptorBudget.filesOfReader
             + codecWorkers * DescriptorBudget.filesOfCodecWorker
             + DescriptorBudget.filesOfTransfers + transfers * DescriptorBudget.socketsOfTransfer
@@ -56,7 +56,7 @@ struct DescriptorBudget: Equatable {
     /// for transfers.
     ///
     /// - Returns: nil when `available` is too little for any run.
-    func fitted(to available: Int) -> DescriptorBudget? {
+    package func fitted(to available: Int) -> DescriptorBudget? {
         guard total > available else { return self }
         var fitted = DescriptorBudget.least
         var left = available - fitted.total

@@ -1,8 +1,8 @@
-import PrefetchModel
+package import PrefetchModel
 import Threading
 
 /// Shares a number of bytes among threads that wait for their part, first come first served.
-final class MemoryBudget: Sendable {
+package final class MemoryBudget: Sendable {
     private struct State {
         var free: Int
         var nextTicket = 0
@@ -10,10 +10,10 @@ final class MemoryBudget: Sendable {
         var serving = 0
     }
 
-    let total: ByteCount
+    package let total: ByteCount
     private let state: Monitor<State>
 
-    init(total: ByteCount) {
+    package init(total: ByteCount) {
         self.total = total
         state = Monitor(State(free: total.bytes))
     }
@@ -21,7 +21,7 @@ final class MemoryBudget: Sendable {
     /// Runs `work` while it holds `need` bytes of the budget, after waiting for them.
     ///
     /// - Returns: nil at once when `need` is more than the whole budget.
-    func withReservation<Result>(of need: Int, _ work: () -> Result) -> Result? {
+    package func withReservation<Result>(of need: Int, _ work: () -> Result) -> Result? {
         guard need <= total.bytes else { return nil }
         let ticket = state.update(wakes: { _ in false }) { state in
             defer { state.nextTicket += 1 }

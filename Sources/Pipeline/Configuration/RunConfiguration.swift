@@ -3,7 +3,7 @@ import HTTPSemantics
 import Hashing
 package import PrefetchModel
 import Scheduling
-import Transfers
+package import Transfers
 
 /// What one run is asked to do; every default is the command line's.
 package struct RunConfiguration: Sendable {
@@ -79,7 +79,7 @@ package struct RunConfiguration: Sendable {
     }
 
     /// The limits of each transfer.
-    var transfers: TransferConfiguration {
+    package var transfers: TransferConfiguration {
         var settings = TransferConfiguration(userAgent: userAgent)
         settings.connectTimeout = limits.connectTimeout
         settings.stallTimeout = limits.stallTimeout

@@ -1,5 +1,5 @@
 package import CacheStorage
-import HTTPSemantics
+package import HTTPSemantics
 package import PrefetchModel
 import Scheduling
 
@@ -68,6 +68,8 @@ package struct ImageRules: Sendable {
     /// The budget over all stages: a quarter for bodies, the rest for pixels.
     package var memory: ByteCount = .mebibytes(256)
 
+    package init() {}
+
     /// The share of ``memory`` for bodies that arrive or wait for a codec worker.
     var bodyBudget: ByteCount { MemoryShares.bodies(of: memory) }
     var pixelBudget: ByteCount { MemoryShares.pixels(of: memory) }
@@ -93,7 +95,7 @@ package struct LifetimeRules: Sendable {
     package var isOffline = false
 
     /// The rules of an entry: its own lifetime goes before the run's.
-    func rules(_ extras: EntryExtras?) -> Freshness.Rules {
+    package func rules(_ extras: EntryExtras?) -> Freshness.Rules {
         Freshness.Rules(
             forced: extras?.timeToLive ?? forced, minimum: minimum, maximum: maximum,
             defaultLifetime: fallback, ahead: ahead)

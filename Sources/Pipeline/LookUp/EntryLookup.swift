@@ -1,4 +1,3 @@
-import CachePolicy
 import CacheStorage
 import Codecs
 import HTTPSemantics

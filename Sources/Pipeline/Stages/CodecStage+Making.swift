@@ -1,6 +1,6 @@
 import CacheStorage
-import Codecs
-import EntryLifecycle
+package import Codecs
+package import EntryLifecycle
 import Hashing
 import PrefetchModel
 import Transfers
@@ -155,7 +155,7 @@ extension ProcessedImage {
 
 extension [Result<ProcessedImage, CodecError>] {
     /// Whether there is the same error in place of each.
-    var haveOneError: Bool {
+    package var haveOneError: Bool {
         guard case .failure(let first)? = first else { return false }
         return allSatisfy { if case .failure(first) = $0 { true } else { false } }
     }
@@ -166,9 +166,7 @@ extension CodecError {
     ///
     /// Where the transport could not see where the body ends, data that simply ends is a cut of
     /// the connection and not the origin's fault.
-    func failure(
-        sourceBytes: Int, hasFramedBody: Bool
-    ) -> AttemptFailure {
+    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> AttemptFailure {
         let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
         return AttemptFailure(reason, message)
     }

@@ -1,16 +1,16 @@
-import CacheStorage
-import Codecs
-import Hashing
-import PrefetchModel
+package import CacheStorage
+package import Codecs
+package import Hashing
+package import PrefetchModel
 
 /// Makes of an image's bytes what is to be stored, by the rules of a run. Any thread may use it.
-struct ImageMaking: Sendable {
+package struct ImageMaking: Sendable {
     private let rules: HeaderRules
     private let makesPlaceholders: Bool
     /// That all images together may take.
     private let pixels: MemoryBudget
 
-    init(_ images: ImageRules) {
+    package init(_ images: ImageRules) {
         rules = images.headerRules
         makesPlaceholders = images.makesPlaceholders
         pixels = MemoryBudget(total: rules.memory)
@@ -20,7 +20,7 @@ struct ImageMaking: Sendable {
     /// more memory than there is, one by one. Waits for its share of the memory.
     ///
     /// The filters hold for what `isNew`: what is stored already was wanted, and stays.
-    func process(
+    package func process(
         _ bytes: UnsafeRawBufferPointer, _ recipes: [Recipe], isNew: Bool,
         cancellation: Cancellation
     ) throws(CodecError) -> ProcessedEntry {
@@ -64,7 +64,7 @@ struct ImageMaking: Sendable {
 }
 
 extension SourceImage {
-    init(_ processed: ProcessedEntry, digest: ContentDigest, size: ByteCount) {
+    package init(_ processed: ProcessedEntry, digest: ContentDigest, size: ByteCount) {
         let header = processed.header
         self.init(
             digest: digest, format: header.format, widthInPixels: header.widthInPixels,
@@ -75,7 +75,7 @@ extension SourceImage {
 
 extension ContentStore {
     /// Puts what was made of a source, which has this digest, in place as a content file, and pins it.
-    func store(
+    package func store(
         _ image: ProcessedImage, of source: UnsafeRawBufferPointer, digest: ContentDigest,
         originURL: String, hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> StoredImage {

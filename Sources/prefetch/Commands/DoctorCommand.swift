@@ -3,6 +3,7 @@ import Glibc
 import Pipeline
 import PrefetchModel
 import Reporting
+import Upkeep
 
 /// `prefetch doctor`
 struct DoctorCommand: ParsableCommand {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import CachePolicy
 import CacheStorage
 import Glibc
 import Pipeline

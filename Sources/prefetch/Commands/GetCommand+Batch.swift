@@ -1,10 +1,9 @@
-import CachePolicy
 import CacheStorage
 import Glibc
 import Manifests
-import Pipeline
 import PrefetchModel
 import Reporting
+import Upkeep
 
 // `prefetch get --batch`
 

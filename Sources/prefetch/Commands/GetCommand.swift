@@ -1,12 +1,11 @@
 import ArgumentParser
-import CachePolicy
 import CacheStorage
 import Glibc
 import Hashing
 import Manifests
-import Pipeline
 import PrefetchModel
 import Reporting
+import Upkeep
 
 /// `prefetch get URL`
 struct GetCommand: ParsableCommand {

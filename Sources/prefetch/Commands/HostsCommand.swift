@@ -1,9 +1,9 @@
 import ArgumentParser
-import CachePolicy
 import CacheStorage
 import Glibc
 import PrefetchModel
 import Reporting
+import Upkeep
 
 /// `prefetch hosts`
 struct HostsCommand: ParsableCommand {

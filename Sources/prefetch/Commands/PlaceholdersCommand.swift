@@ -1,9 +1,9 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
-import Pipeline
 import PrefetchModel
 import Reporting
+import Upkeep
 
 /// `prefetch placeholders`
 struct PlaceholdersCommand: ParsableCommand {

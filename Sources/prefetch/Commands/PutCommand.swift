@@ -5,6 +5,7 @@ import Pipeline
 import PrefetchModel
 import Reporting
 import URLParsing
+import Upkeep
 
 /// `prefetch put URL FILE`
 struct PutCommand: ParsableCommand {

@@ -1,10 +1,9 @@
 import ArgumentParser
-import CachePolicy
 import CacheStorage
 import Glibc
-import Pipeline
 import PrefetchModel
 import Reporting
+import Upkeep
 
 /// `prefetch stats`
 struct StatsCommand: ParsableCommand {

@@ -1,10 +1,10 @@
 import ArgumentParser
 import CacheStorage
 import Glibc
-import Pipeline
 import PrefetchModel
 import Reporting
 import Threading
+import Upkeep
 
 /// `prefetch verify`
 struct VerifyCommand: ParsableCommand {

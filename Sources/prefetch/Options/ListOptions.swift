@@ -1,8 +1,7 @@
 import ArgumentParser
-import CachePolicy
 import CacheStorage
-import Pipeline
 import PrefetchModel
+import Upkeep
 
 extension ImageFormat: ExpressibleByArgument {
     /// Also by the usual extension of its files.

@@ -1,6 +1,7 @@
 package import CacheStorage
 import Codecs
 import Hashing
+import Pipeline
 package import PrefetchModel
 import Threading
 

@@ -2,6 +2,7 @@ import CacheStorage
 import Pipeline
 import PrefetchModel
 import Testing
+import Upkeep
 
 /// Each thing that `doctor` looks at, by itself.
 struct DiagnosisTests {

@@ -3,6 +3,7 @@ import Codecs
 import EntryLifecycle
 import HTTPSemantics
 import Hashing
+package import Pipeline
 package import PrefetchModel
 
 /// An image that a user has as a file, made into what a run would store of it if its origin sent these bytes.

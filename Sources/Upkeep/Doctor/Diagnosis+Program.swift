@@ -1,4 +1,6 @@
+import CacheStorage
 import Codecs
+package import Pipeline
 import Transfers
 import URLParsing
 
@@ -47,7 +49,7 @@ extension Diagnosis {
                 return .wrong(
                     .libraries, missing, remedy: "install it; AVIF images fail without it")
             }
-            return .ok(.libraries, "libcurl \(curl), SQLite \(Components.sqlite)")
+            return .ok(.libraries, "libcurl \(curl), SQLite \(StorageVersions.sqlite)")
         } catch {
             return .wrong(
                 .libraries, "libcurl cannot be loaded: \(error.reason)", remedy: error.hint)

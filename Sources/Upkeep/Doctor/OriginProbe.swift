@@ -1,4 +1,5 @@
 import HTTPSemantics
+package import Pipeline
 package import PrefetchModel
 import Threading
 import Transfers
@@ -13,7 +14,21 @@ package struct OriginProbe: Sendable {
 
     private struct State {
         var answers: [Int: Diagnosis.OriginAnswer] = [:]
-        var failure: FatalError?
+        var failure: Failure?
+    }
+
+    /// A reason that no origin could be asked.
+    private struct Failure: Error {
+        let message: String
+        let hint: String?
+
+        init(_ error: TransferLoopError) {
+            (message, hint) = (error.description, error.hint)
+        }
+
+        init(_ error: ThreadError) {
+            (message, hint) = (error.description, error.hint)
+        }
     }
 
     private let configuration: TransferConfiguration
@@ -44,7 +59,7 @@ package struct OriginProbe: Sendable {
                     remedy: "see http_proxy, https_proxy and all_proxy")
             ]
         }
-        do throws(FatalError) {
+        do throws(Failure) {
             let answers = try ask(origins)
             return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
         } catch {
@@ -53,26 +68,31 @@ package struct OriginProbe: Sendable {
     }
 
     /// - Throws: where libcurl cannot be used, or there is no thread.
-    private func ask(_ origins: [String]) throws(FatalError) -> [Diagnosis.OriginAnswer] {
+    private func ask(_ origins: [String]) throws(Failure) -> [Diagnosis.OriginAnswer] {
         let loop: TransferLoop
         do throws(TransferLoopError) {
             loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
         } catch {
-            throw FatalError(error)
+            throw Failure(error)
         }
         let state = Monitor(State())
-        let thread = try OwnedThread.forRun(name: "transfers") {
-            do throws(TransferLoopError) {
-                try loop.run { completions in
-                    state.update { state in
-                        for completion in completions {
-                            state.answers[completion.id] = Diagnosis.OriginAnswer(completion)
+        let thread: OwnedThread
+        do throws(ThreadError) {
+            thread = try OwnedThread(name: "transfers") {
+                do throws(TransferLoopError) {
+                    try loop.run { completions in
+                        state.update { state in
+                            for completion in completions {
+                                state.answers[completion.id] = Diagnosis.OriginAnswer(completion)
+                            }
                         }
                     }
+                } catch {
+                    state.update { $0.failure = Failure(error) }
                 }
-            } catch {
-                state.update { $0.failure = FatalError(error) }
             }
+        } catch {
+            throw Failure(error)
         }
         loop.start(
             origins.enumerated().map { index, origin in

@@ -1,5 +1,6 @@
 package import CacheStorage
 import HTTPSemantics
+import Pipeline
 package import PrefetchModel
 
 // What the commands that only look say of stored copies, by the rules of a run.

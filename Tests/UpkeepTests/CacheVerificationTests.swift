@@ -3,7 +3,7 @@ import Foundation
 import PrefetchModel
 import Testing
 
-@testable import Pipeline
+@testable import Upkeep
 
 @Suite(.timeLimit(.minutes(5)))
 struct CacheVerificationTests {

@@ -1,5 +1,5 @@
-import CachePolicy
 import CacheStorage
+package import Pipeline
 package import PrefetchModel
 
 /// Looks at a cache and at what a run over it would need, without changing anything: the whole of `doctor`.

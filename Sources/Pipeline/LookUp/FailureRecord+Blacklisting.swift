@@ -1,0 +1,11 @@
+package import CacheStorage
+package import PrefetchModel
+import Scheduling
+
+extension FailureRecord {
+    /// Whether its URL is not asked for at `now`.
+    package func isBlacklisted(at now: Timestamp) -> Bool {
+        FailurePolicy.isBlacklisted(
+            blacklistedUntil: blacklistedUntil, lastFailedAt: lastFailedAt, at: now)
+    }
+}
