@@ -56,8 +56,8 @@ let package = Package(
         .executableTarget(
             name: "prefetch",
             dependencies: [
-                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Hashing", "Manifests", "Pipeline",
-                "PrefetchModel", "Reporting", "Threading", "URLParsing", "Upkeep",
+                "BuildRecord", "CCrash", "CLinux", "CacheStorage", "Hashing", "Manifests",
+                "Pipeline", "PrefetchModel", "Reporting", "Threading", "URLParsing", "Upkeep",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict, linkerSettings: [quickStart]),
@@ -212,7 +212,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "UpkeepTests", dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Upkeep"],
+            name: "UpkeepTests",
+            dependencies: ["CacheStorage", "Pipeline", "PrefetchModel", "Upkeep"],
             swiftSettings: strict),
         .testTarget(
             name: "URLParsingTests", dependencies: ["PrefetchModel", "SeededRandom", "URLParsing"],

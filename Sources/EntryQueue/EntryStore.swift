@@ -16,17 +16,10 @@ package final class EntryStore: QueueSpilling {
     /// What the texts of ``entries`` take, which may be long.
     private var bytes = 0
     private var file: SpillFile?
-    private var manifests: [String] = []
     /// Times in records are from here on.
     private let epoch = ContinuousClock.now
 
-    /// By entry: 0 while it has no outcome, ``endedWithoutReason``, or a reason and two.
-    private var ends = ChunkedArray<UInt8>()
-    /// By entry: where it stands, for those of the same key.
-    private var lines = ChunkedArray<UInt32>()
-    private var manifestIndices = ChunkedArray<UInt16>()
-    /// By entry: what tells its request from those of others with the same key.
-    private var requestMarks = ChunkedArray<UInt32>()
+    private var positions = EntryPositions()
     /// Entries that wait in two places of their queue since a duplicate has raised them, and those
     /// that have ended and still wait in one. They stay in memory as long as they have no outcome.
     private var raised: Set<Int> = []
@@ -42,11 +35,9 @@ package final class EntryStore: QueueSpilling {
     /// The most of ``bytes`` beside which one more entry waits in memory: one that was not started
     /// yet, one that comes back, and one that sleeps. Each has some room that those before it in
     /// this list leave.
-    private static let (mostBytes, mostBytesReturning, mostBytesSleeping) =
+    private static let (maximumBytes, maximumBytesReturning, maximumBytesSleeping) =
         (32 << 20, 40 << 20, 48 << 20)
-    private static let mostDuplicateBytes = 8 << 20
-    private static let endedWithoutReason: UInt8 = 1
-    private static let firstReason: UInt8 = 2
+    private static let maximumDuplicateBytes = 8 << 20
     /// The place and the position of the record that starts next, in front of the entry's payload.
     private static let linkBytes = 2 * 8
 
@@ -109,42 +100,35 @@ package final class EntryStore: QueueSpilling {
 
     // MARK: Duplicates
 
-    /// Notes an entry for those of its key that come later: where it stands, and what tells its request
-    /// from others of the key, 0 for what the key says.
-    package func noteOrigin(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
-        lines[identifier] = UInt32(clamping: line)
-        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
-        if requestMark != 0 { requestMarks[identifier] = requestMark }
+    /// Notes the position of an entry and the mark of its request, for later entries of the same key;
+    /// 0 marks a request that its key describes fully.
+    package func notePosition(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
+        positions.note(identifier, manifest: manifest, line: line, requestMark: requestMark)
     }
 
     package func noteEnd(_ identifier: Int, reason: FailureReason?) {
-        ends[identifier] =
-            reason.map { EntryStore.firstReason + UInt8($0.index) }
-            ?? EntryStore.endedWithoutReason
+        positions.noteEnd(identifier, reason: reason)
     }
 
-    package func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
+    package func hasEnded(_ identifier: Int) -> Bool { positions.hasEnded(identifier) }
 
-    /// Where an entry stands.
-    package func origin(of identifier: Int) -> (manifest: String, line: Int) {
-        (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+    /// The manifest and line of an entry.
+    package func position(of identifier: Int) -> (manifest: String, line: Int) {
+        positions.position(of: identifier)
     }
 
-    package func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+    package func requestMark(of identifier: Int) -> UInt32 { positions.requestMark(of: identifier) }
 
-    /// Why an entry failed; nil when it did not, or has not ended.
-    package func reason(of identifier: Int) -> FailureReason? {
-        let end = ends[identifier]
-        guard end >= EntryStore.firstReason else { return nil }
-        return FailureReason.allCases[Int(end - EntryStore.firstReason)]
-    }
+    /// The reason that an entry failed for; nil when it did not fail, or has not ended.
+    package func reason(of identifier: Int) -> FailureReason? { positions.reason(of: identifier) }
 
     /// Adds an entry that shares the fate of one without an outcome.
     package func add(
         _ duplicate: Entry.Duplicate, of identifier: Int
     ) throws(SpillError) {
         let count = duplicate.url.utf8.count
-        if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.mostDuplicateBytes {
+        if duplicatesInMemory < capacity, duplicateBytes + count <= EntryStore.maximumDuplicateBytes
+        {
             duplicates[identifier, default: []].append(duplicate)
             duplicatesInMemory += 1
             duplicateBytes += count
@@ -153,7 +137,7 @@ package final class EntryStore: QueueSpilling {
         var payload = SpillWriter(reservingCapacity: count + 32)
         payload.put(Int(spilledDuplicates[identifier]))
         payload.put(duplicate.line)
-        payload.put(index(of: duplicate.manifest))
+        payload.put(positions.index(of: duplicate.manifest))
         payload.put(duplicate.url)
         var record = SpillWriter(reservingCapacity: payload.bytes.count + 16)
         record.put(payload: payload)
@@ -180,7 +164,7 @@ package final class EntryStore: QueueSpilling {
             var reader = SpillReader(payload)
             let next = reader.number()
             let line = reader.number()
-            let manifest = manifests[reader.number()]
+            let manifest = positions.manifests[reader.number()]
             body(
                 Entry.Duplicate(manifest: manifest, line: line, url: reader.text()))
             file.forget(SpillFile.payloadHeadBytes + payload.count, at: offset)
@@ -217,11 +201,11 @@ package final class EntryStore: QueueSpilling {
 
     package func hasRoom(beside waiting: Int, isReturning: Bool) -> Bool {
         waiting < capacity
-            && bytes < (isReturning ? EntryStore.mostBytesReturning : EntryStore.mostBytes)
+            && bytes < (isReturning ? EntryStore.maximumBytesReturning : EntryStore.maximumBytes)
     }
 
     /// Whether one more entry may sleep until its retry.
-    package var hasRoomForSleeper: Bool { bytes < EntryStore.mostBytesSleeping }
+    package var hasRoomForSleeper: Bool { bytes < EntryStore.maximumBytesSleeping }
 
     package func spill(
         _ identifier: Int, position: Int, next: SpillLink, behind last: SpillPlace?
@@ -239,7 +223,8 @@ package final class EntryStore: QueueSpilling {
                 preconditionFailure("an entry that waits in memory is there")
             }
             payload.put(identifier)
-            payload.put(machine.entry, manifest: index(of: machine.entry.manifest), epoch: epoch)
+            payload.put(
+                machine.entry, manifest: positions.index(of: machine.entry.manifest), epoch: epoch)
             payload.put(rest)
         }
         record.put(payload: payload)
@@ -273,7 +258,7 @@ package final class EntryStore: QueueSpilling {
         var reader = SpillReader(payload)
         let number = reader.number()
         if number >= 0 {
-            let entry = reader.entry(manifests: manifests, epoch: epoch)
+            let entry = reader.entry(manifests: positions.manifests, epoch: epoch)
             add(EntryMachine(entry, rest: reader.rest(of: entry)), as: number)
         }
         file.forget(
@@ -286,13 +271,6 @@ package final class EntryStore: QueueSpilling {
         let opened = try SpillFile(folder: folder)
         file = opened
         return opened
-    }
-
-    /// Few manifests are read at a time, the last one most.
-    private func index(of manifest: String) -> Int {
-        if let index = manifests.lastIndex(of: manifest) { return index }
-        manifests.append(manifest)
-        return manifests.count - 1
     }
 }
 

@@ -150,7 +150,7 @@ struct EntryStoreTests {
         let store = Self.store(capacity: 100)
         for number in 0..<50 {
             store.add(Self.entry(number), as: number)
-            store.noteOrigin(
+            store.notePosition(
                 number, manifest: "m\(number % 3).txt", line: number, requestMark: 0)
         }
         for line in 0..<5000 {
@@ -172,9 +172,9 @@ struct EntryStoreTests {
             #expect(lines.sorted() == Array(stride(from: number, to: 5000, by: 50)))
             try store.takeDuplicates(of: number) { _ in Issue.record("given twice") }
             #expect(store.reason(of: number) == (number % 2 == 0 ? .connect : nil))
-            let origin = store.origin(of: number)
-            #expect(origin.line == number)
-            #expect(origin.manifest == "m\(number % 3).txt")
+            let position = store.position(of: number)
+            #expect(position.line == number)
+            #expect(position.manifest == "m\(number % 3).txt")
         }
     }
 

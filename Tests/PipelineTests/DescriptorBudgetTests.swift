@@ -14,7 +14,7 @@ struct DescriptorBudgetTests {
     @Test(arguments: [1, 2, 8, 64], [1, 32, 10_000])
     func neverTakesMoreThanThereIs(workers: Int, transfers: Int) throws {
         let wanted = DescriptorBudget(codecWorkers: workers, transfers: transfers)
-        for available in DescriptorBudget.least.total...2000 {
+        for available in DescriptorBudget.minimum.total...2000 {
             let fitted = try #require(wanted.fitted(to: available))
             #expect(fitted.total <= available)
             for (value, limit, least) in [
@@ -31,8 +31,8 @@ struct DescriptorBudgetTests {
 
     @Test func isRefusedWhereNoRunCanDoWithIt() {
         let wanted = DescriptorBudget(codecWorkers: 2, transfers: 32)
-        #expect(wanted.fitted(to: DescriptorBudget.least.total) == .least)
-        #expect(wanted.fitted(to: DescriptorBudget.least.total - 1) == nil)
+        #expect(wanted.fitted(to: DescriptorBudget.minimum.total) == .minimum)
+        #expect(wanted.fitted(to: DescriptorBudget.minimum.total - 1) == nil)
         #expect(wanted.fitted(to: -5) == nil)
     }
 
@@ -62,10 +62,10 @@ struct DescriptorBudgetTests {
         #expect(configuration.readers == 4)
         #expect(configuration.openFolders == 256)
         #expect(configuration.keptConnections == 64)
-        let fitsTooFew = configuration.fit(toDescriptors: RunConfiguration.leastDescriptors - 1)
+        let fitsTooFew = configuration.fit(toDescriptors: RunConfiguration.minimumDescriptors - 1)
         #expect(!fitsTooFew)
         #expect(configuration.hosts.jobs == 32)
-        let fits = configuration.fit(toDescriptors: RunConfiguration.leastDescriptors)
+        let fits = configuration.fit(toDescriptors: RunConfiguration.minimumDescriptors)
         #expect(fits)
         #expect(configuration.hosts.jobs == 1)
         #expect(configuration.codecWorkers == 1)

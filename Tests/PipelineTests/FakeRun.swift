@@ -12,7 +12,7 @@ import SeededRandom
 /// happens: the stages, the lists and the cache.
 ///
 /// What is asked of a stage is answered later, in an order and with results that the seed decides.
-final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
+final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     /// What goes wrong besides what origins and images do.
     enum Fault: CaseIterable, Sendable {
         case none, signal, secondSignal, transfersFail, writerFails, lookupsFail, cannotStore,
@@ -403,10 +403,10 @@ final class FakeRun: EventSource, StageMaking, RunRecording, RunObserving {
         configuration.queue.capacity = queueCapacity
         configuration.hosts.jobs = 8
         configuration.hosts.maximumRetries = 2
-        let settings = RunSettings(
+        let rules = RunRules(
             configuration, temporaryFolder: folder, cacheDirectory: "cache")
         let coordinator = RunCoordinator(
-            settings, clock: clock, events: self, stages: self, recorder: self, observer: self,
+            rules, clock: clock, events: self, stages: self, recorder: self, observer: self,
             random: SplitMix(seed: random.next()))
         return coordinator.run(readsAheadOfStarts: order == .lifo) {}
     }

@@ -83,7 +83,7 @@ struct HostPacingTests {
         finish(&pacing, .unreachable(.connect), at: 1)
         #expect(pacing.wakeTime == at(3))
         finish(&pacing, .answered, at: 3)
-        #expect(pacing.surrender == nil)
+        #expect(pacing.giveUpCause == nil)
         #expect(pacing.concurrency >= 1)
         #expect(!pacing.hasRoom(running: 2))
         finish(&pacing, .answered, at: 3, times: 40)
@@ -97,12 +97,12 @@ struct HostPacingTests {
         for now in [2.0, 4, 8, 16, 32] {
             finish(&pacing, .unreachable(.connect), at: now)
             times.append(pacing.wakeTime)
-            #expect(pacing.surrender == nil)
+            #expect(pacing.giveUpCause == nil)
         }
         // The last one comes at its end.
         #expect(times == [at(2), at(4), at(8), at(16), at(32), at(61)])
         finish(&pacing, .unreachable(.connect), at: 61)
-        #expect(pacing.surrender == .unreachable(.connect, failures: 16))
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 16))
         #expect(pacing.memory(rules, at: at(62))?.failuresInARow == 16)
     }
 
@@ -112,9 +112,9 @@ struct HostPacingTests {
         finish(&pacing, .answered, at: 50)
         finish(&pacing, .unreachable(.connect), at: 51, times: 10)
         finish(&pacing, .unreachable(.connect), at: 61)
-        #expect(pacing.surrender == nil)
+        #expect(pacing.giveUpCause == nil)
         finish(&pacing, .unreachable(.connect), at: 111)
-        #expect(pacing.surrender != nil)
+        #expect(pacing.giveUpCause != nil)
     }
 
     @Test func aStartThatLedToNoRequestTakesNoTime() {
@@ -135,7 +135,7 @@ struct HostPacingTests {
         for start in starts {
             pacing.finished(.unreachable(.connect), start: start, at: at(0), rules)
         }
-        #expect(pacing.surrender == nil)
+        #expect(pacing.giveUpCause == nil)
         #expect(pacing.wakeTime == at(1))
         // A late success of theirs counts all the same.
         pacing.finished(.answered, start: 1, at: at(0.5), rules)
@@ -149,14 +149,14 @@ struct HostPacingTests {
             let start = pacing.started(at: at(0), rules)
             pacing.finished(.unreachable(.connect), start: start, at: at(0), rules)
         }
-        #expect(pacing.surrender == .unreachable(.connect, failures: 10))
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 10))
     }
 
     @Test(arguments: [(0.0, nil), (10, 10), (300, 300)] as [(Double, Double?)])
     func theHostIsAskedWhenItHasSaid(seconds: Double, wakes: Double?) {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: .seconds(seconds)))
-        #expect(pacing.surrender == nil)
+        #expect(pacing.giveUpCause == nil)
         if let wakes { #expect(pacing.wakeTime == at(wakes)) }
         // A later answer does not make it sooner.
         finish(&pacing, .overloaded(retryAfter: .seconds(1)))
@@ -167,9 +167,9 @@ struct HostPacingTests {
         var pacing = HostPacing(rules)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), times: 12)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), at: 59)
-        #expect(pacing.surrender == nil)
+        #expect(pacing.giveUpCause == nil)
         finish(&pacing, .overloaded(retryAfter: .seconds(1)), at: 60)
-        #expect(pacing.surrender == .overloaded(answers: 14))
+        #expect(pacing.giveUpCause == .overloaded(answers: 14))
     }
 
     @Test func afterTenAnswersOfOverloadAHostThatNamesNoTimeIsProbed() {
@@ -193,10 +193,10 @@ struct HostPacingTests {
         #expect(!pacing.hasRoom(running: 1))
         // There was patience with it before.
         finish(&pacing, .unreachable(.connect))
-        #expect(pacing.surrender == .unreachable(.connect, failures: 10))
+        #expect(pacing.giveUpCause == .unreachable(.connect, failures: 10))
         var good = HostPacing(rules, remembered: memory, now: at(0))
         finish(&good, .answered, times: 100)
-        #expect(good.isAsNew(rules, at: at(100)))
+        #expect(good.isPristine(rules, at: at(100)))
     }
 
     @Test func theIntervalBeginsWithEachStart() {
@@ -204,7 +204,7 @@ struct HostPacingTests {
         var pacing = HostPacing(rules)
         _ = pacing.started(at: at(1), rules)
         #expect(pacing.wakeTime == at(1.5))
-        #expect(!pacing.isAsNew(rules, at: at(1.4)))
-        #expect(pacing.isAsNew(rules, at: at(1.5)))
+        #expect(!pacing.isPristine(rules, at: at(1.4)))
+        #expect(pacing.isPristine(rules, at: at(1.5)))
     }
 }

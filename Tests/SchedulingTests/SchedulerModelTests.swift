@@ -56,13 +56,13 @@ private struct Model {
         waiting.filter { item in
             guard item.wakeTime == nil else { return false }
             let pacing = pacing[item.host] ?? HostPacing(rules)
-            return pacing.surrender == nil && pacing.hasRoom(running: running[item.host] ?? 0)
+            return pacing.giveUpCause == nil && pacing.hasRoom(running: running[item.host] ?? 0)
                 && (pacing.wakeTime.map { $0 <= now } ?? true)
         }.min(by: isFirst)
     }
 
     func firstGivenUp() -> Item? {
-        waiting.filter { $0.wakeTime == nil && pacing[$0.host]?.surrender != nil }
+        waiting.filter { $0.wakeTime == nil && pacing[$0.host]?.giveUpCause != nil }
             .min(by: isFirst)
     }
 }
@@ -83,7 +83,7 @@ struct SchedulerModelTests {
         let storage = MemorySpill(capacity: [0, 5, .max].randomElement(using: &random) ?? 0)
         var scheduler = Scheduler(
             order: order, rules: rules, storage: storage,
-            mostActiveHosts: Int.random(in: 0...3, using: &random))
+            maximumActiveHosts: Int.random(in: 0...3, using: &random))
         var model = Model(order: order, rules: rules)
         var running: [(start: Scheduler.Start, number: Int, host: Int)] = []
         var now = ContinuousClock.now

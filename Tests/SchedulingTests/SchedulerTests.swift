@@ -6,12 +6,12 @@ import Testing
 extension Scheduler {
     fileprivate init(
         _ order: StartOrder, hostConcurrency: Int = 1, interval: Duration = .zero,
-        storage: MemorySpill = MemorySpill(), mostActiveHosts: Int = 0
+        storage: MemorySpill = MemorySpill(), maximumActiveHosts: Int = 0
     ) {
         self.init(
             order: order,
             rules: HostPacing.Rules(concurrency: hostConcurrency, interval: interval),
-            storage: storage, mostActiveHosts: mostActiveHosts)
+            storage: storage, maximumActiveHosts: maximumActiveHosts)
     }
 
     fileprivate mutating func add(
@@ -336,7 +336,7 @@ struct SchedulerTests {
     func hostsOfWhichNothingIsInMemoryTakeLittle(order: StartOrder, entriesOfEach: Int) throws {
         let hosts = 20_000
         let storage = MemorySpill(capacity: 10)
-        var scheduler = Scheduler(order, storage: storage, mostActiveHosts: 50)
+        var scheduler = Scheduler(order, storage: storage, maximumActiveHosts: 50)
         for entry in 0..<(hosts * entriesOfEach) {
             try scheduler.add(entry, host: "http://\(entry % hosts)")
             #expect(scheduler.activeHostCount <= 62)
@@ -363,7 +363,7 @@ struct SchedulerTests {
         var packed = Scheduler(
             .fifo, hostConcurrency: 8, interval: .seconds(1), storage: MemorySpill(capacity: 0))
         var unpacked = Scheduler(
-            .fifo, hostConcurrency: 8, interval: .seconds(1), mostActiveHosts: .max)
+            .fifo, hostConcurrency: 8, interval: .seconds(1), maximumActiveHosts: .max)
         var random = SplitMix(seed: 1)
         let signals: [HostPacing.Signal] = [
             .answered, .brokeOff, .unreachable(.dns), .unreachable(.timeout),

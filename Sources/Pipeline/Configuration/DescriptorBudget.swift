@@ -15,8 +15,8 @@ package struct DescriptorBudget: Equatable {
     /// A connection is tried over both families of addresses.
     static let socketsOfTransfer = 2
 
-    static let mostReaders = 4
-    static let mostFolders = 256
+    static let maximumReaders = 4
+    static let maximumFolders = 256
 
     var readers: Int
     var codecWorkers: Int
@@ -28,20 +28,20 @@ package struct DescriptorBudget: Equatable {
 
     /// What the user asked for, whatever it takes.
     package init(codecWorkers: Int, transfers: Int) {
-        readers = min(codecWorkers, DescriptorBudget.mostReaders)
+        readers = min(codecWorkers, DescriptorBudget.maximumReaders)
         self.codecWorkers = codecWorkers
         self.transfers = transfers
         connections = max(64, 2 * transfers)
-        folders = DescriptorBudget.mostFolders
+        folders = DescriptorBudget.maximumFolders
     }
 
     /// The least that a run can do with: everything one at a time.
-    static let least: DescriptorBudget = {
-        var least = DescriptorBudget(codecWorkers: 1, transfers: 1)
-        least.connections = 0
+    static let minimum: DescriptorBudget = {
+        var minimum = DescriptorBudget(codecWorkers: 1, transfers: 1)
+        minimum.connections = 0
         // The worker has its own.
-        least.folders = 0
-        return least
+        minimum.folders = 0
+        return minimum
     }()
 
     /// How many are open at once.
@@ -58,7 +58,7 @@ package struct DescriptorBudget: Equatable {
     /// - Returns: nil when `available` is too little for any run.
     package func fitted(to available: Int) -> DescriptorBudget? {
         guard total > available else { return self }
-        var fitted = DescriptorBudget.least
+        var fitted = DescriptorBudget.minimum
         var left = available - fitted.total
         guard left >= 0 else { return nil }
         let ofThreads = DescriptorBudget.filesOfReader + DescriptorBudget.filesOfCodecWorker

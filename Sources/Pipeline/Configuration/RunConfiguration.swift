@@ -65,7 +65,7 @@ package struct RunConfiguration: Sendable {
     }
 
     /// The least that ``fit(toDescriptors:)`` needs.
-    package static let leastDescriptors = DescriptorBudget.least.total
+    package static let minimumDescriptors = DescriptorBudget.minimum.total
 
     /// Asks for no more threads, transfers and open folders than there are files and sockets for.
     ///
@@ -98,56 +98,5 @@ package struct RunConfiguration: Sendable {
     func matchesVary(userFields: [HeaderField] = []) -> @Sendable (String) -> Bool {
         let fields = transfers.requestFields(userFields: userFields)
         return { Vary.matches($0, request: fields) }
-    }
-}
-
-/// Which cached entries are asked for again.
-package enum RefreshMode: String, CaseIterable, Sendable {
-    /// Those that are not fresh any more.
-    case stale
-    /// All of them, with conditions: an origin that still has the same answers without a body.
-    case all
-    /// All of them, without conditions: each is downloaded, decoded and stored anew.
-    case force
-    /// None: what is stored is good, however old.
-    case none
-
-    /// Whether also what is fresh is asked for.
-    var asksForFresh: Bool { self == .all || self == .force }
-}
-
-/// Which failures decide the exit status.
-package enum CountedFailures: String, CaseIterable, Sendable {
-    /// All of them, and what is blacklisted.
-    case any
-    /// Those that earlier runs did not have: neither what is blacklisted nor what failed again for the
-    /// same reason.
-    case new
-}
-
-/// How many failures a run may have and still exit with 0.
-package enum FailureTolerance: Hashable, Sendable {
-    case count(Int)
-    /// 0…100 percent of the entries read.
-    case percent(Double)
-
-    package func accepts(failures: Int, of entries: Int) -> Bool {
-        switch self {
-        case .count(let limit): failures <= limit
-        case .percent(let limit): Double(failures) * 100 <= limit * Double(entries)
-        }
-    }
-}
-
-/// How other threads reach a run.
-package final class RunControl: Sendable {
-    let mailbox = Mailbox()
-
-    package init() {}
-
-    /// Stops the run because of a signal: nothing more starts, what runs is finished or cancelled
-    /// within ten seconds, and what is stored is committed. Any thread may call it.
-    package func stop(signal: Int32) {
-        mailbox.put(.stop(signal: signal))
     }
 }

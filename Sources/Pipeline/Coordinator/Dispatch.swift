@@ -37,11 +37,11 @@ struct Dispatch {
     private var watch = HoldUpWatch()
 
     /// However little else is to be in memory.
-    private static let leastSleeping = 10_000
+    private static let minimumSleeping = 10_000
 
     init(_ limits: Limits, store: EntryStore, random: some RandomNumberGenerator) {
         jobs = limits.jobs
-        sleepingCapacity = max(limits.queueCapacity, Dispatch.leastSleeping)
+        sleepingCapacity = max(limits.queueCapacity, Dispatch.minimumSleeping)
         self.store = store
         scheduler = Scheduler(order: limits.order, rules: limits.hosts, storage: store)
         derivations = Scheduler(
@@ -162,7 +162,7 @@ struct Dispatch {
     /// Takes an entry of a host that is given up; nil when there is none.
     mutating func nextGivenUp(
         at now: Instant
-    ) throws(FatalError) -> (identifier: Int, cause: HostPacing.Surrender)? {
+    ) throws(FatalError) -> (identifier: Int, cause: HostPacing.GiveUpCause)? {
         while let (identifier, isFresh, cause) = try spilling({
             try scheduler.popGivenUp(at: now)
         }) {
@@ -265,27 +265,5 @@ private func spilling<Result>(_ work: () throws -> Result) throws(FatalError) ->
         return try work()
     } catch {
         throw FatalError(spilling: error)
-    }
-}
-
-/// The host that holds the run up, as it was found last: finding it goes through all hosts.
-struct HoldUpWatch {
-    private(set) var found: HoldUp?
-    private var nextLook: ContinuousClock.Instant?
-
-    private static let interval = Duration.seconds(1)
-    /// Shorter pauses are those between any two requests.
-    private static let shownPause = Duration.seconds(1)
-
-    /// Whether to look again, which is counted from now then.
-    mutating func isDue(at now: ContinuousClock.Instant) -> Bool {
-        if let nextLook, now < nextLook { return false }
-        nextLook = now + HoldUpWatch.interval
-        return true
-    }
-
-    mutating func note(_ found: HoldUp?) {
-        self.found = found
-        if let pause = found?.pause, pause < HoldUpWatch.shownPause { self.found?.pause = nil }
     }
 }

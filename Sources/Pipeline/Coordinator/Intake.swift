@@ -41,7 +41,7 @@ struct Intake {
         // A run over a warm list has seen no other entries, and need not hash for them.
         if !seen.isEmpty, let first = seen[entry.fingerprint] {
             guard entry.requestMark(beside: variants) == store.requestMark(of: first) else {
-                let (manifest, line) = store.origin(of: first)
+                let (manifest, line) = store.position(of: first)
                 return .conflicting(since: "\(manifest):\(line)")
             }
             return .duplicate(of: first)
@@ -65,7 +65,7 @@ struct Intake {
     mutating func identifier(for entry: RawEntry) -> Int {
         seen.append(entry.fingerprint)
         let identifier = seen.count - 1
-        store.noteOrigin(
+        store.notePosition(
             identifier, manifest: entry.manifest, line: entry.record.line,
             requestMark: entry.requestMark(beside: variants))
         return identifier
@@ -79,35 +79,6 @@ struct Intake {
             return .conflicting(since: first?.position ?? "an earlier line")
         }
         return .warmDuplicate(expiresAt: expiresAt)
-    }
-}
-
-/// The warm entries of a run whose requests are not what their keys say, to tell duplicates from lines
-/// that only have the same key. They are never asked for, but would be at another time.
-struct UnusualWarmEntries {
-    private var marks = ChunkedArray<UInt32>()
-    private var lines = ChunkedArray<UInt32>()
-    private var manifestIndices = ChunkedArray<UInt16>()
-    private var manifests: [String] = []
-
-    /// Beyond it, identifiers are not worth a table.
-    private static let largestResource: Int64 = 1 << 32
-
-    mutating func note(_ entry: RawEntry, _ mark: UInt32, of resource: Int64) {
-        guard (0..<UnusualWarmEntries.largestResource).contains(resource) else { return }
-        let index = Int(resource)
-        marks[index] = mark
-        lines[index] = UInt32(clamping: entry.record.line)
-        if manifests.last != entry.manifest { manifests.append(entry.manifest) }
-        manifestIndices[index] = UInt16(clamping: manifests.count - 1)
-    }
-
-    /// The mark of a resource's first entry, and where it stands; nil for a usual one.
-    func entry(of resource: Int64) -> (requestMark: UInt32, position: String)? {
-        guard (0..<UnusualWarmEntries.largestResource).contains(resource),
-            case let index = Int(resource), marks[index] != 0
-        else { return nil }
-        return (marks[index], "\(manifests[Int(manifestIndices[index])]):\(lines[index])")
     }
 }
 

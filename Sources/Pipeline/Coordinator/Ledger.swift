@@ -156,20 +156,3 @@ struct Ledger {
         }
     }
 }
-
-/// How the first entry of a key ended, for the others.
-struct Fate {
-    let reason: FailureReason?
-    var stored: StoredImage?
-    var expiresAt: Timestamp?
-    /// Where that entry stands.
-    let manifest: String
-    let line: Int
-
-    func describe(_ result: inout EntryResult) {
-        result.reason = reason
-        result.message = "shares the fate of \(manifest):\(line)"
-        result.stored = stored
-        result.expiresAt = expiresAt
-    }
-}

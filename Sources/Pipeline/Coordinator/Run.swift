@@ -1,9 +1,6 @@
 package import CacheStorage
-import EntryLifecycle
 package import PrefetchModel
-import Scheduling
 import Threading
-import Transfers
 
 /// One run over a cache: the coordinator with real stages.
 package struct Run {
@@ -37,31 +34,31 @@ package struct Run {
         let stages = LiveStages(
             configuration: configuration, cache: cache, recorder: recorder, mailbox: mailbox,
             wallClock: clock.wall)
-        let settings = RunSettings(
+        let rules = RunRules(
             configuration,
             temporaryFolder: configuration.queue.temporaryFolder ?? cache.directory.temporaryFolder,
             cacheDirectory: cache.directory.path)
         let coordinator = RunCoordinator(
-            settings, clock: clock, events: mailbox, stages: stages, recorder: recorder,
+            rules, clock: clock, events: mailbox, stages: stages, recorder: recorder,
             observer: observer)
         var lookup: EntryLookup?
         // What the lists name is known before anything has to make room for it.
         let readsAhead = readsAheadOfStarts || configuration.storing.maximumSize != nil
         let summary = coordinator.run(readsAheadOfStarts: readsAhead) {
             () throws(FatalError) in
-            lookup = try startReading(entries, facts: settings.facts)
+            lookup = try startReading(entries, by: rules)
         }
         lookup?.finish()
         return summary
     }
 
     private func startReading(
-        _ entries: some EntryReading, facts: RunFacts
+        _ entries: some EntryReading, by rules: RunRules
     ) throws(FatalError) -> EntryLookup {
         let lookup: EntryLookup
         do throws(StorageError) {
             lookup = try EntryLookup(
-                entries, cache: cache, configuration: configuration, facts: facts,
+                entries, cache: cache, rules: rules,
                 wantsFreshImages: observer.wantsResults(of: .fresh),
                 lineWriter: observer.warmLineWriter, mailbox: mailbox, wallClock: clock.wall)
         } catch {
@@ -73,37 +70,5 @@ package struct Run {
             throw FatalError(error)
         }
         return lookup
-    }
-}
-
-extension RunSettings {
-    init(_ configuration: RunConfiguration, temporaryFolder: String, cacheDirectory: String) {
-        var rules = EntryRules(
-            freshness: { configuration.lifetimes.rules($0) },
-            requestFields: { [transfers = configuration.transfers] userFields, isForeign in
-                transfers.requestFields(userFields: userFields, isForeign: isForeign)
-            })
-        rules.maximumRedirects = configuration.limits.maximumRedirects
-        rules.allowsDowngrade = configuration.limits.allowsDowngrade
-        rules.isOffline = configuration.lifetimes.isOffline
-        rules.usesWhatIsStored = configuration.lifetimes.refresh != .force
-        rules.followsMemory = !configuration.lifetimes.refresh.asksForFresh
-        rules.maximumBodyBytes = configuration.limits.maximumBodySize.bytes
-        rules.smallestPartBytes = PartialStore.smallestBody.bytes
-        self.init(
-            rules: rules,
-            limits: Dispatch.Limits(
-                order: configuration.queue.order, jobs: configuration.hosts.jobs,
-                queueCapacity: configuration.queue.capacity,
-                retries: RetryPolicy(
-                    maximumRetries: configuration.hosts.maximumRetries,
-                    backoff: configuration.hosts.backoff),
-                hosts: configuration.hosts.pacing),
-            variants: configuration.images.variants,
-            requests: RequestMaking(
-                configuration.transfers, BodyJudges(configuration.images.headerRules)),
-            exit: configuration.exit,
-            facts: RunFacts(configuration), retriesFailed: configuration.retriesFailed,
-            temporaryFolder: temporaryFolder, cacheDirectory: cacheDirectory)
     }
 }

@@ -16,7 +16,7 @@ extension RunCoordinator {
 
     /// What a machine judges events by now.
     var context: EntryContext {
-        EntryContext(rules: settings.rules, phase: ending.phase) { [self] in
+        EntryContext(rules: rules.entries, phase: ending.phase) { [self] in
             dispatch.decideRetry($0, httpStatus: $1, attempts: $2)
         }
     }
@@ -25,7 +25,7 @@ extension RunCoordinator {
     /// earlier runs knew of that is looked up, too.
     func perform(
         _ action: EntryAction, for identifier: Int, with payload: Payload = .none,
-        trouble: (host: String, cause: HostPacing.Surrender)? = nil
+        trouble: (host: String, cause: HostPacing.GiveUpCause)? = nil
     ) {
         switch action {
         case .lookUp:
@@ -55,7 +55,7 @@ extension RunCoordinator {
 
     /// Looks an entry up, unless it is known that there is nothing to be found.
     private func lookUp(
-        _ identifier: Int, trouble: (host: String, cause: HostPacing.Surrender)?
+        _ identifier: Int, trouble: (host: String, cause: HostPacing.GiveUpCause)?
     ) {
         guard let machine = store[identifier] else { return }
         guard trouble != nil || machine.needsLookup else { return lookedUp(identifier, .nothing) }
@@ -93,14 +93,14 @@ extension RunCoordinator {
 
     private func lookup(
         of identifier: Int, _ entry: Entry, isAhead: Bool = false,
-        trouble: (host: String, cause: HostPacing.Surrender)? = nil
+        trouble: (host: String, cause: HostPacing.GiveUpCause)? = nil
     ) -> CopyRequest {
         CopyRequest(
             token: identifier, key: entry.key,
             subject: .entry(
                 CopyRequest.Entry(
                     resource: entry.plan.resource, failedBefore: entry.failedBefore,
-                    variants: settings.variants(of: entry.extras), isAhead: isAhead)),
+                    variants: rules.variants(of: entry.extras), isAhead: isAhead)),
             trouble: trouble)
     }
 
@@ -127,7 +127,7 @@ extension RunCoordinator {
         }
         ledger.countRequest()
         stages.ask(
-            settings.requests.request(
+            rules.requests.request(
                 inquiry, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
                 // Some bytes are not judged by their header even when they are whole: those that are
                 // stored already, however the limits have changed, and those that ended a run, for which
@@ -165,7 +165,7 @@ extension RunCoordinator {
             preconditionFailure("a body comes with its response")
         }
         enqueue(
-            CodecJob(id: identifier, variants: settings.variants(of: entry.extras), input: input))
+            CodecJob(id: identifier, variants: rules.variants(of: entry.extras), input: input))
     }
 
     private func keep(
@@ -176,7 +176,7 @@ extension RunCoordinator {
         }
         enqueue(
             CodecJob(
-                id: identifier, variants: settings.variants(of: entry.extras),
+                id: identifier, variants: rules.variants(of: entry.extras),
                 input: .broken(
                     CodecJob.BrokenDownload(
                         body: broken.body, key: entry.key, part: part, receivedAt: receivedAt))))
@@ -196,7 +196,7 @@ extension RunCoordinator {
         guard let machine = store[identifier] else { return }
         do throws(FatalError) {
             if let error = ending.writerError { throw error }
-            let variants = settings.variants(of: machine.entry.extras)
+            let variants = rules.variants(of: machine.entry.extras)
             for variant in change.variants where variant.isKept { recorder.pin(variant.image) }
             try stages.write(
                 MetadataChange(change, of: machine, variants, at: clock.wall()), token: identifier)
@@ -214,8 +214,8 @@ extension RunCoordinator {
             preconditionFailure("an entry has one outcome")
         }
         store.end(identifier, reason: end.reason)
-        if machine.entry.plan.isAnnotation { fates.annotationEnded() }
-        let result = settings.result(of: machine, end)
+        if machine.entry.plan.isAnnotation { pendingResults.annotationEnded() }
+        let result = rules.result(of: machine, end)
         var isKnown = false
         switch end {
         case .failed(let failed):
@@ -227,19 +227,19 @@ extension RunCoordinator {
         attempt { () throws(FatalError) in
             try ledger.finish(machine, end, result, isKnown: isKnown)
         }
-        let fate = Fate(
+        let shared = SharedOutcome(
             reason: end.reason, stored: result.stored, expiresAt: result.expiresAt,
             manifest: machine.entry.manifest, line: machine.entry.line)
-        // What was cancelled has no fate to share: its duplicates were cancelled with it.
-        let shared: Outcome = end.outcome == .cancelled ? .cancelled : .duplicate
+        // Duplicates of a cancelled entry are cancelled with it.
+        let outcome: Outcome = end.outcome == .cancelled ? .cancelled : .duplicate
         do throws(FatalError) {
             try takeDuplicates(of: identifier) { duplicate in
                 attempt { () throws(FatalError) in
-                    try ledger.finish(shared) {
+                    try ledger.finish(outcome) {
                         var result = EntryResult(
                             manifest: duplicate.manifest, line: duplicate.line,
-                            url: duplicate.url, key: machine.entry.key, outcome: shared)
-                        fate.describe(&result)
+                            url: duplicate.url, key: machine.entry.key, outcome: outcome)
+                        shared.describe(&result)
                         return result
                     }
                 }
@@ -265,7 +265,7 @@ extension RunCoordinator {
     private func remember(_ machine: EntryMachine, _ reason: FailureReason, message: String) {
         guard ending.fatal == nil,
             let record = FailureRecord(
-                machine, reason, message: message, settings.facts, at: clock.wall())
+                machine, reason, message: message, rules.failureSettings, at: clock.wall())
         else { return }
         attempt { () throws(FatalError) in try stages.write(.failure(record), token: nil) }
     }
@@ -280,7 +280,7 @@ extension RunCoordinator {
         let memory = failed.memory(httpStatus: machine.httpStatus)
         guard memory == .known || memory == .counted && machine.wasAsked, ending.fatal == nil,
             let record = FailureRecord(
-                machine, failed.failure.reason, message: message ?? "", settings.facts,
+                machine, failed.failure.reason, message: message ?? "", rules.failureSettings,
                 at: clock.wall())
         else { return false }
         attempt { () throws(FatalError) in

@@ -32,11 +32,11 @@ extension RunCoordinator {
             let action = store.update(identifier) { $0.broke(transfer, cost: cost, in: context) }
             perform(action, for: identifier, with: Payload(completion.brokenBody))
         case .refused(let response, let refusal):
-            let answer = settings.requests.answer(response, nil, from: completion.address)
+            let answer = rules.requests.answer(response, nil, from: completion.address)
             let action = store.update(identifier) { $0.refused(answer, cost: cost, in: context) }
             perform(action, for: identifier, with: .refusal(refusal))
         case .response(let response, let body):
-            let answer = settings.requests.answer(response, body, from: completion.address)
+            let answer = rules.requests.answer(response, body, from: completion.address)
             let kept = machine.keptImages.map { $0.map(recorder.hasWholeFile) ?? true }
             let action = store.update(identifier) {
                 $0.answered(answer, cost: cost, kept: kept, in: context)
@@ -102,7 +102,7 @@ extension RunCoordinator {
         for identifier in store.identifiers(where: \.isLookingUp) {
             lookedUp(identifier, .nothing)
         }
-        for token in fates.tokens { finishDuplicate(token, nil) }
+        for token in pendingResults.tokens { finishDuplicate(token, nil) }
     }
 
     func writerFailed(_ error: FatalError) {

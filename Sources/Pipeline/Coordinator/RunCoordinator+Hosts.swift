@@ -13,7 +13,7 @@ extension RunCoordinator {
     /// much a host bears only.
     func recallHosts() throws(FatalError) {
         let (wall, now) = (clock.wall(), clock.now)
-        let forgives = settings.retriesFailed
+        let forgives = rules.configuration.retriesFailed
         try recorder.forEachHost(at: wall) { state in
             dispatch.recall(
                 HostPacing.Memory(
@@ -81,7 +81,8 @@ extension FailureLog.Settlement {
 extension FailureRecord {
     /// How an entry failed that was asked for; nil for what is ours and not remembered.
     init?(
-        _ machine: EntryMachine, _ reason: FailureReason, message: String, _ facts: RunFacts,
+        _ machine: EntryMachine, _ reason: FailureReason, message: String,
+        _ settings: FailureSettings,
         at now: Timestamp
     ) {
         let entry = machine.entry
@@ -95,7 +96,7 @@ extension FailureRecord {
             reason: reason, httpStatus: machine.httpStatus, curlCode: machine.curlCode,
             message: message, attempts: machine.attempts, kind: kind, failedAt: now,
             conditions: FailureConditions(of: reason) {
-                facts.value(of: $0, url: entry.url, extras: entry.extras)
+                settings.value(of: $0, url: entry.url, extras: entry.extras)
             }.text)
     }
 }

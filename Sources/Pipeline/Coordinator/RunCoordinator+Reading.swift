@@ -9,9 +9,9 @@ extension RunCoordinator {
     func read(_ looked: LookedUpBatch) {
         let batch = looked.batch
         ledger.countRead(batch.records.count)
-        for resource in looked.otherResources { listed.insert(resource) }
+        for resource in looked.otherResources { reading.listed.insert(resource) }
         for state in looked.states {
-            if let resource = state.resource { listed.insert(resource) }
+            if let resource = state.resource { reading.listed.insert(resource) }
         }
         var returning: [VariantSet: [Int64]] = [:]
         batch.text.withUnsafeBytes { text in
@@ -27,7 +27,7 @@ extension RunCoordinator {
                     let arrival = intake.arrival(of: entry, looked.states[number])
                     // A line that contradicts an earlier one of its key changes nothing.
                     if case .warm(let resource, _) = arrival, looked.returning.contains(number) {
-                        returning[settings.variants(of: entry.extras), default: []]
+                        returning[rules.variants(of: entry.extras), default: []]
                             .append(resource)
                     }
                     try read(entry, arrival, number, of: looked)
@@ -72,20 +72,20 @@ extension RunCoordinator {
         switch arrival {
         case .warm(_, let expiresAt):
             try ledger.finish(.fresh) {
-                settings.freshResult(of: entry, expiresAt: expiresAt)
+                rules.freshResult(of: entry, expiresAt: expiresAt)
             }
         case .duplicate(of: let first):
-            // What was cancelled has no fate to share.
+            // A cancelled entry has no outcome to share.
             if ending.isStopping { return try finishCancelled(entry) }
             try readDuplicate(entry, of: first)
         case .warmDuplicate(let expiresAt):
             try ledger.finish(.duplicate) {
-                settings.result(of: entry, .duplicate, expiresAt: expiresAt)
+                rules.result(of: entry, .duplicate, expiresAt: expiresAt)
             }
         case .conflicting(since: let position):
             if ending.isStopping { return try finishCancelled(entry) }
             try ledger.finish(.failed, reason: .invalidEntry) {
-                settings.result(
+                rules.result(
                     of: entry, .failed, reason: .invalidEntry,
                     message: """
                         \(entry.manifest):\(entry.record.line): same key as \(position), but a \
@@ -99,20 +99,20 @@ extension RunCoordinator {
     }
 
     private func finishCancelled(_ entry: RawEntry) throws(FatalError) {
-        try ledger.finish(.cancelled) { settings.result(of: entry, .cancelled) }
+        try ledger.finish(.cancelled) { rules.result(of: entry, .cancelled) }
     }
 
     private func readNew(
         _ entry: RawEntry, _ number: Int, of looked: LookedUpBatch
     ) throws(FatalError) {
         let state = looked.states[number]
-        if case .blacklisted(let block, _) = state {
-            let failure = looked.blocks[block]
+        if case .blacklisted(let index, _) = state {
+            let failure = looked.blacklistedBy[index]
             return try leaveOut(
                 entry, failure.reason.isExclusion ? .excluded : .blacklisted,
-                message: failure.blacklistMessage, block: failure)
+                message: failure.blacklistMessage, by: failure)
         }
-        if settings.rules.isOffline, let cause = offlineCause(state) {
+        if rules.configuration.lifetimes.isOffline, let cause = offlineCause(state) {
             return try leaveOut(entry, .excluded, message: "\(cause) (--offline)")
         }
         // A report that cannot be written ends the run in the middle of a batch.
@@ -126,7 +126,7 @@ extension RunCoordinator {
         queued.failedBefore = looked.failedBefore.contains(number)
         store.add(EntryMachine(queued), as: identifier)
         if case .annotate(let resource) = plan, case .fresh(_, let expiresAt, _) = state {
-            fates.annotationBegan()
+            pendingResults.annotationBegan()
             let images = entry.images
             perform(
                 store.update(identifier) {
@@ -153,16 +153,16 @@ extension RunCoordinator {
         }
     }
 
-    /// Ends an entry that is neither warm nor asked for; `block` is the failure that forbids to ask.
+    /// Ends an entry that is neither warm nor asked for; `failure` is the one that blacklists it.
     private func leaveOut(
-        _ entry: RawEntry, _ outcome: Outcome, message: String, block: FailureRecord? = nil
+        _ entry: RawEntry, _ outcome: Outcome, message: String, by failure: FailureRecord? = nil
     ) throws(FatalError) {
-        let exclusion = block.flatMap { $0.reason.isExclusion ? $0.reason : nil }
+        let exclusion = failure.flatMap { $0.reason.isExclusion ? $0.reason : nil }
         store.noteEnd(intake.identifier(for: entry), reason: exclusion)
         try ledger.finish(outcome, reason: exclusion) {
-            var result = settings.result(
-                of: entry, outcome, reason: block?.reason, message: message)
-            result.blacklistedUntil = block?.blacklistedUntil
+            var result = rules.result(
+                of: entry, outcome, reason: failure?.reason, message: message)
+            result.blacklistedUntil = failure?.blacklistedUntil
             return result
         }
     }
@@ -185,60 +185,33 @@ extension RunCoordinator {
             }
             return
         }
-        let (manifest, line) = store.origin(of: first)
-        let fate = Fate(reason: store.reason(of: first), manifest: manifest, line: line)
+        let (manifest, line) = store.position(of: first)
+        let shared = SharedOutcome(
+            reason: store.reason(of: first), manifest: manifest, line: line)
         guard ledger.wantsResults(of: .duplicate) else {
             return try ledger.finish(.duplicate) { entry.result(.duplicate) }
         }
         // What it has brought is in the cache by now.
         stages.find(
             CopyRequest(
-                token: fates.add(settings.result(of: entry, .duplicate), fate), key: entry.key,
-                subject: .stored(settings.variants(of: entry.extras)[0].recipe)))
+                token: pendingResults.add(rules.result(of: entry, .duplicate), shared),
+                key: entry.key,
+                subject: .stored(rules.variants(of: entry.extras)[0].recipe)))
     }
 
     /// Ends a duplicate of an entry that had ended, with what there is stored of it.
     func finishDuplicate(
         _ token: Int, _ stored: (image: StoredImage, expiresAt: Timestamp)?
     ) {
-        guard var (result, fate) = fates.take(token) else { return }
-        fate.stored = stored?.image
-        fate.expiresAt = stored?.expiresAt
-        fate.describe(&result)
+        guard var (result, shared) = pendingResults.take(token) else { return }
+        shared.stored = stored?.image
+        shared.expiresAt = stored?.expiresAt
+        shared.describe(&result)
         attempt { () throws(FatalError) in try ledger.finish(.duplicate) { result } }
     }
 
     /// Whether one more fresh entry may wait for the commit of its attributes.
-    var hasRoomForAnnotation: Bool { fates.annotating < settings.limits.queueCapacity }
-}
-
-/// Entries that end without a turn of their own: duplicates of those that have ended, whose images are
-/// being looked up, and fresh ones whose attributes wait for their commit.
-struct PendingFates {
-    private var duplicates: [Int: (EntryResult, Fate)] = [:]
-    /// Tokens are below 0: those above are entries.
-    private var last = 0
-    private(set) var annotating = 0
-
-    private static let capacity = 4096
-
-    var isEmpty: Bool { duplicates.isEmpty }
-    var hasRoom: Bool { duplicates.count < PendingFates.capacity }
-    var tokens: [Int] { Array(duplicates.keys) }
-
-    /// - Returns: the token by which the findings come back.
-    mutating func add(_ result: EntryResult, _ fate: Fate) -> Int {
-        last -= 1
-        duplicates[last] = (result, fate)
-        return last
-    }
-
-    mutating func take(_ token: Int) -> (EntryResult, Fate)? {
-        duplicates.removeValue(forKey: token)
-    }
-
-    mutating func annotationBegan() { annotating += 1 }
-    mutating func annotationEnded() { annotating -= 1 }
+    var hasRoomForAnnotation: Bool { pendingResults.annotating < rules.limits.queueCapacity }
 }
 
 extension FailureRecord {

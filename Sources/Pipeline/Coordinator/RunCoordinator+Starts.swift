@@ -69,7 +69,7 @@ extension RunCoordinator {
     private static let derivationsAtOnce = 64
 }
 
-extension HostPacing.Surrender {
+extension HostPacing.GiveUpCause {
     /// The reason that entries of a host are reported with, and the details.
     fileprivate func explanation(
         of host: String, at now: ContinuousClock.Instant, _ wallTime: Timestamp

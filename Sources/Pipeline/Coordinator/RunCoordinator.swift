@@ -11,7 +11,7 @@ import Scheduling
 /// ``Dispatch`` which one is next, an ``EntryMachine`` each what becomes of one, ``RunStages`` who does
 /// it, and ``Ledger`` what has become of them.
 package final class RunCoordinator {
-    let settings: RunSettings
+    let rules: RunRules
     let clock: RunClock
     let recorder: any RunRecording
     /// Entries that are queued, in flight, with the codecs or waiting for their commit.
@@ -21,35 +21,36 @@ package final class RunCoordinator {
     var ledger: Ledger
     var stages: RunStages
     var ending = RunEnding()
-    /// Duplicates of entries that have ended, whose fates are looked up.
-    var fates = PendingFates()
-    /// What the lists have named and was there before the run.
-    var listed = ResourceSet()
-    /// Whether the stages know of all of that.
-    private var isProtecting = false
+    /// Duplicates of entries that have ended, whose stored images are being looked up.
+    var pendingResults = PendingResults()
+    var reading = Reading()
     private let events: any EventSource
-    private var reading = Reading()
 
-    /// How far the lists have been read, and when the observer hears of it next.
-    private struct Reading {
+    /// The progress of reading the lists.
+    struct Reading {
         var isDone = false
+        /// Resources that the lists have named and that were stored before the run.
+        var listed = ResourceSet()
+        /// Whether the stages have been told of all of them.
+        var isProtecting = false
+        /// The time of the next progress report.
         var nextProgress: ContinuousClock.Instant?
         static let progressInterval = Duration.milliseconds(100)
     }
 
     init(
-        _ settings: RunSettings, clock: RunClock, events: any EventSource,
-        stages: any StageMaking, recorder: any RunRecording, observer: any RunObserving,
+        _ rules: RunRules, clock: RunClock, events: any EventSource,
+        stages: any StageProviding, recorder: any RunRecording, observer: any RunObserving,
         random: some RandomNumberGenerator = SystemRandomNumberGenerator()
     ) {
-        self.settings = settings
+        self.rules = rules
         self.clock = clock
         self.events = events
         self.recorder = recorder
         store = EntryStore(
-            capacity: settings.limits.queueCapacity, folder: settings.temporaryFolder)
-        intake = Intake(store: store, variants: settings.variants, random: random)
-        dispatch = Dispatch(settings.limits, store: store, random: random)
+            capacity: rules.limits.queueCapacity, folder: rules.temporaryFolder)
+        intake = Intake(store: store, variants: rules.variants, random: random)
+        dispatch = Dispatch(rules.limits, store: store, random: random)
         ledger = Ledger(observer: observer)
         self.stages = RunStages(stages)
     }
@@ -65,7 +66,7 @@ package final class RunCoordinator {
         let start = clock.now
         do throws(FatalError) {
             try recorder.begin(at: startedAt)
-            if !settings.rules.isOffline { try recallHosts() }
+            if !rules.configuration.lifetimes.isOffline { try recallHosts() }
             try startReading()
         } catch {
             fail(error)
@@ -74,9 +75,9 @@ package final class RunCoordinator {
         while !isFinished {
             let mayStart = !ending.isStopping && (reading.isDone || !readsAheadOfStarts)
             if mayStart {
-                if reading.isDone, !isProtecting {
-                    stages.protect(listed)
-                    isProtecting = true
+                if reading.isDone, !reading.isProtecting {
+                    stages.protect(reading.listed)
+                    reading.isProtecting = true
                 }
                 startWork()
             }
@@ -87,7 +88,7 @@ package final class RunCoordinator {
     }
 
     private var isFinished: Bool {
-        store.isEmpty && dispatch.isEmpty && fates.isEmpty
+        store.isEmpty && dispatch.isEmpty && pendingResults.isEmpty
             && (reading.isDone || ending.isStopping)
     }
 
@@ -96,7 +97,7 @@ package final class RunCoordinator {
         send()
         // What waits to start goes to a file beyond the queue's capacity, so that a host that has
         // to wait does not keep the entries of others from being read.
-        let hasRoom = stages.hasRoomForCommit && fates.hasRoom && hasRoomForAnnotation
+        let hasRoom = stages.hasRoomForCommit && pendingResults.hasRoom && hasRoomForAnnotation
         let before = clock.now
         let nextProgress = reading.nextProgress ?? before + Reading.progressInterval
         reading.nextProgress = nextProgress
@@ -226,9 +227,9 @@ package final class RunCoordinator {
         }
         var summary = RunSummary(
             counters: ledger.counters, startedAt: startedAt, elapsed: clock.now - start,
-            exitStatus: exitStatus, cacheDirectory: settings.cacheDirectory)
+            exitStatus: exitStatus, cacheDirectory: rules.cacheDirectory)
         summary.outage = ledger.outages.first
-        summary.hasSeveralVariants = settings.variants.count > 1
+        summary.hasSeveralVariants = rules.variants.count > 1
         // What is damaged is not written to.
         if ending.fatal?.isDamage != true {
             attempt { () throws(FatalError) in
@@ -270,8 +271,8 @@ package final class RunCoordinator {
         }
         try rememberHosts()
         let pruned = try recorder.end(
-            at: clock.wall(), exitStatus: summary.exitStatus, summary.counters, listed: listed,
-            isStopped: isStoppedLate)
+            at: clock.wall(), exitStatus: summary.exitStatus, summary.counters,
+            listed: reading.listed, isStopped: isStoppedLate)
         let snapshotFailure = isStoppedLate() ? nil : takeSnapshot()
         try recorder.close()
         return (pruned, snapshotFailure)
@@ -280,6 +281,6 @@ package final class RunCoordinator {
     private var exitStatus: Int32 {
         if ending.fatal != nil { return 2 }
         if let signal = ending.stopSignal { return 128 + signal }
-        return settings.exit.isSuccess(ledger.counters) ? 0 : 1
+        return rules.configuration.exit.isSuccess(ledger.counters) ? 0 : 1
     }
 }

@@ -33,15 +33,13 @@ final class EntryLookup: Sendable {
     /// entries.
     private let images: [ImageIndex]
     private let lineWriter: (any WarmLineWriting)?
-    private let configuration: RunConfiguration
-    private let facts: RunFacts
+    private let rules: RunRules
     private let mailbox: Mailbox
     private let wallClock: @Sendable () -> Timestamp
 
     init(
-        _ entries: any EntryReading, cache: OpenCache, configuration: RunConfiguration,
-        facts: RunFacts, wantsFreshImages: Bool, lineWriter: (any WarmLineWriting)?,
-        mailbox: Mailbox,
+        _ entries: any EntryReading, cache: OpenCache, rules: RunRules, wantsFreshImages: Bool,
+        lineWriter: (any WarmLineWriting)?, mailbox: Mailbox,
         wallClock: @escaping @Sendable () -> Timestamp
     ) throws(StorageError) {
         source = Monitor(Source(entries: entries))
@@ -50,13 +48,12 @@ final class EntryLookup: Sendable {
         index = try FreshnessIndex(cache.database, expectedLookups: expectedLookups)
         images =
             wantsFreshImages
-            ? try configuration.images.variants.map { variant throws(StorageError) in
+            ? try rules.variants.map { variant throws(StorageError) in
                 try ImageIndex(
                     cache.database, recipe: variant.recipe, expectedLookups: expectedLookups)
             } : []
         self.lineWriter = lineWriter
-        self.configuration = configuration
-        self.facts = facts
+        self.rules = rules
         self.mailbox = mailbox
         self.wallClock = wallClock
     }
@@ -67,7 +64,7 @@ final class EntryLookup: Sendable {
     ///
     /// - Throws: when there is no room for one.
     func start() throws(ThreadError) {
-        for number in 0..<configuration.readers {
+        for number in 0..<rules.configuration.readers {
             do throws(ThreadError) {
                 let thread = try OwnedThread(name: "reader \(number)") { self.work(number) }
                 threads.withLock { $0.append(thread) }
@@ -138,11 +135,11 @@ final class EntryLookup: Sendable {
     }
 
     private func makeWorker() throws(StorageError) -> Worker {
-        let reader = try CacheReader(cache, matchesVary: configuration.matchesVary())
+        let reader = try CacheReader(cache, matchesVary: rules.configuration.matchesVary())
         return Worker(
             reader: reader, hasFailures: try reader.hasFailures(), index: index,
-            images: images, lineWriter: lineWriter, configuration: configuration,
-            facts: facts, wallClock: wallClock)
+            images: images, lineWriter: lineWriter, rules: rules,
+            configuration: rules.configuration, wallClock: wallClock)
     }
 }
 
@@ -155,8 +152,8 @@ private struct Worker {
     let index: FreshnessIndex
     let images: [ImageIndex]
     let lineWriter: (any WarmLineWriting)?
+    let rules: RunRules
     let configuration: RunConfiguration
-    let facts: RunFacts
     let wallClock: @Sendable () -> Timestamp
 
     func lookUp(_ unknown: LookedUpBatch) throws(StorageError) -> LookedUpBatch {
@@ -210,7 +207,7 @@ private struct Worker {
         }
         try findMissingAttributes(in: &result)
         try findSources(of: missing, asked, in: &result, at: now)
-        try findBlocks(in: &result, at: now)
+        try findBlacklisted(in: &result, at: now)
         if !images.isEmpty { try findImages(asked, in: &result) }
         if let lineWriter {
             result.lines = lineWriter.lines(
@@ -240,11 +237,11 @@ private struct Worker {
         guard try isWarm(record, extras: extras, at: now) else {
             return .stale(resource: record.resourceID, expiresAt: record.expiresAt)
         }
-        let rules = configuration.lifetimes.rules(extras)
         return .fresh(
             resource: record.resourceID,
             expiresAt: Freshness.expiry(
-                validatedAt: record.validatedAt, expiresAt: record.expiresAt, rules: rules),
+                validatedAt: record.validatedAt, expiresAt: record.expiresAt,
+                rules: configuration.lifetimes.rules(extras)),
             lacksAttributes: false)
     }
 
@@ -316,7 +313,7 @@ private struct Worker {
     }
 
     /// Finds the entries that failed before and are not to be asked for yet.
-    private func findBlocks(
+    private func findBlacklisted(
         in result: inout LookedUpBatch, at now: Timestamp
     ) throws(StorageError) {
         guard hasFailures, !configuration.lifetimes.isOffline else { return }
@@ -353,8 +350,8 @@ private struct Worker {
                 conditions(of: failure, holdFor: url, batch.extras(of: record))
             else { continue }
             result.states[number] = .blacklisted(
-                result.blocks.count, resource: result.states[number].resource)
-            result.blocks.append(failure)
+                result.blacklistedBy.count, resource: result.states[number].resource)
+            result.blacklistedBy.append(failure)
         }
     }
 
@@ -362,7 +359,7 @@ private struct Worker {
         of failure: FailureRecord, holdFor url: RequestURL, _ extras: EntryExtras?
     ) -> Bool {
         FailureConditions(text: failure.conditions ?? "").hold(for: failure.reason) {
-            facts.value(of: $0, url: url, extras: extras)
+            rules.failureSettings.value(of: $0, url: url, extras: extras)
         }
     }
 

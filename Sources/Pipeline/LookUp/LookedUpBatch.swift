@@ -16,7 +16,7 @@ enum EntryState {
     /// same bytes.
     case derivable(resource: Int64, isFresh: Bool)
     case missing
-    /// Not to be asked for; an index into ``LookedUpBatch/blocks``, and the resource that may be
+    /// Not to be asked for; an index into ``LookedUpBatch/blacklistedBy``, and the resource that may be
     /// stored all the same.
     case blacklisted(Int, resource: Int64?)
 
@@ -56,7 +56,7 @@ struct LookedUpBatch: Sendable {
     var ownImages: [Int: [StoredImage?]] = [:]
     /// What the report says of fresh entries; nil when it is not written here.
     var lines: WarmLines?
-    var blocks: [FailureRecord] = []
+    var blacklistedBy: [FailureRecord] = []
     /// Records of fresh entries of which an earlier run used other variants than this.
     var returning: Set<Int> = []
     /// Resources of records that are stored by other recipes than the run's.

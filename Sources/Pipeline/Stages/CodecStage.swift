@@ -17,7 +17,7 @@ final class CodecStage: Sendable {
     }
 
     private let state = Monitor(State())
-    let making: ImageMaking
+    let processor: BudgetedImageProcessor
     let cancellation = Cancellation()
     /// For stored originals in memory. Taken before a share of the pixels' and given back after it.
     let originals: MemoryBudget
@@ -37,7 +37,7 @@ final class CodecStage: Sendable {
         self.room = room
         self.crashes = crashes
         retriesCrashes = configuration.retriesFailed
-        making = ImageMaking(configuration.images)
+        processor = BudgetedImageProcessor(configuration.images)
         originals = MemoryBudget(total: configuration.images.bodyBudget)
         content = cache.content
         partials = cache.partials

@@ -6,48 +6,6 @@ import Scheduling
 import Threading
 import URLParsing
 
-/// A look-up of what earlier runs have left of an entry.
-struct CopyRequest: Sendable {
-    enum Subject: Sendable {
-        case entry(Entry)
-        /// What is stored by now of a key whose first entry has ended.
-        case stored(Recipe)
-    }
-
-    /// An entry of a manifest, and what is known of it already.
-    struct Entry: Sendable {
-        /// Nil where nothing is stored.
-        let resource: Int64?
-        /// Whether an earlier run left a failure of its key.
-        let failedBefore: Bool
-        let variants: VariantSet
-        /// Whether its turn is yet to come.
-        let isAhead: Bool
-    }
-
-    /// Comes back with the findings.
-    let token: Int
-    let key: String
-    let subject: Subject
-    /// A host that is given up, and why; nil where none is.
-    var trouble: (host: String, cause: HostPacing.Surrender)?
-
-    fileprivate var entry: Entry? { if case .entry(let entry) = subject { entry } else { nil } }
-}
-
-/// What was found.
-struct CopyFindings: Sendable {
-    enum Found: Sendable {
-        /// Without the part of a body, which no look-up finds.
-        case entry(Findings, isAhead: Bool)
-        /// Nil when nothing is stored.
-        case stored((image: StoredImage, expiresAt: Timestamp)?)
-    }
-
-    let token: Int
-    let found: Found
-}
-
 /// Looks entries up on a thread of its own, so that the run's thread waits for no disk.
 final class CopyStage: Sendable {
     private struct State {
@@ -102,7 +60,7 @@ final class CopyStage: Sendable {
     ) throws(StorageError) -> [CopyFindings] {
         // All copies by one reading of the database, and all failures by another.
         let entries = requests.indices.compactMap { place in
-            requests[place].entry.map { (place: place, entry: $0) }
+            requests[place].asEntry.map { (place: place, entry: $0) }
         }
         let stored = entries.filter { $0.entry.resource != nil }
         let failed = entries.filter(\.entry.failedBefore)
@@ -138,7 +96,7 @@ final class CopyStage: Sendable {
 
 extension HostState {
     /// Whether an earlier run had the same trouble with the host.
-    fileprivate func had(_ cause: HostPacing.Surrender) -> Bool {
+    fileprivate func had(_ cause: HostPacing.GiveUpCause) -> Bool {
         switch cause {
         case .unreachable: failuresInARow > 0
         case .overloaded: concurrency != nil

@@ -6,7 +6,7 @@ import Threading
 import Transfers
 
 /// The stages of a real run: threads around libcurl, the codecs and SQLite.
-final class LiveStages: StageMaking {
+final class LiveStages: StageProviding {
     private let configuration: RunConfiguration
     private let cache: OpenCache
     private let recorder: CacheRecorder

@@ -1,19 +1,5 @@
 package import PrefetchModel
 
-/// What a failure says about the next run. The raw values are texts that may be stored.
-package enum FailureClass: String, CaseIterable, Hashable, Sendable {
-    /// Asking again gives the same answer: the URL is blacklisted from the first failed run on
-    /// (`uncacheable` from the second).
-    case permanent
-    /// Time may mend it: the URL is retried, in this run and in later ones, and blacklisted only after
-    /// ``FailurePolicy/transientRunsToBlacklist`` runs in a row that failed so.
-    case transient
-    /// The cause lies on our side or with the user: neither blacklisted nor counted. Unless
-    /// ``FailurePolicy/isKnown(of:httpStatus:)``, nothing is remembered, so what earlier runs found out about the URL stays
-    /// as it is.
-    case ours
-}
-
 /// Decides which failures block a URL, for how long, and when a stored block still holds.
 ///
 /// Pure functions over a URL's row of failures, which holds `runs_in_a_row`, `last_failed_at` and
@@ -37,7 +23,7 @@ package enum FailurePolicy {
         of reason: FailureReason, httpStatus: Int?
     ) -> FailureClass {
         switch reason {
-        // The manifest's line is wrong; the mended line may well have the same key.
+        // The manifest's line is wrong; the repaired line may well have the same key.
         case .invalidEntry: .ours
         // This program will not learn the scheme between two runs.
         case .unsupportedScheme: .permanent
@@ -84,7 +70,7 @@ package enum FailurePolicy {
 
     /// Whether a failure of the class ``FailureClass/ours`` is one that the next runs know of, though it blocks nothing: that the
     /// origin refuses the image to this client. Object stores answer 403 for what they do not have where listing is forbidden, so
-    /// these are dead URLs as often as credentials that have to be mended, and new once.
+    /// these are dead URLs as often as credentials that have to be repaired, and new once.
     package static func isKnown(of reason: FailureReason, httpStatus: Int?) -> Bool {
         reason == .httpStatus && httpStatus != nil && failureClass(ofStatus: httpStatus) == .ours
     }
@@ -95,7 +81,7 @@ package enum FailurePolicy {
         guard let status else { return .ours }
         return switch status {
         // Credentials and permissions are the user's to mend (RFC 9110 §15.5.2, §15.5.4, §15.5.8),
-        // and once mended the very next run has to work.
+        // and once repaired the very next run has to work.
         case 401, 403, 407: .ours
         // The origin gave up waiting for the request, which may be repeated (RFC 9110 §15.5.9).
         case 408: .transient
@@ -117,7 +103,7 @@ package enum FailurePolicy {
         case 100...199: .transient
         // Success without the image: accepted for later (202), no content (204, 205), a part
         // though no range was asked (206; RFC 9110 §15.3.3, §15.3.5 to §15.3.7). Broken caches and
-        // half-built sites answer so, and are mended. No answer was given that it never will be
+        // half-built sites answer so, and are repaired. No answer was given that it never will be
         // there, so one run is not evidence enough; a site that stays so is blacklisted at the fifth.
         case 200...299: .transient
         // A redirect that leads nowhere: a choice (300), a 304 to an unconditional request, a

@@ -24,29 +24,29 @@ package struct OutageRule: Sendable {
     package static let minimumAsked = 20
 
     /// How the entries of each host ended, see ``Ends``.
-    private var hosts = CountTable()
+    private var hosts = FingerprintTable<UInt32>()
     /// How many failed for other reasons than the host's first one, by host and reason.
-    private var otherReasons = CountTable()
+    private var otherReasons = FingerprintTable<UInt32>()
     /// Hosts that failed, to name them, as long as there are few.
     private var names: [HostFingerprint: String] = [:]
     /// Failures that may be part of an outage, on all hosts.
     private var failures: [FailureReason: Int] = [:]
     private var asked = 0
 
-    private static let mostNames = 64
+    private static let maximumNames = 64
 
-    /// What is known of a host, in the 32 bits of a ``CountTable``.
+    /// What is known of a host, in 32 bits.
     private struct Ends {
         var value: UInt32
 
         static let success = Ends(value: 1 << 31)
         private static let countBits: UInt32 = 24
-        private static let mostFailures: UInt32 = 1 << countBits - 1
+        private static let maximumFailures: UInt32 = 1 << countBits - 1
 
         var hasSuccess: Bool { value == Ends.success.value }
         /// The reason of the host's first failure, and how often it failed so.
         var first: (reason: Int, count: Int) {
-            (Int(value >> Ends.countBits), Int(value & Ends.mostFailures))
+            (Int(value >> Ends.countBits), Int(value & Ends.maximumFailures))
         }
 
         init(value: UInt32) {
@@ -59,7 +59,7 @@ package struct OutageRule: Sendable {
 
         mutating func countFirst() {
             // Beyond 16 million failures of one host their number is a matter of words.
-            if value & Ends.mostFailures < Ends.mostFailures { value += 1 }
+            if value & Ends.maximumFailures < Ends.maximumFailures { value += 1 }
         }
     }
 
@@ -69,7 +69,7 @@ package struct OutageRule: Sendable {
     package mutating func succeeded(host: String) {
         asked += 1
         let fingerprint = HostFingerprint(host)
-        hosts[fingerprint.bits] = Ends.success.value
+        hosts.set(fingerprint.bits, to: Ends.success.value)
         if !names.isEmpty { names[fingerprint] = nil }
     }
 
@@ -80,9 +80,9 @@ package struct OutageRule: Sendable {
         guard OutageRule.mayBeOutage(reason, httpStatus: httpStatus) else { return }
         failures[reason, default: 0] += 1
         let fingerprint = HostFingerprint(host)
-        guard let value = hosts[fingerprint.bits] else {
-            hosts[fingerprint.bits] = Ends(reason: reason.index).value
-            if names.count < OutageRule.mostNames { names[fingerprint] = host }
+        guard let value = hosts[bits: fingerprint.bits] else {
+            hosts.set(fingerprint.bits, to: Ends(reason: reason.index).value)
+            if names.count < OutageRule.maximumNames { names[fingerprint] = host }
             return
         }
         var ends = Ends(value: value)
@@ -90,11 +90,11 @@ package struct OutageRule: Sendable {
         guard !ends.hasSuccess else { return }
         if ends.first.reason == reason.index {
             ends.countFirst()
-            hosts[fingerprint.bits] = ends.value
+            hosts.set(fingerprint.bits, to: ends.value)
         } else {
             let place = OutageRule.place(fingerprint.bits, reason)
-            let count = otherReasons[place] ?? 0
-            otherReasons[place] = count == .max ? count : count + 1
+            let count = otherReasons[bits: place] ?? 0
+            otherReasons.set(place, to: count == .max ? count : count + 1)
         }
     }
 
@@ -114,7 +114,7 @@ package struct OutageRule: Sendable {
     private func failures(of host: UInt64, _ ends: Ends, _ reason: FailureReason) -> Int {
         guard !ends.hasSuccess else { return 0 }
         if ends.first.reason == reason.index { return ends.first.count }
-        return Int(otherReasons[OutageRule.place(host, reason)] ?? 0)
+        return Int(otherReasons[bits: OutageRule.place(host, reason)] ?? 0)
     }
 
     /// What the run's failures amount to, asked for at its end: one outage or none, since only
@@ -137,7 +137,7 @@ package struct OutageRule: Sendable {
         guard hostCount > 0 else { return [] }
         var known: [String] = []
         for (fingerprint, name) in names {
-            guard let value = hosts[fingerprint.bits] else { continue }
+            guard let value = hosts[bits: fingerprint.bits] else { continue }
             if failures(of: fingerprint.bits, Ends(value: value), reason) > 0 {
                 known.append(name)
             }
@@ -157,6 +157,6 @@ package struct OutageRule: Sendable {
             return false
         }
         let host = HostFingerprint(host).bits
-        return hosts[host].map { failures(of: host, Ends(value: $0), reason) > 0 } ?? false
+        return hosts[bits: host].map { failures(of: host, Ends(value: $0), reason) > 0 } ?? false
     }
 }

@@ -57,7 +57,7 @@ package struct HostPacing: Sendable {
     }
 
     /// Why a host's entries are not asked for any more.
-    package enum Surrender: Hashable, Sendable {
+    package enum GiveUpCause: Hashable, Sendable {
         /// It asked to be left alone for longer than the run waits, until then.
         case coolingDown(until: Instant)
         /// So many connections in a row failed, the probes included, the last one for this reason.
@@ -103,18 +103,18 @@ package struct HostPacing: Sendable {
     var nextStart: Moment?
     /// ``nextStart`` before the last start.
     private var formerNextStart: Moment?
-    var storedSurrender: StoredSurrender?
+    var storedGiveUpCause: StoredGiveUpCause?
 
-    /// ``Surrender`` as it is stored.
-    enum StoredSurrender: Sendable {
+    /// ``GiveUpCause`` as it is stored.
+    enum StoredGiveUpCause: Sendable {
         case coolingDown(until: Moment)
         case unreachable(FailureReason, failures: Int)
         case overloaded(answers: Int)
     }
 
     /// Why the host is given up; nil when it is not.
-    package var surrender: Surrender? {
-        switch storedSurrender {
+    package var giveUpCause: GiveUpCause? {
+        switch storedGiveUpCause {
         case nil: nil
         case .coolingDown(let until): .coolingDown(until: until.instant)
         case .unreachable(let reason, let failures): .unreachable(reason, failures: failures)
@@ -122,7 +122,7 @@ package struct HostPacing: Sendable {
         }
     }
 
-    var isGivenUp: Bool { storedSurrender != nil }
+    var isGivenUp: Bool { storedGiveUpCause != nil }
 
     package init(_ rules: Rules) {
         concurrency = rules.concurrency
@@ -144,9 +144,9 @@ package struct HostPacing: Sendable {
 
     /// What the next run should know; nil when there is nothing.
     package func memory(_ rules: Rules, at now: Instant) -> Memory? {
-        guard !isAsOthers(rules) || coolingUntil != nil else { return nil }
+        guard !hasDefaultCounts(rules) || coolingUntil != nil else { return nil }
         var until = coolingUntil?.instant
-        if case .coolingDown(let time)? = storedSurrender { until = time.instant }
+        if case .coolingDown(let time)? = storedGiveUpCause { until = time.instant }
         if let time = until, time <= now { until = nil }
         let isUnreachable =
             (isHalfOpen && overloadsInARow == 0) || failuresInARow >= HostPacing.failuresToOpen
@@ -172,12 +172,12 @@ package struct HostPacing: Sendable {
     }
 
     /// Whether it is as any other host that was never asked.
-    package func isAsNew(_ rules: Rules, at now: Instant) -> Bool {
-        isAsOthers(rules) && (wakeTime.map { $0 <= now } ?? true)
+    package func isPristine(_ rules: Rules, at now: Instant) -> Bool {
+        hasDefaultCounts(rules) && (wakeTime.map { $0 <= now } ?? true)
     }
 
     /// Whether it is so but for times.
-    private func isAsOthers(_ rules: Rules) -> Bool {
+    private func hasDefaultCounts(_ rules: Rules) -> Bool {
         concurrency == rules.concurrency && failuresInARow == 0 && overloadsInARow == 0
             && !isHalfOpen && !isGivenUp
     }
@@ -230,9 +230,9 @@ package struct HostPacing: Sendable {
         isHalfOpen = false
         failuresInARow = 0
         failedProbes = 0
-        switch storedSurrender {
+        switch storedGiveUpCause {
         // Something of the host still ran, and got through.
-        case .unreachable, .overloaded: storedSurrender = nil
+        case .unreachable, .overloaded: storedGiveUpCause = nil
         // It answered before that it wants to be left alone.
         case .coolingDown, nil: break
         }
@@ -264,7 +264,7 @@ package struct HostPacing: Sendable {
 
     /// Takes what a closed breaker counts, and an open one is probed with.
     private mutating func refused(
-        start: Int, at now: Instant, isOften: Bool, _ cause: StoredSurrender, _ rules: Rules
+        start: Int, at now: Instant, isOften: Bool, _ cause: StoredGiveUpCause, _ rules: Rules
     ) {
         if isHalfOpen {
             // Those that were under way when the breaker opened tell nothing new.
@@ -277,7 +277,7 @@ package struct HostPacing: Sendable {
         startsAtOpening = starts
         let end = (failingSince ?? Moment(now)) + rules.patience
         if Moment(now) >= end {
-            if !isGivenUp { storedSurrender = cause }
+            if !isGivenUp { storedGiveUpCause = cause }
         } else {
             // The last probe comes when the patience ends.
             let time = min(end, Moment(now) + rules.backoff.limit(retry: failedProbes + 1))
@@ -288,7 +288,7 @@ package struct HostPacing: Sendable {
     private mutating func coolDown(until instant: Instant, _ now: Instant, _ rules: Rules) {
         let time = Moment(instant)
         if instant - now > rules.longestCoolDown {
-            storedSurrender = .coolingDown(until: time)
+            storedGiveUpCause = .coolingDown(until: time)
         } else {
             coolingUntil = max(coolingUntil ?? time, time)
         }

@@ -16,14 +16,14 @@ struct PackedPacing: Sendable {
     let name: PoolIndex
     private let failuresInARow: UInt16
     private let overloadsInARow: UInt16
-    private let surrenderCount: UInt16
+    private let giveUpCount: UInt16
     private let answersInRound: UInt16
     private let failedProbes: UInt8
     private let failure: UInt8
-    private let kind: SurrenderKind
+    private let kind: GiveUpKind
     private let flags: Flags
 
-    private enum SurrenderKind: UInt8 { case none, coolingDown, unreachable, overloaded }
+    private enum GiveUpKind: UInt8 { case none, coolingDown, unreachable, overloaded }
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -64,16 +64,16 @@ extension PackedPacing {
         answersInRound = UInt16(clamping: pacing.answersInRound)
         failedProbes = UInt8(clamping: pacing.failedProbes)
         var reason = FailureReason.connect
-        switch pacing.storedSurrender {
+        switch pacing.storedGiveUpCause {
         case nil:
-            (kind, surrenderCount) = (.none, 0)
+            (kind, giveUpCount) = (.none, 0)
         case .coolingDown(let until):
             // Holds to the end of the run, so that a cool-down before it does not matter.
-            (kind, surrenderCount, coolingUntil) = (.coolingDown, 0, until)
+            (kind, giveUpCount, coolingUntil) = (.coolingDown, 0, until)
         case .unreachable(let cause, let failures):
-            (kind, surrenderCount, reason) = (.unreachable, UInt16(clamping: failures), cause)
+            (kind, giveUpCount, reason) = (.unreachable, UInt16(clamping: failures), cause)
         case .overloaded(let answers):
-            (kind, surrenderCount) = (.overloaded, UInt16(clamping: answers))
+            (kind, giveUpCount) = (.overloaded, UInt16(clamping: answers))
         }
         failure = UInt8(clamping: reason.index)
         self.coolingUntil = PackedPacing.nanoseconds(coolingUntil)
@@ -91,7 +91,7 @@ extension PackedPacing {
         concurrency = memory.concurrency.map { UInt32(clamping: max(1, $0)) } ?? 0
         name = .none
         failuresInARow = UInt16(clamping: memory.failuresInARow)
-        (overloadsInARow, surrenderCount, answersInRound, failedProbes) = (0, 0, 0, 0)
+        (overloadsInARow, giveUpCount, answersInRound, failedProbes) = (0, 0, 0, 0)
         failure = 0
         kind = .none
         flags = [.isRemembered, .isUntouched]
@@ -121,12 +121,12 @@ extension PackedPacing {
             break
         case .coolingDown:
             pacing.coolingUntil = nil
-            pacing.storedSurrender = coolingUntil.map { .coolingDown(until: $0) }
+            pacing.storedGiveUpCause = coolingUntil.map { .coolingDown(until: $0) }
         case .unreachable:
-            pacing.storedSurrender = .unreachable(
-                FailureReason.allCases[Int(failure)], failures: Int(surrenderCount))
+            pacing.storedGiveUpCause = .unreachable(
+                FailureReason.allCases[Int(failure)], failures: Int(giveUpCount))
         case .overloaded:
-            pacing.storedSurrender = .overloaded(answers: Int(surrenderCount))
+            pacing.storedGiveUpCause = .overloaded(answers: Int(giveUpCount))
         }
         return pacing
     }

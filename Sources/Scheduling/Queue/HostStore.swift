@@ -78,19 +78,29 @@ struct HostStore: Sendable {
         var next: PoolIndex
     }
 
+    /// References to the data of one host.
+    private struct References: Sendable {
+        /// The host while something of it runs or waits in memory.
+        var active = PoolIndex.none
+        /// Its first queue, while it is not active.
+        var queue = PoolIndex.none
+        /// Its pacing, while it is not active and differs from that of a new host.
+        var pacing = PoolIndex.none
+    }
+
     private let rules: HostPacing.Rules
-    private var table = HostTable()
+    private var table = FingerprintTable<References>()
     /// Those hosts that are not packed.
     private var active = Pool<Host>()
     /// Hosts that nothing of runs or is in memory are packed beyond so many in ``active``.
-    private let mostActive: Int
+    private let maximumActive: Int
     private var packedQueues = Pool<PackedQueue>()
     private var packedPacings = Pool<PackedPacing>()
     private var names = NameStore()
 
-    init(rules: HostPacing.Rules, mostActive: Int) {
+    init(rules: HostPacing.Rules, maximumActive: Int) {
         self.rules = rules
-        self.mostActive = mostActive
+        self.maximumActive = maximumActive
     }
 
     /// Hosts of which something is known or waited for.
@@ -108,7 +118,9 @@ struct HostStore: Sendable {
     func activePlace(of number: Int) -> Int? { table[number].active.index }
 
     /// The number of a host, which is added when it is not in.
-    mutating func number(of name: String) -> Int { table.host(HostFingerprint(name)) }
+    mutating func number(of name: String) -> Int {
+        table.insert(HostFingerprint(name).bits, References())
+    }
 
     /// Takes up what earlier runs have found out about a host, which is not in yet.
     mutating func recall(_ memory: HostPacing.Memory, of name: String) {
@@ -162,16 +174,16 @@ struct HostStore: Sendable {
     /// it when nothing has to be known of it either.
     mutating func packIfIdle(_ number: Int, at now: ContinuousClock.Instant) {
         guard let index = table[number].active.index, active[index].isIdle else { return }
-        let isAsNew =
-            !active[index].isRemembered && active[index].pacing.isAsNew(rules, at: now)
-        let isForgotten = isAsNew && active[index].queues.isEmpty
-        guard isForgotten || active.count > mostActive else { return }
+        let isPristine =
+            !active[index].isRemembered && active[index].pacing.isPristine(rules, at: now)
+        let isForgotten = isPristine && active[index].queues.isEmpty
+        guard isForgotten || active.count > maximumActive else { return }
         let host = active[index]
         active.remove(index)
         active[index] = Host(pacing: HostPacing(rules))
         guard !isForgotten else { return table.remove(number) }
         table[number].active = .none
-        if !isAsNew {
+        if !isPristine {
             let packed = PackedPacing(
                 host.pacing, rules, name: host.name, isRemembered: host.isRemembered)
             table[number].pacing = PoolIndex(packedPacings.insert(packed))

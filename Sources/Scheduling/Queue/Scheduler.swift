@@ -115,12 +115,12 @@ package struct Scheduler {
 
     package init(
         order: StartOrder, rules: HostPacing.Rules, storage: any QueueSpilling,
-        mostActiveHosts: Int = 4096
+        maximumActiveHosts: Int = 4096
     ) {
         self.order = order
         self.rules = rules
         self.storage = storage
-        hosts = HostStore(rules: rules, mostActive: mostActiveHosts)
+        hosts = HostStore(rules: rules, maximumActive: maximumActiveHosts)
     }
 
     package var isEmpty: Bool { count == 0 }
@@ -190,10 +190,10 @@ package struct Scheduler {
     /// - Throws: what the storage throws.
     package mutating func popGivenUp(
         at now: Instant
-    ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.Surrender)? {
+    ) throws -> (entry: Int, isFresh: Bool, cause: HostPacing.GiveUpCause)? {
         guard let number = givenUp.first?.host else { return nil }
         let host = hosts.activate(number, at: now)
-        guard let cause = hosts[host].pacing.surrender else { return nil }
+        guard let cause = hosts[host].pacing.giveUpCause else { return nil }
         let isFresh = Scheduler.isFresh(level: hosts[host].queues[0].level)
         let entry = try removeFirst(of: host)
         update(number, at: now)
@@ -227,12 +227,12 @@ package struct Scheduler {
     }
 
     /// Hosts beyond which ``largestLoad`` is not looked for: among so many none stands out.
-    private static let mostComparedHosts = 100_000
+    private static let maximumComparedHosts = 100_000
 
     /// The host with the most to do: what runs and what waits; nil when there is nothing to do, or when
     /// there are very many hosts. O(h) in the hosts.
     package var largestLoad: HostLoad? {
-        guard hosts.count <= Scheduler.mostComparedHosts else { return nil }
+        guard hosts.count <= Scheduler.maximumComparedHosts else { return nil }
         var largest: (number: Int, host: Int, count: Int)?
         for number in hosts.numbers {
             guard let host = hosts.activePlace(of: number) else { continue }
@@ -464,7 +464,7 @@ package struct Scheduler {
             givenUp.remove(number)
             // One that may not be asked yet is forgotten when its time has come.
             if let time = hosts[host].pacing.wakeTime, time > now,
-                hosts[host].pacing.isAsNew(rules, at: time)
+                hosts[host].pacing.isPristine(rules, at: time)
             {
                 waitingForTime.set(number, to: time)
             } else {

@@ -79,7 +79,7 @@ package struct CacheCheckUp: Sendable {
             made(.failures) { () throws(StorageError) in
                 .failures(try catalog.failureCounts { $0.isBlacklisted(at: now) })
             })
-        let origins = (try? catalog.largestHosts(OriginProbe.mostOrigins)) ?? []
+        let origins = (try? catalog.largestHosts(OriginProbe.originLimit)) ?? []
         return (diagnoses, origins)
     }
 

@@ -92,20 +92,20 @@ extension Diagnosis {
     }
 
     /// Days that the room should last: a week, in which somebody looks.
-    private static let leastDays = 7.0
+    private static let minimumDays = 7.0
     /// A group of rows is committed when it has so many bytes of files (`MetadataWriter.Configuration`), so a run needs about
     /// that to get anywhere.
-    private static let leastRoom = MetadataWriter.Configuration().groupBytes
+    private static let minimumRoom = MetadataWriter.Configuration().groupBytes
     /// The same in files of 16 KiB.
-    private static let leastFiles = 4096
+    private static let minimumFiles = 4096
 
     package static func space(_ room: CacheDirectory.Room?, _ growth: Growth) -> Diagnosis {
         guard let room else { return .unknown(.space, "the system does not say") }
         let remedy = "make room, or name a directory elsewhere with --cache-dir"
-        if room.free < leastRoom {
+        if room.free < minimumRoom {
             return .wrong(.space, "only \(room.free) of \(room.total) free", remedy: remedy)
         }
-        if let files = room.freeFiles, files < leastFiles {
+        if let files = room.freeFiles, files < minimumFiles {
             return .wrong(
                 .space, "only \(counted(files, "file")) can be added (inodes)", remedy: remedy)
         }
@@ -114,7 +114,7 @@ extension Diagnosis {
         }
         let pace = "runs store \(ByteCount(Int(min(growth.bytesADay, 1e18)))) a day on average"
         let days = Double(room.free.bytes) / growth.bytesADay
-        if days < leastDays {
+        if days < minimumDays {
             return .wrong(
                 .space, "\(room.free) free, for \(counted(Int(days), "day")) at this pace: \(pace)",
                 remedy: remedy)

@@ -22,7 +22,7 @@ extension Diagnosis {
         guard let fitted = budget.fitted(to: available) else {
             return .wrong(
                 .openFiles,
-                "\(available) left, too few for any run, which needs \(RunConfiguration.leastDescriptors)",
+                "\(available) left, too few for any run, which needs \(RunConfiguration.minimumDescriptors)",
                 remedy: remedy)
         }
         guard fitted == budget else {

@@ -8,7 +8,7 @@ import Transfers
 /// and certificates checked as there.
 package struct OriginProbe: Sendable {
     /// How many origins are asked.
-    package static let mostOrigins = 8
+    package static let originLimit = 8
     /// How long all of it may take.
     package static let timeLimit = Duration.seconds(10)
 

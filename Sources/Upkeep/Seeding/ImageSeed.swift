@@ -30,10 +30,10 @@ package struct ImageSeed {
         self.bytes = bytes
         let recipes = configuration.images.variants.map(\.recipe)
         do throws(CodecError) {
-            let making = ImageMaking(configuration.images)
+            let processor = BudgetedImageProcessor(configuration.images)
             let result = bytes.withUnsafeBytes { bytes in
                 Result { () throws(CodecError) in
-                    try making.process(
+                    try processor.process(
                         bytes, recipes, isNew: true, cancellation: Cancellation())
                 }
             }

@@ -18,7 +18,7 @@ extension CacheVerification {
             /// A file that no row names.
             case orphan
             /// Something in `content` that is no content file of ours; it is left alone.
-            case stranger
+            case unexpected
             /// The table `freshness` does not say what it is a copy of.
             case freshness
             /// The totals that are kept with each change are not the sums of the rows.
@@ -35,25 +35,25 @@ extension CacheVerification {
         /// Of images that it is about.
         package var keys: [String] = []
         package let message: String
-        /// Whether a repair has mended it.
-        package var isMended = false
+        /// Whether a repair has repaired it.
+        package var isRepaired = false
 
         /// Whether a repair would mend it, as far as that can be told.
-        package var isMendable: Bool
+        package var isRepairable: Bool
 
         init(
             kind: Kind, path: String? = nil, keys: [String] = [], message: String,
-            isMended: Bool = false
+            isRepaired: Bool = false
         ) {
             self.kind = kind
             self.path = path
             self.keys = keys
             self.message = message
-            self.isMended = isMended
+            self.isRepaired = isRepaired
             switch kind {
             case .missing, .damaged, .mismatch, .orphan, .freshness, .totals, .partial, .crashes:
-                isMendable = true
-            case .database, .unreadable, .stranger: isMendable = false
+                isRepairable = true
+            case .database, .unreadable, .unexpected: isRepairable = false
             }
         }
     }

@@ -37,9 +37,9 @@ package struct CacheVerification: Sendable {
         package fileprivate(set) var bytes = 0
         package fileprivate(set) var filesRead = 0
         package fileprivate(set) var findings = 0
-        package fileprivate(set) var mended = 0
-        /// Of the findings, those that a repair mends, or has mended.
-        package fileprivate(set) var mendable = 0
+        package fileprivate(set) var repaired = 0
+        /// Of the findings, those that a repair mends, or has repaired.
+        package fileprivate(set) var repairable = 0
         /// Then nothing else was looked at.
         package fileprivate(set) var isDatabaseDamaged = false
         /// Of 256, with those that were left out.
@@ -49,8 +49,8 @@ package struct CacheVerification: Sendable {
 
         fileprivate mutating func tell(_ finding: Finding, _ report: (Event) -> Void) {
             findings += 1
-            if finding.isMended { mended += 1 }
-            if finding.isMendable { mendable += 1 }
+            if finding.isRepaired { repaired += 1 }
+            if finding.isRepairable { repairable += 1 }
             report(.finding(finding))
         }
     }
@@ -62,7 +62,7 @@ package struct CacheVerification: Sendable {
     }
 
     private let inspection: CacheInspection
-    /// Nil where nothing is mended.
+    /// Nil where nothing is repaired.
     private let cache: OpenCache?
     private let extent: Extent
     private let work: Monitor<Work>
@@ -77,7 +77,7 @@ package struct CacheVerification: Sendable {
         work = Monitor(Work(extent))
     }
 
-    /// The same for a cache that is open for writing, in which what is found is mended.
+    /// The same for a cache that is open for writing, in which what is found is repaired.
     ///
     /// - Throws: as the other.
     package init(repairing cache: OpenCache, _ extent: Extent) throws(StorageError) {
@@ -99,7 +99,7 @@ package struct CacheVerification: Sendable {
 
     /// Looks at everything that the extent asks for.
     ///
-    /// - Throws: when the cache cannot be read, or what is found cannot be mended.
+    /// - Throws: when the cache cannot be read, or what is found cannot be repaired.
     package func run(_ report: (Event) -> Void) throws(StorageError) -> Totals {
         var totals = Totals()
         totals.folders = extent.finishedFolders
@@ -114,14 +114,14 @@ package struct CacheVerification: Sendable {
         }
         try checkFolders(&totals, report)
         report(.progress(totals))
-        guard totals.folders == Work.end, !isOver(totals) else { return totals }
+        guard totals.folders == Work.end, !shouldStop(totals) else { return totals }
         for finding in try otherFindings() { totals.tell(finding, report) }
         totals.isComplete = true
         return totals
     }
 
     /// Whether nothing more is to be begun; something has been by then.
-    private func isOver(_ totals: Totals) -> Bool {
+    private func shouldStop(_ totals: Totals) -> Bool {
         if work.withLock({ $0.isStopped }) { return true }
         guard let deadline = extent.deadline, totals.folders > extent.finishedFolders else {
             return false
@@ -164,7 +164,7 @@ package struct CacheVerification: Sendable {
             totals.filesRead += found.filesRead
             totals.bytes += found.bytes
             totals.folders += 1
-            for finding in try mended(found.problems) { totals.tell(finding, report) }
+            for finding in try repaired(found.problems) { totals.tell(finding, report) }
             report(.progress(totals))
         }
     }
@@ -209,16 +209,16 @@ package struct CacheVerification: Sendable {
     }
 
     /// What a repair has made of them.
-    private func mended(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
+    private func repaired(_ problems: [FolderCheck.Problem]) throws(StorageError) -> [Finding] {
         guard let cache else { return problems.map(\.finding) }
         try cache.dropImages(problems.compactMap(\.wrongImage), at: extent.now)
         var findings: [Finding] = []
         for problem in problems {
             var finding = problem.finding
             if let image = problem.wrongImage {
-                finding.isMended = !cache.directory.isTaken(image)
+                finding.isRepaired = !cache.directory.isTaken(image)
             } else if finding.kind == .orphan, let path = finding.path {
-                finding.isMended = try cache.removeOrphan(path)
+                finding.isRepaired = try cache.removeOrphan(path)
             }
             findings.append(finding)
         }
@@ -232,14 +232,14 @@ package struct CacheVerification: Sendable {
         for name in try inspection.strangeNames() {
             findings.append(
                 Finding(
-                    kind: .stranger, path: "content/\(name)",
+                    kind: .unexpected, path: "content/\(name)",
                     message: "is not a folder of content files"))
         }
         findings += try freshnessFindings()
         if let difference = try inspection.differenceOfTotals() {
             try cache?.rebuildTotals()
             findings.append(
-                Finding(kind: .totals, message: difference, isMended: cache != nil))
+                Finding(kind: .totals, message: difference, isRepaired: cache != nil))
         }
         findings += try partialFindings()
         findings += try temporaryFindings()
@@ -259,7 +259,7 @@ package struct CacheVerification: Sendable {
             Finding(
                 kind: .partial, keys: [key],
                 message: "the part of its body that was kept is missing or damaged",
-                isMended: !left.contains(key))
+                isRepaired: !left.contains(key))
         }
     }
 
@@ -278,7 +278,7 @@ package struct CacheVerification: Sendable {
             findings.append(
                 Finding(
                     kind: .orphan, path: path, message: "no row refers to this file (\(size))",
-                    isMended: try cache?.removeOrphan(path) ?? false))
+                    isRepaired: try cache?.removeOrphan(path) ?? false))
         }
         return findings
     }
@@ -298,7 +298,7 @@ package struct CacheVerification: Sendable {
                 message: lines == 1
                     ? "a line of it is not the note of a crash"
                     : "\(lines) lines of it are not notes of a crash",
-                isMended: cache != nil)
+                isRepaired: cache != nil)
         ]
     }
 
@@ -309,7 +309,7 @@ package struct CacheVerification: Sendable {
         var findings = found.keys.map { key in
             Finding(
                 kind: .freshness, keys: [key], message: "its freshness does not match its row",
-                isMended: cache != nil)
+                isRepaired: cache != nil)
         }
         if found.strayRows > 0 {
             findings.append(
@@ -318,7 +318,7 @@ package struct CacheVerification: Sendable {
                     message: found.strayRows == 1
                         ? "a row of freshness belongs to no image"
                         : "\(found.strayRows) rows of freshness belong to no image",
-                    isMended: cache != nil))
+                    isRepaired: cache != nil))
         }
         return findings
     }

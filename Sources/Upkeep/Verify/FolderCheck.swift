@@ -72,7 +72,7 @@ struct FolderCheck: ~Copyable {
         found.files += 1
         var wrong: (kind: CacheVerification.Finding.Kind, message: String)?
         // What may hold more than a file of ours is not removed.
-        var isMendable = true
+        var isRepairable = true
         do throws(StorageError) {
             switch try inspection.state(of: image) {
             case .whole(let changedAt) where extent.includesBytes(changedAt: changedAt):
@@ -88,7 +88,7 @@ struct FolderCheck: ~Copyable {
             case .noFile: wrong = (.missing, "is not a regular file")
             case .folder:
                 wrong = (.missing, "is a folder, not a file")
-                isMendable = false
+                isRepairable = false
             }
         } catch {
             wrong = (.unreadable, error.message)
@@ -99,7 +99,7 @@ struct FolderCheck: ~Copyable {
         guard !keys.isEmpty else { return nil }
         var problem = problem(wrong.kind, image.relativePath, wrong.message, keys)
         problem.image = image
-        problem.finding.isMendable = problem.finding.isMendable && isMendable
+        problem.finding.isRepairable = problem.finding.isRepairable && isRepairable
         return problem
     }
 
@@ -159,7 +159,7 @@ struct FolderCheck: ~Copyable {
 
     private func check(unnamed name: String, _ path: String) throws(StorageError) -> Problem? {
         guard let digest = ContentDigest(contentFile: name), FolderCheck.isNameOfOurs(name) else {
-            return problem(.stranger, path, "is not a content file")
+            return problem(.unexpected, path, "is not a content file")
         }
         // Another process may be about to commit its row. In this order: one that has ended by now has committed it.
         guard isHolder || !inspection.isHeld, try !inspection.isNamed(digest) else { return nil }

@@ -16,7 +16,7 @@ struct DoctorCommand: ParsableCommand {
             hosts that are given up, the limit of open files and the libraries. Below what is wrong stands what mends \
             it. Nothing is made or changed, and a run that goes on is not disturbed.
 
-            With --online it also requests the roots of the hosts of most images, at most \(OriginProbe.mostOrigins), \
+            With --online it also requests the roots of the hosts of most images, at most \(OriginProbe.originLimit), \
             all at once and for at most ten seconds, and compares the clock with theirs. Proxies are those of the \
             environment.
 

@@ -55,7 +55,7 @@ struct RunCommand: ParsableCommand {
             arguments: manifests,
             options: input.manifestOptions(variants: try storing.variantSet()))
         var configuration = try self.configuration(manifests: reader.names)
-        try OpenFiles.require(RunConfiguration.leastDescriptors) {
+        try OpenFiles.require(RunConfiguration.minimumDescriptors) {
             configuration.fit(toDescriptors: $0)
         }
         let path = try cache.path()

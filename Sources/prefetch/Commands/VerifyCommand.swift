@@ -221,7 +221,7 @@ struct VerifyCommand: ParsableCommand {
 
     // MARK: Words
 
-    /// `content/ab/….jpg: damaged: its bytes do not match … (https://example.com/a.jpg): mended`
+    /// `content/ab/….jpg: damaged: its bytes do not match … (https://example.com/a.jpg): repaired`
     private static func text(_ finding: CacheVerification.Finding) -> String {
         var text = finding.path.map { "\($0): " } ?? ""
         text += "\(finding.kind.rawValue): \(finding.message)"
@@ -229,7 +229,7 @@ struct VerifyCommand: ParsableCommand {
             let others = finding.keys.count - 1
             text += " (\(RedactedURL(key))\(others > 0 ? " and \(others) more" : ""))"
         }
-        return printable(text + (finding.isMended ? ": mended" : ""))
+        return printable(text + (finding.isRepaired ? ": repaired" : ""))
     }
 
     /// `3000 files, 180.2 MiB, in 0.4 s (450 MiB/s): nothing is wrong`
@@ -258,22 +258,22 @@ struct VerifyCommand: ParsableCommand {
     private static func text(
         problemsOf totals: CacheVerification.Totals, isRepair: Bool
     ) -> String? {
-        let (found, mended) = (totals.findings, totals.mended)
+        let (found, repaired) = (totals.findings, totals.repaired)
         guard found > 0 else { return nil }
         let head = found == 1 ? "1 problem found" : "\(found) problems found"
         if isRepair {
             let next = "the next run downloads what is gone"
-            return switch mended {
-            case found: "\(head) and mended; \(next)"
-            case 0: head + (found == 1 ? ", which cannot" : ", none of which can") + " be mended"
-            case let some: "\(head), \(some) of them mended; \(next)"
+            return switch repaired {
+            case found: "\(head) and repaired; \(next)"
+            case 0: head + (found == 1 ? ", which cannot" : ", none of which can") + " be repaired"
+            case let some: "\(head), \(some) of them repaired; \(next)"
             }
         }
-        return switch totals.mendable {
-        case found: "\(head); --repair mends \(found == 1 ? "it" : "them")"
+        return switch totals.repairable {
+        case found: "\(head); --repair fixes \(found == 1 ? "it" : "them")"
         case 0:
-            head + (found == 1 ? ", which --repair does not mend" : "; --repair mends none of them")
-        case let some: "\(head); --repair mends \(some) of them"
+            head + (found == 1 ? ", which --repair cannot fix" : "; --repair fixes none of them")
+        case let some: "\(head); --repair fixes \(some) of them"
         }
     }
 
@@ -296,7 +296,7 @@ extension JSONObject {
         add("path", finding.path)
         add("keys", finding.keys.map { RedactedURL($0).description })
         add("message", finding.message)
-        add("mended", finding.isMended)
+        add("repaired", finding.isRepaired)
     }
 
     fileprivate init(_ totals: CacheVerification.Totals, elapsed: Duration) {
@@ -306,8 +306,8 @@ extension JSONObject {
         add("files_read", totals.filesRead)
         add("bytes_read", totals.bytes)
         add("findings", totals.findings)
-        add("mendable", totals.mendable)
-        add("mended", totals.mended)
+        add("repairable", totals.repairable)
+        add("repaired", totals.repaired)
         add("folders", totals.folders)
         add("complete", totals.isComplete)
         add("elapsed_ms", elapsed)

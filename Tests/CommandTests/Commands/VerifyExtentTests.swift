@@ -217,7 +217,7 @@ struct VerifyExtentTests {
             }
             let repair = try await workspace.run("verify", "--repair", "--json")
             let summary = try #require(try repair.jsonLines().last)
-            #expect(summary["mended"] as? Int == count)
+            #expect(summary["repaired"] as? Int == count)
             #expect(try await self.place(workspace) == nil)
         }
     }
@@ -234,7 +234,7 @@ struct VerifyExtentTests {
             #expect(
                 found.output == "crashes: crashes: 2 lines of it are not notes of a crash\n",
                 "\(found)")
-            #expect(found.error.hasSuffix("1 problem found; --repair mends it\n"), "\(found)")
+            #expect(found.error.hasSuffix("1 problem found; --repair fixes it\n"), "\(found)")
             let repair = try await verify(workspace, "--repair")
             #expect(repair.kinds == ["crashes"], "\(repair.result)")
             #expect(try await verify(workspace).kinds == [])

@@ -49,8 +49,8 @@ struct VerifyTests {
         #expect(result.status == (found.isEmpty ? 0 : 1), "\(result)")
         return try found.map { object in
             let kind = try #require(object["kind"] as? String)
-            let isMended = try #require(object["mended"] as? Bool)
-            return kind + (isMended ? " mended" : "")
+            let isRepaired = try #require(object["repaired"] as? Bool)
+            return kind + (isRepaired ? " repaired" : "")
         }.sorted()
     }
 
@@ -118,7 +118,7 @@ struct VerifyTests {
         /// The kind of an additional finding.
         var other: String? {
             switch self {
-            case .link: "stranger"
+            case .link: "unexpected"
             case .renamed: "orphan"
             case .removed, .cut, .longer, .emptied, .flipped, .zeroed, .otherFile, .folder, .pipe,
                 .unreadable:
@@ -129,11 +129,11 @@ struct VerifyTests {
         /// The last line's description of a repair.
         var advice: String {
             switch self {
-            case .folder, .unreadable: "1 problem found, which --repair does not mend"
-            case .link: "2 problems found; --repair mends 1 of them"
-            case .renamed: "2 problems found; --repair mends them"
+            case .folder, .unreadable: "1 problem found, which --repair cannot fix"
+            case .link: "2 problems found; --repair fixes 1 of them"
+            case .renamed: "2 problems found; --repair fixes them"
             case .removed, .cut, .longer, .emptied, .flipped, .zeroed, .otherFile, .pipe:
-                "1 problem found; --repair mends it"
+                "1 problem found; --repair fixes it"
             }
         }
 
@@ -196,11 +196,11 @@ struct VerifyTests {
             #expect(text.error.hasSuffix(": \(damage.advice)\n"), "\(text)")
 
             // Foreign files at the path of a content file are not removed.
-            let isMendable = damage != .folder && damage != .unreadable
-            let mended = damage.kind + (isMendable ? " mended" : "")
+            let isRepairable = damage != .folder && damage != .unreadable
+            let repaired = damage.kind + (isRepairable ? " repaired" : "")
             #expect(
                 try await findings(workspace, "--repair")
-                    == [mended] + others.map { $0 == "orphan" ? "orphan mended" : $0 })
+                    == [repaired] + others.map { $0 == "orphan" ? "orphan repaired" : $0 })
             if damage == .folder { try FileManager.default.removeItem(atPath: path) }
             if damage == .link { try FileManager.default.removeItem(atPath: path + ".moved") }
             if damage == .unreadable {
@@ -218,8 +218,9 @@ struct VerifyTests {
             let path = try await path(of: urls[1], in: workspace)
             try Damage.flipped.apply(to: path)
             let result = try await workspace.run("verify", "--repair")
-            #expect(result.output.contains("(\(urls[1]) and 1 more): mended\n"), "\(result)")
-            #expect(result.error.contains("1 problem found and mended; the next run"), "\(result)")
+            #expect(result.output.contains("(\(urls[1]) and 1 more): repaired\n"), "\(result)")
+            #expect(
+                result.error.contains("1 problem found and repaired; the next run"), "\(result)")
             let again = try await workspace.prefetch(urls, "--variant", "web=webp,q=50")
             #expect(again.summary.outcomes == ["downloaded": 2, "fresh": 2], "\(again.result)")
         }
@@ -231,10 +232,10 @@ struct VerifyTests {
             try await workspace.runSQL("DELETE FROM resource WHERE key = '\(urls[0])'")
             let folder = URL(filePath: path).deletingLastPathComponent()
             try Data([1]).write(to: folder.appending(path: "notes.txt"))
-            #expect(try await findings(workspace) == ["orphan", "orphan", "stranger"])
+            #expect(try await findings(workspace) == ["orphan", "orphan", "unexpected"])
             #expect(
                 try await findings(workspace, "--repair") == [
-                    "orphan mended", "orphan mended", "stranger",
+                    "orphan repaired", "orphan repaired", "unexpected",
                 ])
             #expect(!FileManager.default.fileExists(atPath: path))
             try FileManager.default.removeItem(at: folder.appending(path: "notes.txt"))
@@ -272,7 +273,7 @@ struct VerifyTests {
             try await workspace.runSQL(sql)
             let found = Array(repeating: "freshness", count: count)
             #expect(try await findings(workspace) == found)
-            #expect(try await findings(workspace, "--repair") == found.map { $0 + " mended" })
+            #expect(try await findings(workspace, "--repair") == found.map { $0 + " repaired" })
             #expect(try await findings(workspace) == [])
             if !sql.contains("vary") {
                 let after = try await workspace.query("SELECT * FROM freshness ORDER BY 1")
@@ -286,7 +287,7 @@ struct VerifyTests {
             try await workspace.runSQL(
                 "UPDATE variant SET width = width + 1 WHERE resource_id = 4 AND name = 0")
             #expect(try await findings(workspace) == ["mismatch"])
-            #expect(try await findings(workspace, "--repair") == ["mismatch mended"])
+            #expect(try await findings(workspace, "--repair") == ["mismatch repaired"])
             #expect(try await findings(workspace) == [])
         }
     }
@@ -299,7 +300,7 @@ struct VerifyTests {
                 """
             try await workspace.runSQL(insertion)
             #expect(try await findings(workspace) == ["partial"])
-            #expect(try await findings(workspace, "--repair") == ["partial mended"])
+            #expect(try await findings(workspace, "--repair") == ["partial repaired"])
             #expect(try await findings(workspace) == [])
             #expect(try await workspace.query("SELECT * FROM partial").isEmpty)
         }

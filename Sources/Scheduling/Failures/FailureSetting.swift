@@ -2,7 +2,7 @@ package import PrefetchModel
 
 /// What a failure depends on beside its origin: a run for which that is otherwise may do better, and is
 /// not kept from asking. The raw values are texts that are stored.
-package enum FailureFact: String, CaseIterable, Hashable, Sendable {
+package enum FailureSetting: String, CaseIterable, Hashable, Sendable {
     /// What requests carry: fields, credentials, the files of cookies and passwords.
     case request
     /// The way that requests take: proxies, given addresses, versions of IP and HTTP.
@@ -54,7 +54,7 @@ package enum FailureFact: String, CaseIterable, Hashable, Sendable {
 
 extension FailurePolicy {
     /// What a failure depends on: the one table of it.
-    package static func facts(of reason: FailureReason) -> [FailureFact] {
+    package static func settings(of reason: FailureReason) -> [FailureSetting] {
         switch reason {
         // Never blacklisted, or blacklisted whatever a run is like.
         case .invalidEntry, .unsupportedScheme, .refusedAddress, .disk, .internal: []
@@ -81,60 +81,6 @@ extension FailurePolicy {
         case .overMaximumAspect: [.request, .route, .maximumAspect]
         case .belowMinimumBytes: [.request, .route, .minimumBytes]
         case .uncacheable: [.request, .route, .lifetime]
-        }
-    }
-}
-
-/// The facts that decided a failure, as its row keeps them.
-package struct FailureConditions: Equatable, Sendable {
-    private let values: [FailureFact: String]
-
-    /// `value` gives what holds for the run in which it failed: digits for a limit, else a text without
-    /// spaces.
-    package init(of reason: FailureReason, value: (FailureFact) -> String) {
-        values = Dictionary(
-            uniqueKeysWithValues: FailurePolicy.facts(of: reason).map { ($0, value($0)) })
-    }
-
-    /// Reads what ``text`` gives. Facts that this version does not know, and words that are none, are
-    /// left out.
-    package init(text: String) {
-        var values: [FailureFact: String] = [:]
-        for word in text.split(separator: " ") {
-            guard let sign = word.firstIndex(of: "="),
-                let fact = FailureFact(rawValue: String(word[..<sign]))
-            else { continue }
-            values[fact] = String(word[word.index(after: sign)...])
-        }
-        self.values = values
-    }
-
-    /// `name=value` for each fact, separated by spaces, in the order of ``FailureFact``.
-    package var text: String {
-        FailureFact.allCases.compactMap { fact in
-            values[fact].map { "\(fact.rawValue)=\($0)" }
-        }.joined(separator: " ")
-    }
-
-    /// The same of a failure of that reason, of whatever version of this program.
-    ///
-    /// Versions that knew fewer formats by their bytes kept nothing of ``FailureFact/otherFormats``: what was no image to
-    /// them, or none that they took, may be stored now.
-    package func hold(for reason: FailureReason, value: (FailureFact) -> String) -> Bool {
-        switch reason {
-        case .notAnImage, .unsupportedImage: values[.otherFormats] != nil && hold(for: value)
-        default: hold(for: value)
-        }
-    }
-
-    /// Whether a run may not do better: each fact is the same for it, or stricter.
-    ///
-    /// A limit that is no number, which takes a damaged row, keeps nobody from asking.
-    package func hold(for value: (FailureFact) -> String) -> Bool {
-        values.allSatisfy { fact, stored in
-            guard fact.isLimit else { return value(fact) == stored }
-            guard let stored = Int(stored), let present = Int(value(fact)) else { return false }
-            return present <= stored
         }
     }
 }

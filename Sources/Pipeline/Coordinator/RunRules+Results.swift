@@ -1,26 +1,7 @@
 import EntryLifecycle
 import PrefetchModel
 
-/// What a run's loop knows of what was asked of it; the stages know the rest.
-struct RunSettings: Sendable {
-    let rules: EntryRules
-    let limits: Dispatch.Limits
-    let variants: VariantSet
-    let requests: RequestMaking
-    let exit: ExitRule
-    let facts: RunFacts
-    /// Whether hosts and entries get another chance that failed in earlier runs.
-    let retriesFailed: Bool
-    let temporaryFolder: String
-    let cacheDirectory: String
-}
-
-extension RunSettings {
-    /// What an entry asks for.
-    func variants(of extras: EntryExtras?) -> VariantSet {
-        variants.applying(extras)
-    }
-
+extension RunRules {
     /// What is reported of an entry that was dealt with.
     func result(of machine: EntryMachine, _ end: EntryEnd) -> EntryResult {
         var result = machine.result(end)

@@ -5,7 +5,7 @@ import PrefetchModel
 import Transfers
 
 /// Turns what machines ask into requests, and responses into what machines judge.
-struct RequestMaking: Sendable {
+struct RequestBuilder: Sendable {
     private let transfers: TransferConfiguration
     private let judges: BodyJudges
 

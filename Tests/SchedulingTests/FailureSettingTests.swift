@@ -3,9 +3,9 @@ import Scheduling
 import Testing
 
 /// When a failure says something about another run.
-struct FailureFactTests {
+struct FailureSettingTests {
     private func conditions(
-        _ reason: FailureReason, _ values: [FailureFact: String]
+        _ reason: FailureReason, _ values: [FailureSetting: String]
     ) -> FailureConditions {
         FailureConditions(of: reason) { values[$0] ?? "1" }
     }
@@ -39,7 +39,7 @@ struct FailureFactTests {
         #expect(FailureConditions(text: stored.text) == stored)
         #expect(
             Set(stored.text.split(separator: " ").map { String($0.prefix { $0 != "=" }) })
-                == Set(FailurePolicy.facts(of: reason).map(\.rawValue)))
+                == Set(FailurePolicy.settings(of: reason).map(\.rawValue)))
     }
 
     @Test func whatIsNotKnownIsLeftOut() {
@@ -64,6 +64,8 @@ struct FailureFactTests {
 
     @Test func everyFactIsOfUse() {
         #expect(
-            Set(FailureReason.allCases.flatMap(FailurePolicy.facts)) == Set(FailureFact.allCases))
+            Set(FailureReason.allCases.flatMap(FailurePolicy.settings))
+                == Set(FailureSetting.allCases)
+        )
     }
 }

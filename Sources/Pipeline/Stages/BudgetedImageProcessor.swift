@@ -4,7 +4,7 @@ package import Hashing
 package import PrefetchModel
 
 /// Makes of an image's bytes what is to be stored, by the rules of a run. Any thread may use it.
-package struct ImageMaking: Sendable {
+package struct BudgetedImageProcessor: Sendable {
     private let rules: HeaderRules
     private let makesPlaceholders: Bool
     /// That all images together may take.

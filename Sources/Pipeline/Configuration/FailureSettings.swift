@@ -5,59 +5,59 @@ import Hashing
 import PrefetchModel
 import Scheduling
 
-/// What holds for a run and its entries of all that failures may depend on.
+/// The values of each ``FailureSetting`` in a run.
 ///
-/// What may be a secret is kept as 32 bits of a digest: enough to see that it has changed, and too few
-/// to tell it from guesses.
-struct RunFacts: Sendable {
+/// Possible secrets are kept as 32 bits of a digest: enough to notice a change, too few to verify a
+/// guess.
+struct FailureSettings: Sendable {
     private let configuration: RunConfiguration
     private let route: String
     private let authorities: String
-    /// Of an entry without variants of its own.
+    /// The recipes of an entry without variants of its own.
     private let recipes: String
     private let methods: String
-    /// Of an entry without fields and credentials of its own.
+    /// The request of an entry without fields and credentials of its own.
     private let request: String
 
     init(_ configuration: RunConfiguration) {
         self.configuration = configuration
         let requests = configuration.requests
-        route = RunFacts.digest([
+        route = FailureSettings.digest([
             requests.proxies.http ?? "", requests.proxies.https ?? "", requests.proxies.exceptions,
             requests.hostAddresses.map(\.text).joined(separator: "\n"),
             "\(requests.addressFamily)", "\(requests.usesHTTP1Only)",
         ])
-        authorities = RunFacts.digest([requests.authorityFingerprint])
-        recipes = RunFacts.recipes(configuration.images.variants)
-        methods = RunFacts.methods(configuration.images.variants)
-        request = RunFacts.digest(RunFacts.texts(of: configuration))
+        authorities = FailureSettings.digest([requests.authorityFingerprint])
+        recipes = FailureSettings.recipes(configuration.images.variants)
+        methods = FailureSettings.methods(configuration.images.variants)
+        request = FailureSettings.digest(FailureSettings.texts(of: configuration))
     }
 
-    /// The value of a fact for an entry, as ``FailureConditions`` take it.
-    func value(of fact: FailureFact, url: RequestURL, extras: EntryExtras?) -> String {
-        switch fact {
+    /// Returns the value of a setting for an entry, as ``FailureConditions`` store it.
+    func value(of setting: FailureSetting, url: RequestURL, extras: EntryExtras?) -> String {
+        switch setting {
         case .request: request(url, extras)
         case .route: route
         case .authorities: authorities
-        case .insecure: RunFacts.text(!configuration.requests.verifiesOrigins)
-        case .connectTimeout: RunFacts.text(configuration.limits.connectTimeout)
-        case .stallTimeout: RunFacts.text(configuration.limits.stallTimeout)
-        case .totalTimeout: RunFacts.text(configuration.limits.totalTimeout)
+        case .insecure: FailureSettings.text(!configuration.requests.verifiesOrigins)
+        case .connectTimeout: FailureSettings.text(configuration.limits.connectTimeout)
+        case .stallTimeout: FailureSettings.text(configuration.limits.stallTimeout)
+        case .totalTimeout: FailureSettings.text(configuration.limits.totalTimeout)
         case .maximumBodySize: "\(configuration.limits.maximumBodySize.bytes)"
         case .maximumPixels: "\(configuration.images.maximumPixels)"
         case .memory: "\(configuration.images.memory.bytes)"
-        case .maximumDecodeTime: RunFacts.text(configuration.images.maximumDecodeTime)
+        case .maximumDecodeTime: FailureSettings.text(configuration.images.maximumDecodeTime)
         case .maximumRedirects: "\(configuration.limits.maximumRedirects)"
-        case .allowsDowngrade: RunFacts.text(configuration.limits.allowsDowngrade)
-        case .lifetime: RunFacts.text(configuration.lifetimes.rules(extras).forced != nil)
+        case .allowsDowngrade: FailureSettings.text(configuration.limits.allowsDowngrade)
+        case .lifetime: FailureSettings.text(configuration.lifetimes.rules(extras).forced != nil)
         case .recipe:
             extras?.changesVariants == true
-                ? RunFacts.recipes(configuration.images.variants(of: extras)) : recipes
+                ? FailureSettings.recipes(configuration.images.variants(of: extras)) : recipes
         case .method:
             extras?.changesVariants == true
-                ? RunFacts.methods(configuration.images.variants(of: extras)) : methods
+                ? FailureSettings.methods(configuration.images.variants(of: extras)) : methods
         case .checksStructure:
-            RunFacts.text(
+            FailureSettings.text(
                 configuration.images.check == .structure
                     && configuration.images.variants(of: extras).allSatisfy {
                         $0.recipe.encoding == .original
@@ -74,8 +74,8 @@ struct RunFacts: Sendable {
     private func request(_ url: RequestURL, _ extras: EntryExtras?) -> String {
         let headers = extras?.headers ?? []
         guard !headers.isEmpty || url.credentials != nil else { return request }
-        return RunFacts.digest(
-            RunFacts.texts(of: configuration)
+        return FailureSettings.digest(
+            FailureSettings.texts(of: configuration)
                 + [url.credentials.map(String.init) ?? ""]
                 + headers.flatMap { [$0.name.lowercased(), $0.value] })
     }

@@ -75,7 +75,7 @@ extension CodecStage {
         do throws(CodecError) {
             let outcome = crashes.whileDecoding(digest) {
                 Result { () throws(CodecError) in
-                    try making.process(
+                    try processor.process(
                         bytes, positions.map { job.variants[$0].recipe }, isNew: job.input.isBody,
                         cancellation: cancellation)
                 }

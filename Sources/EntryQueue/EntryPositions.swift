@@ -1,0 +1,49 @@
+import PrefetchModel
+
+/// The position, the request mark and the outcome of every entry, for later entries of the same key:
+/// 7 bytes for each entry, and 4 more where its request has a mark.
+struct EntryPositions {
+    private(set) var manifests: [String] = []
+    private var lines = ChunkedArray<UInt32>()
+    private var manifestIndices = ChunkedArray<UInt16>()
+    private var requestMarks = ChunkedArray<UInt32>()
+    /// 0 without an outcome, ``endedWithoutReason``, or ``firstReason`` plus a reason's index.
+    private var ends = ChunkedArray<UInt8>()
+
+    private static let endedWithoutReason: UInt8 = 1
+    private static let firstReason: UInt8 = 2
+
+    mutating func note(_ identifier: Int, manifest: String, line: Int, requestMark: UInt32) {
+        lines[identifier] = UInt32(clamping: line)
+        manifestIndices[identifier] = UInt16(clamping: index(of: manifest))
+        if requestMark != 0 { requestMarks[identifier] = requestMark }
+    }
+
+    mutating func noteEnd(_ identifier: Int, reason: FailureReason?) {
+        ends[identifier] =
+            reason.map { EntryPositions.firstReason + UInt8($0.index) }
+            ?? EntryPositions.endedWithoutReason
+    }
+
+    func hasEnded(_ identifier: Int) -> Bool { ends[identifier] != 0 }
+
+    func position(of identifier: Int) -> (manifest: String, line: Int) {
+        (manifests[Int(manifestIndices[identifier])], Int(lines[identifier]))
+    }
+
+    func requestMark(of identifier: Int) -> UInt32 { requestMarks[identifier] }
+
+    func reason(of identifier: Int) -> FailureReason? {
+        let end = ends[identifier]
+        guard end >= EntryPositions.firstReason else { return nil }
+        return FailureReason.allCases[Int(end - EntryPositions.firstReason)]
+    }
+
+    /// Returns the index of a manifest, which is added when it is new.
+    mutating func index(of manifest: String) -> Int {
+        // Backwards: few manifests are read at a time, mostly the last one.
+        if let index = manifests.lastIndex(of: manifest) { return index }
+        manifests.append(manifest)
+        return manifests.count - 1
+    }
+}
