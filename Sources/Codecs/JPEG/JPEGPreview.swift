@@ -1,14 +1,14 @@
 internal import CJPEG
 internal import Glibc
 
-/// Holds the small preview that the C boundary collects while it works on coefficients.
+/// A small preview that libjpeg's boundary records while it processes the coefficients.
 ///
-/// Confined to one thread, as is its source.
+/// Like its source, for use by one thread.
 final class JPEGPreview {
-    /// Nil until it is wanted.
+    /// Nil until a preview is requested.
     private(set) var pointer: UnsafeMutablePointer<cjpeg_preview>?
 
-    /// Starts collecting.
+    /// Records a preview during later decoding.
     func want() {
         guard pointer == nil else { return }
         let pointer = UnsafeMutablePointer<cjpeg_preview>.allocate(capacity: 1)

@@ -3,24 +3,29 @@ internal import CPNG
 /// The frames of an animated PNG (PNG third edition, sections 4.9 and 11.3.6), found without
 /// decoding.
 ///
-/// A file is an animation only if its form is valid: one valid `acTL` before the image data, the
-/// declared number of frames, sequence numbers without gap or repetition, and every frame inside
-/// the canvas. Browsers do not play any other file as intended, and the standard shows its static
-/// image (section 13). Such a file is treated as that still image, and its animation chunks are
-/// dropped. Later damage is different, see ``PNGFile/damagedAnimationChunk(in:)``.
+/// An animation is valid with:
+///
+/// - one `acTL` with valid values before the image data,
+/// - the announced number of frames,
+/// - consecutive sequence numbers,
+/// - every frame inside the canvas.
+///
+/// Browsers do not play an invalid one as intended, and the standard prescribes the static image
+/// instead (section 13). The file is then a still image, and its animation chunks are dropped.
+/// Damaged chunks are handled separately (``PNGFile/damagedAnimationChunk(in:)``).
 struct PNGAnimation {
-    /// A frame with data of its own; where the static image is the first frame, it is none of
-    /// these.
+    /// A frame with its own data. The static image is never one of these, even if it is the first
+    /// frame.
     struct Frame {
         let width: Int
         let height: Int
-        /// Parts of its zlib stream: the data of `fdAT` behind the sequence number.
+        /// The parts of its zlib stream: the data of `fdAT` after the sequence number.
         fileprivate(set) var data: [Range<Int>] = []
     }
 
     private(set) var frames: [Frame] = []
 
-    /// Nil without an animation of valid form.
+    /// Returns nil without a valid animation.
     init?(in file: PNGFile, source: UnsafeRawBufferPointer) {
         guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source) else {
             return nil
@@ -33,8 +38,8 @@ struct PNGAnimation {
         frames = reader.frames
     }
 
-    /// The frame count in `acTL`, 1…2³¹−1; nil unless there is one valid chunk before the image
-    /// data.
+    /// Returns the frame count in `acTL`, 1…2³¹−1. Returns nil unless exactly one valid `acTL`
+    /// precedes the image data.
     static func announcedFrames(
         _ chunks: [PNGFile.Chunk], in source: UnsafeRawBufferPointer
     ) -> Int? {
@@ -47,12 +52,12 @@ struct PNGAnimation {
         return (1...0x7FFF_FFFF).contains(frames) && plays <= 0x7FFF_FFFF ? frames : nil
     }
 
-    /// Follows the chunks in their order.
+    /// Processes the chunks in file order.
     private struct Reader {
         let source: UnsafeRawBufferPointer
         let canvasWidth: Int
         let canvasHeight: Int
-        /// Frames begun, the static image among them where it is one.
+        /// Frames started, including the static image if it is one.
         var count = 0
         var frames: [Frame] = []
         private var open: Frame?
@@ -65,7 +70,7 @@ struct PNGAnimation {
             self.canvasHeight = canvasHeight
         }
 
-        /// - Returns: false where the form is invalid.
+        /// - Returns: false if the animation is invalid.
         mutating func takes(_ chunk: PNGFile.Chunk) -> Bool {
             switch chunk.type {
             case .IDAT:
@@ -81,7 +86,7 @@ struct PNGAnimation {
             }
         }
 
-        /// A frame without data is none.
+        /// Returns false for a frame without data.
         mutating func closesFrame() -> Bool {
             guard let frame = open else { return true }
             open = nil
@@ -97,7 +102,8 @@ struct PNGAnimation {
             return true
         }
 
-        /// `fcTL`: number, width, height, place, delay as a fraction, how to dispose, how to blend.
+        /// Reads `fcTL`: sequence number, width, height, x, y, delay as a fraction, disposal,
+        /// blending.
         private mutating func opensFrame(_ data: Range<Int>) -> Bool {
             guard data.count == 26 else { return false }
             let start = data.lowerBound
@@ -105,7 +111,7 @@ struct PNGAnimation {
             let height = source.bigEndian32(at: start + 8)
             let x = source.bigEndian32(at: start + 12)
             let y = source.bigEndian32(at: start + 16)
-            // All have 32 bits, so no sum overflows.
+            // All have 32 bits, so no sum overflows an `Int`.
             guard width > 0, height > 0, x + width <= canvasWidth, y + height <= canvasHeight,
                 source[start + 24] <= 2, source[start + 25] <= 1
             else { return false }
@@ -114,16 +120,16 @@ struct PNGAnimation {
                 open = Frame(width: width, height: height)
                 return true
             }
-            // The static image is the first frame, and whole.
+            // The static image is the first frame and fills the canvas.
             return count == 1 && width == canvasWidth && height == canvasHeight
         }
     }
 }
 
 extension PNGFile {
-    /// The type of the first animation chunk with a wrong checksum; nil if there is none, or no
-    /// animation by ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images skip such a
-    /// chunk silently; here its frames would be lost.
+    /// Returns the type of the first animation chunk with a wrong CRC. Nil if there is none, or no
+    /// animation according to ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images
+    /// skip such a chunk silently, but here frames would be lost.
     func damagedAnimationChunk(in source: UnsafeRawBufferPointer) -> UInt32? {
         let controls = chunks.prefix { $0.type != .IDAT }.filter { $0.type == .acTL }
         if controls.contains(where: { !isIntact($0, in: source) }) { return .acTL }
@@ -133,22 +139,22 @@ extension PNGFile {
         }?.type
     }
 
-    /// Checks the unpacked size of all frames, as rows with their filter types.
+    /// Checks the unpacked size of all frames together, as rows with filter types.
     ///
     /// - Throws: `tooManyPixels`.
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
         var budget = FrameBudget(limits)
         for frame in animation?.frames ?? [] {
-            // A frame is no larger than the canvas, whose sides have 31 bits; a pixel has 64.
+            // A frame fits the canvas, whose sides have 31 bits; a pixel has at most 64.
             let stride = (frame.width * channels * bitDepth + 7) / 8 + 1
             try budget.take(ByteEstimate(stride) * ByteEstimate(frame.height))
         }
     }
 
-    /// A frame as a still PNG: with the file's kind of pixels, palette and transparency, and the
+    /// Returns a frame as a still PNG: the file's pixel format, palette and transparency, with the
     /// frame's size and data.
     ///
-    /// - Throws: `corrupt` for more data than a chunk can hold.
+    /// - Throws: `corrupt` if the data is longer than a chunk can be.
     func still(
         _ frame: PNGAnimation.Frame, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> [ImagePiece] {

@@ -1,31 +1,32 @@
 #if WebP
     internal import PrefetchModel
 
-    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding: `RIFF`, its length,
-    /// `WEBP`, then chunks. A chunk has a type, a little-endian length, and data padded to 16-bit
-    /// words.
+    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding.
+    ///
+    /// The file is `RIFF`, its length, `WEBP`, then chunks. A chunk is a type, a little-endian
+    /// length, and data padded to an even length.
     ///
     /// - A simple file has one chunk, `VP8 ` (lossy) or `VP8L` (lossless).
-    /// - An extended one begins with `VP8X` (flags, and the size of the canvas), and has more:
-    ///   `ICCP`, `ALPH`, `EXIF`, `XMP `, and for an animation `ANIM` and an `ANMF` a frame.
+    /// - An extended file begins with `VP8X` (flags and canvas size). It may have `ICCP`, `ALPH`,
+    ///   `EXIF` and `XMP `; an animation has `ANIM`, and an `ANMF` per frame.
     ///
-    /// Data after the length that `RIFF` declares is not part of the file.
+    /// Bytes after the length in `RIFF` are not part of the file.
     struct WebPFile {
         struct Chunk {
             /// Four letters, the first in the most significant byte.
             let type: UInt32
-            /// The chunk with its type, its length and its padding.
+            /// The whole chunk, with type, length and padding.
             let range: Range<Int>
             let data: Range<Int>
         }
 
-        /// A picture of an animation, and its place on the canvas, in pixels.
+        /// A frame of an animation, and its position on the canvas in pixels.
         struct Frame {
             let x: Int
             let y: Int
             let width: Int
             let height: Int
-            /// From its first chunk to the end of `VP8 ` or `VP8L`.
+            /// The frame's chunks up to the end of `VP8 ` or `VP8L`.
             let data: Range<Int>
         }
 
@@ -36,30 +37,30 @@
         private static let xmpFlag: UInt8 = 0x04
         static let riffBytes = 12
 
-        /// In file order, shorter where the data ends before.
+        /// In file order; incomplete if the data ends early.
         private(set) var chunks: [Chunk] = []
         private(set) var frames: [Frame] = []
         private(set) var orientation = ExifOrientation.upright
-        /// The declared end of the file.
+        /// The end of the file according to its own length.
         let end: Int
         private var exifData: Range<Int>?
-        /// The first error in how an animation is put together.
+        /// The first error in the structure of an animation.
         private var frameError: CodecError?
         private var hasTooManyChunks = false
-        /// Whether data is missing.
+        /// Whether the data ends early.
         private(set) var isCut = false
 
-        /// The end of a still picture's data. libwebp reads past it if given more bytes, and would
-        /// take metadata for missing pixels.
+        /// The end of a still picture's data. libwebp reads on as far as it is given bytes, so
+        /// later metadata could stand in for missing pixels.
         var pictureEnd: Int {
             chunks.first { $0.type == .VP8 || $0.type == .VP8L }?.data.upperBound ?? 0
         }
 
         var isExtended: Bool { chunks.first?.type == .VP8X }
 
-        /// Reads the chunks, as far as the data reaches.
+        /// Reads the available chunks.
         ///
-        /// - Throws: `corrupt` if the data ends before its first chunk.
+        /// - Throws: `corrupt` if the data ends before the first chunk.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             guard source.count >= WebPFile.riffBytes + 8 else {
                 throw .corrupt("the data ends inside the header", isTruncated: true)
@@ -79,7 +80,7 @@
                     break
                 }
                 let data = offset + 8..<offset + 8 + length
-                // The padding of the last one may be missing.
+                // The last chunk may lack its padding.
                 let chunk = Chunk(
                     type: UInt32(source.bigEndian32(at: offset)),
                     range: offset..<min(data.upperBound + length % 2, most), data: data)
@@ -92,7 +93,7 @@
         private mutating func note(_ chunk: Chunk, in source: UnsafeRawBufferPointer) {
             switch chunk.type {
             case .EXIF where isExtended && exifData == nil:
-                // Some write the marker of a JPEG's segment in front.
+                // Some writers prefix the identifier of a JPEG segment.
                 let skipped = source.holds("Exif\0\0", at: chunk.data.lowerBound) ? 6 : 0
                 guard chunk.data.count >= skipped else { return }
                 let data = chunk.data.lowerBound + skipped..<chunk.data.upperBound
@@ -108,8 +109,8 @@
             }
         }
 
-        /// `ANMF`: half the position and the size minus one, 24 bits each, then duration, flags and
-        /// the frame's own chunks.
+        /// Reads `ANMF`: x and y divided by two, width and height minus one, 24 bits each;
+        /// duration, flags, then the frame's own chunks.
         private func frame(
             _ chunk: Chunk, in source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Frame {
@@ -129,10 +130,10 @@
             return frame
         }
 
-        /// The end of a frame's picture. libwebp's decoder reads all bytes that it is given,
-        /// whatever the chunk's length; libwebp's animation decoder does not.
+        /// Returns the range up to the end of a frame's picture. libwebp's decoder reads as far as
+        /// it is given bytes, whatever the chunk's length; animation players do not.
         ///
-        /// - Throws: `corrupt` if no picture lies within the frame.
+        /// - Throws: `corrupt` if the frame has no complete picture.
         private func picture(
             in frame: Range<Int>, of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Range<Int> {
@@ -148,7 +149,7 @@
             throw .corrupt("a frame without a whole picture", isTruncated: false)
         }
 
-        /// Checks the chunks of a whole file.
+        /// Checks that the chunks describe a file that can be decoded.
         ///
         /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
         func check() throws(CodecError) {
@@ -161,12 +162,12 @@
             if let frameError { throw frameError }
         }
 
-        /// The TIFF structure of the file's EXIF; nil without one.
+        /// Returns the TIFF structure of the file's EXIF; nil if it has none.
         func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
             exifData.map { [UInt8](source[$0]) }
         }
 
-        /// The ICC profile; nil without a whole one for RGB.
+        /// Returns the ICC profile; nil if it is missing, incomplete or not for RGB.
         func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
             guard isExtended, let chunk = chunks.first(where: { $0.type == .ICCP }),
                 chunk.data.count <= limits.maximumMetadataBytes
@@ -175,8 +176,9 @@
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
         }
 
-        /// The file's pictures without the stripped metadata. An orientation stays as the only EXIF
-        /// entry, and of several profiles the first. Chunks of unknown types are removed.
+        /// Returns the file's own pictures without the stripped metadata. An orientation stays as
+        /// the only entry of its EXIF, and a kept profile is the first one. Unknown chunks are
+        /// removed.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
         ) -> [ImagePiece] {
@@ -189,7 +191,7 @@
             var pieces: [ImagePiece] = []
             for chunk in chunks {
                 switch chunk.type {
-                // The first one describes the file; another one has no effect.
+                // Only the first `VP8X` has a meaning.
                 case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
                     let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
@@ -214,7 +216,7 @@
             return WebPFile.file(pieces)
         }
 
-        /// A file without metadata, with some.
+        /// Returns a file that had no metadata, with this metadata added.
         func extended(
             by metadata: WebPEncoding.Metadata, width: Int, height: Int, hasAlpha: Bool
         ) -> [ImagePiece] {
