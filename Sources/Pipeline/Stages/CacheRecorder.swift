@@ -115,8 +115,8 @@ final class CacheRecorder: RunRecording {
         _ = try withoutActuallyEscaping(isStopped) { isStopped in
             Result { () throws(StorageError) in
                 try CachePruning(
-                    PruneRules(maximumSize: limit), at: time, until: isStopped, protecting: listed.contains,
-                    protectsSuperseded: { _ in false }
+                    PruneRules(maximumSize: limit), at: time, until: isStopped,
+                    protecting: listed.contains, protectsSuperseded: { _ in false }
                 ).run(removal) { _ in }
             }
         }.get()
