@@ -1,4 +1,4 @@
-#include "cjpeg_requantise.h"
+#include "cjpeg_session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,12 @@
 #include "cjpeg_transcode.h"
 #include "cjpeg_transform.h"
 
-// MARK: - Requantisation
+/// The quantisation tables to write, by slot, and whether a slot becomes coarser.
+typedef struct {
+    JQUANT_TBL tables[NUM_QUANT_TBLS];
+    bool is_coarser[NUM_QUANT_TBLS];
+    bool is_any_coarser;
+} target_tables;
 
 /// Libjpeg's two tables at a quality, in natural order as `jpeg_add_quant_table` scales them.
 static void standard_tables(cjpeg_session *s, int quality, UINT16 luma[64], UINT16 chroma[64]) {
@@ -23,8 +28,12 @@ static bool is_chroma(const j_decompress_ptr cinfo, int index) {
         && (index == 1 || index == 2);
 }
 
-bool cjpeg_choose_tables(
-    cjpeg_session *s, int quality, bool is_transposed, cjpeg_tables *targets) {
+/// Chooses in the source's layout. Where the result is transposed, so are the tables of the quality: the written
+/// file then has the quality's own tables, and another run does not coarsen it.
+///
+/// Returns false while a table is not known.
+static bool choose_tables(
+    cjpeg_session *s, int quality, bool is_transposed, target_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
     UINT16 luma[64], chroma[64];
     memset(targets, 0, sizeof *targets);
@@ -105,7 +114,7 @@ static bool has_codes(const JCOEF *coefficients, size_t blocks) {
 }
 
 static void requantise(
-    cjpeg_session *s, jvirt_barray_ptr *coefficients, const cjpeg_tables *targets) {
+    cjpeg_session *s, jvirt_barray_ptr *coefficients, const target_tables *targets) {
     j_decompress_ptr cinfo = &s->decompress;
     for (int index = 0; index < cinfo->num_components; index++) {
         jpeg_component_info *component = &cinfo->comp_info[index];
@@ -136,8 +145,13 @@ static void requantise(
     }
 }
 
+/// Whether the picture is turned.
+static bool turns_picture(cjpeg_session *s, const cjpeg_rewriting *rewriting) {
+    return rewriting->orientation != 1 && cjpeg_can_turn(&s->decompress, rewriting->orientation);
+}
+
 /// Gives the target, which has been opened, the source's parameters and the tables.
-static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const cjpeg_tables *tables) {
+static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
     s->encode_begin = cjpeg_now();
@@ -160,17 +174,18 @@ static void begin_writing(cjpeg_session *s, const cjpeg_rewriting *rewriting, co
     }
 }
 
-void cjpeg_write_again(
+/// Writes the coefficients, which it changes, unless nothing would change. The target has been opened.
+static void write_again(
     cjpeg_session *s, const cjpeg_rewriting *rewriting, jvirt_barray_ptr *coefficients,
     jvirt_barray_ptr *turned, cjpeg_result *result) {
     j_decompress_ptr source = &s->decompress;
     j_compress_ptr target = &s->compress;
     int orientation = rewriting->orientation;
-    bool turns = cjpeg_turns(s, rewriting);
+    bool turns = turns_picture(s, rewriting);
     bool transposes = turns && cjpeg_is_transposing(orientation);
-    cjpeg_tables tables;
+    target_tables tables;
     // A multi-scan file may define its tables between scans.
-    bool is_known = cjpeg_choose_tables(s, rewriting->quality, transposes, &tables);
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
     if (!is_known || (!tables.is_any_coarser && !turns)) return;
 
     begin_writing(s, rewriting, &tables);
@@ -204,15 +219,20 @@ void cjpeg_write_again(
     }
 }
 
-void cjpeg_open_target(cjpeg_session *s) {
+/// Opens a target of which the tables can be chosen; the parameters proper are copied later.
+static void open_target(cjpeg_session *s) {
     cjpeg_open_destination(s);
     s->compress.in_color_space = JCS_YCbCr;
     s->compress.input_components = 3;
     jpeg_set_defaults(&s->compress);
 }
 
-bool cjpeg_transcode(
-    cjpeg_session *s, const cjpeg_rewriting *rewriting, const cjpeg_tables *tables, uint64_t begin,
+/// Reads the source, of which only the header has been read, and writes it with the tables, one of them coarser,
+/// without making coefficients (`cjpeg_transcode.h`). The target has been opened. `begin` is when reading began.
+///
+/// Returns false on any doubt: the session is then as before, and libjpeg is asked.
+static bool transcode(
+    cjpeg_session *s, const cjpeg_rewriting *rewriting, const target_tables *tables, uint64_t begin,
     cjpeg_result *result) {
     if (rewriting->takes_coefficients) return false;
     cjpeg_symbols symbols;
@@ -241,19 +261,19 @@ static cjpeg_status run_requantise(
     if (setjmp(s->jump)) return s->status;
     cjpeg_open_source(s);
     j_decompress_ptr source = &s->decompress;
-    cjpeg_open_target(s);
-    cjpeg_tables tables;
+    open_target(s);
+    target_tables tables;
     int orientation = rewriting->orientation;
-    bool turns = cjpeg_turns(s, rewriting);
+    bool turns = turns_picture(s, rewriting);
     bool transposes = turns && cjpeg_is_transposing(orientation);
-    bool is_known = cjpeg_choose_tables(s, rewriting->quality, transposes, &tables);
+    bool is_known = choose_tables(s, rewriting->quality, transposes, &tables);
     if (is_known && !tables.is_any_coarser && !turns && !jpeg_has_multiple_scans(source)) {
         cjpeg_drain_single_scan(s);
         cjpeg_note_source(s, result);
         result->decode_nanoseconds = cjpeg_now() - begin;
         return CJPEG_OK;
     }
-    if (is_known && tables.is_any_coarser && !turns && cjpeg_transcode(s, rewriting, &tables, begin, result)) {
+    if (is_known && tables.is_any_coarser && !turns && transcode(s, rewriting, &tables, begin, result)) {
         return CJPEG_OK;
     }
     jvirt_barray_ptr turned[MAX_COMPONENTS];
@@ -264,7 +284,7 @@ static cjpeg_status run_requantise(
     // Before they are changed.
     if (cjpeg_wants_preview(s)) cjpeg_note_coefficients(s, coefficients);
     result->decode_nanoseconds = cjpeg_now() - begin;
-    cjpeg_write_again(s, rewriting, coefficients, turned, result);
+    write_again(s, rewriting, coefficients, turned, result);
     return CJPEG_OK;
 }
 

@@ -15,10 +15,6 @@ struct EntryWork: ~Copyable {
     /// Those of ``shared``, each from its decoding to the last of its results. Their interruption is that of a
     /// result which has been made, so whoever takes one sets another.
     private var kept = ScaledRasters()
-    /// What is made by shortcuts.
-    private var shortcuts: [Recipe] = []
-    /// Of several of them, what was made at once; nil before that.
-    private var known: [Recipe: ProcessedImage]?
     /// Of the decoding that no result has been told yet.
     private var decodeDuration = Duration.zero
     /// What the look for silent damage has found; nil before it.
@@ -56,7 +52,6 @@ struct EntryWork: ~Copyable {
                 guard let way = try? source.way(to: format, by: recipe.untransformed) else {
                     continue
                 }
-                if case .shortcut = way { shortcuts.append(recipe.untransformed) }
                 guard let form = way.rasterForm else { continue }
                 request.form = form
             }
@@ -159,7 +154,7 @@ struct EntryWork: ~Copyable {
         let way = try source.way(to: format, by: recipe)
         isDecoded = true
         guard let form = way.rasterForm else {
-            let image = try shortcut(by: recipe, interruption)
+            let image = try source.shortcut(by: recipe, interruption)
             isWhole = true
             return image
         }
@@ -224,25 +219,6 @@ struct EntryWork: ~Copyable {
         var image = try format.encoded(picture, exif: exif, by: recipe, interruption)
         image.encodeDuration += duration
         return image
-    }
-
-    private mutating func shortcut(
-        by recipe: Recipe, _ interruption: Interruption
-    ) throws(CodecError) -> ProcessedImage {
-        if known == nil, shortcuts.count > 1 {
-            do throws(CodecError) {
-                known = try source.shortcuts(
-                    by: shortcuts, interruption.another(for: shortcuts.count))
-            } catch .cancelled {
-                throw .cancelled
-            } catch {
-                // One by one it shows which of them it was.
-                known = [:]
-                return try source.shortcut(by: recipe, interruption.another())
-            }
-        }
-        if let image = known?[recipe] { return image }
-        return try source.shortcut(by: recipe, interruption)
     }
 
     /// Pixels for one result: the caller's own, or such as are to be ``put(back:of:)`` unchanged.

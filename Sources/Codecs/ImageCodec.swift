@@ -126,14 +126,6 @@ protocol ImageSource {
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage
 
-    /// Makes the results of several recipes at once, for less than one by one.
-    ///
-    /// - Returns: those that were made.
-    /// - Throws: why not; each is then made by itself.
-    func shortcuts(
-        by recipes: [Recipe], _ interruption: Interruption
-    ) throws(CodecError) -> [Recipe: ProcessedImage]
-
     /// Makes a result for ``CodecWay/rewriting``, of the source's native raster.
     func rewritten(
         _ raster: consuming Raster, by recipe: Recipe, _ interruption: Interruption
@@ -167,12 +159,6 @@ extension ImageSource {
         _ requests: [RasterRequest], _ interruption: Interruption
     ) throws(CodecError) -> ScaledRasters? {
         nil
-    }
-
-    func shortcuts(
-        by recipes: [Recipe], _ interruption: Interruption
-    ) throws(CodecError) -> [Recipe: ProcessedImage] {
-        [:]
     }
 
     /// - Precondition: a format that never answers ``CodecWay/shortcut`` is not asked for one.

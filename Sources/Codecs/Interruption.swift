@@ -43,7 +43,7 @@ final class Interruption {
 
     /// Returns an interruption with the same cancellation, and with the time limit of this many
     /// results starting now.
-    func another(for results: Int = 1) -> Interruption {
+    func another(for results: Int) -> Interruption {
         var limits = limits
         limits.maximumTime *= results
         return Interruption(limits, cancellation)

@@ -133,13 +133,6 @@ cjpeg_status cjpeg_requantise(
     const uint8_t *source, size_t length, const cjpeg_limits *limits,
     const cjpeg_rewriting *rewriting, cjpeg_result *result, char *message);
 
-/// The same for each of the rewritings, which have the source's orientation or 1. All results are made or none: unless it
-/// returns `CJPEG_OK`, one of them could not be, and whoever calls makes them one by one. Of those whose coefficients are
-/// read at once the first has the time of decoding.
-cjpeg_status cjpeg_requantise_several(
-    const uint8_t *source, size_t length, const cjpeg_limits *limits,
-    const cjpeg_rewriting *rewritings, size_t count, cjpeg_result *results, char *message);
-
 /// Decodes to 8-bit grey or RGB, rows from the top with `spare_bytes` that mean nothing in front of
 /// each.
 cjpeg_status cjpeg_decode(

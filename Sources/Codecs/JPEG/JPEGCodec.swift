@@ -35,12 +35,11 @@ enum JPEGCodec: ImageCodec {
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
             // The first result is kept while smaller ones are looked for.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned ones lie beside those as read, and where there are several results, so does a copy. The symbols
-            // of a file that is transcoded have no more room, nor has what is kept for a placeholder of a large one.
+            // Turned coefficients lie beside those as read. The symbols of a transcoded file have no more room, nor
+            // has what is kept for a placeholder of a large one.
             return MemoryEstimate(
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
-                result: buffer,
-                raster: all)
+                result: buffer, raster: 0)
         case .webp, .avif, .auto:
             let encoding = basis.encodingPixels(as: EncodedFormat(recipe, of: header, by: self))
             // The coefficients are gone when it begins.
@@ -161,14 +160,6 @@ struct JPEGSource: ImageSource {
         by recipe: Recipe, _ interruption: Interruption
     ) throws(CodecError) -> ProcessedImage {
         try JPEGRewriting(of: self, by: recipe, interruption).requantised()
-    }
-
-    func shortcuts(
-        by recipes: [Recipe], _ interruption: Interruption
-    ) throws(CodecError) -> [Recipe: ProcessedImage] {
-        let images = try JPEGRewriting.requantised(
-            recipes.map { JPEGRewriting(of: self, by: $0, interruption) }, interruption)
-        return Dictionary(zip(recipes, images)) { first, _ in first }
     }
 
     var exif: [UInt8]? { file.exif(in: source) }

@@ -18,19 +18,14 @@ struct JPEGRewriting {
     /// Upright where whole blocks allow it, with coarser quantisation where the quality or the
     /// largest size asks for it; else the source's own data.
     ///
-    /// - Parameter known: what libjpeg made of it with others; nil where it is yet to be asked.
-    /// - Returns: the image.
     /// - Throws: why there is none.
-    func requantised(_ known: cjpeg_result? = nil) throws(CodecError) -> ProcessedImage {
+    func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
         let segments = keptSegments(profile)
         var result = cjpeg_result()
         do throws(CodecError) {
-            result =
-                if let known { known } else {
-                    try requantised(
-                        quality: recipe.quality, maximumBytes: mostBytes, segments)
-                }
+            result = try requantised(
+                quality: recipe.quality, maximumBytes: mostBytes, segments)
         } catch .encodingFailed {
             // Readable, but with coefficients or tables beyond what may be written: its own data
             // is as good as before. It was decoded to its end, or this could not have begun.
@@ -127,46 +122,6 @@ struct JPEGRewriting {
                         writes_own_segments: !keepsAll, takes_coefficients: false,
                         maximum_output: maximumBytes))
             }
-        }
-    }
-
-    /// Makes the images of several recipes at once. Those that need coefficients have them read once, which takes 0.84
-    /// of the time that two take one by one, and 0.61 of that of four.
-    ///
-    /// - Returns: an image for each, in their order.
-    /// - Throws: why one of them could not be made in this way.
-    static func requantised(
-        _ rewritings: [JPEGRewriting], _ interruption: Interruption
-    ) throws(CodecError) -> [ProcessedImage] {
-        guard let jpeg = rewritings.first?.jpeg else { return [] }
-        var results = rewritings.map { _ in cjpeg_result() }
-        _ = try jpeg.called(interruption) { limits, _, message in
-            withAll(rewritings[...], []) { made in
-                cjpeg_requantise_several(
-                    jpeg.bytes, jpeg.source.count, limits, made, made.count, &results, message)
-            }
-        }
-        // Each is taken over, whatever happens to another.
-        var images: [Result<ProcessedImage, CodecError>] = []
-        for (rewriting, result) in zip(rewritings, results) {
-            images.append(
-                Result { () throws(CodecError) in try rewriting.requantised(result) })
-        }
-        var made: [ProcessedImage] = []
-        for image in images { made.append(try image.get()) }
-        return made
-    }
-
-    private static func withAll(
-        _ rewritings: ArraySlice<JPEGRewriting>, _ made: [cjpeg_rewriting],
-        _ body: ([cjpeg_rewriting]) -> cjpeg_status
-    ) -> cjpeg_status {
-        guard let first = rewritings.first else { return body(made) }
-        return first.withRewriting(
-            quality: first.recipe.quality, maximumBytes: first.mostBytes,
-            first.keptSegments(first.keptProfile)
-        ) { rewriting in
-            withAll(rewritings.dropFirst(), made + [rewriting], body)
         }
     }
 
