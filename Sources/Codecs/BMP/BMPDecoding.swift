@@ -1,12 +1,12 @@
 internal import CPNG
 internal import Glibc
 
-/// Follows the pixels of a bitmap, and writes them as rows of grey, RGB, or RGB and alpha of 8 bits.
+/// Decodes the pixels of a bitmap to 8-bit rows of grey, RGB, or RGB and alpha.
 struct BMPDecoding {
     private let source: UnsafeRawBufferPointer
     private let file: BMPFile
     private let palette: [UInt8]
-    /// 1, 3 or 4.
+    /// Samples per pixel: 1, 3 or 4.
     private let channels: Int
 
     init(_ source: UnsafeRawBufferPointer, _ file: BMPFile) throws(CodecError) {
@@ -22,9 +22,9 @@ struct BMPDecoding {
         channels = isGrey ? 1 : file.hasAlpha ? 4 : 3
     }
 
-    /// Decodes and keeps nothing.
+    /// Decodes without storing pixels.
     ///
-    /// - Throws: `corrupt`, or that it was interrupted.
+    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         switch file.compression {
         case .runs: try decodeRuns(interruption, into: nil)
@@ -32,10 +32,10 @@ struct BMPDecoding {
         }
     }
 
-    /// - Throws: `corrupt`, `outOfMemory`, or that it was interrupted.
+    /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
         if case .runs = file.compression {} else { try checkLength() }
-        // Sides have 31 bits.
+        // Sides have 31 bits, so this does not overflow.
         let stride = file.width * channels + 1
         let (total, overflows) = stride.multipliedReportingOverflow(by: file.height)
         guard !overflows, let start = malloc(total) else {
@@ -65,7 +65,7 @@ struct BMPDecoding {
             rows, UInt32(file.width), UInt32(file.height), Int32(channels), interruption.pointer)
     }
 
-    /// Rows are filled up to whole words of 32 bits; that of the last may be left out.
+    /// Checks that all rows are present. Rows are padded to 32 bits; the last may lack its padding.
     private func checkLength() throws(CodecError) {
         let whole = ByteEstimate(fileStride) * ByteEstimate(file.height - 1)
         let last = ByteEstimate((file.width * file.bitsPerPixel + 7) / 8)
@@ -109,7 +109,7 @@ struct BMPDecoding {
                 }
             }
         case (_, 24), (_, 32):
-            // The fourth byte says nothing without a mask.
+            // Without a mask, the fourth byte has no meaning.
             for x in 0..<file.width {
                 let place = x * (bits / 8)
                 output[3 * x] = bytes[place + 2]
@@ -125,11 +125,18 @@ struct BMPDecoding {
         }
     }
 
-    /// Follows the runs from the bottom row: a number and a value; or 0 and 0 (the row ends), 1 (the image ends), 2
-    /// (a step to the right and up), or the number of pixels that follow one by one, filled up to whole words of
-    /// 16 bits. Pixels that are passed over have the first colour, which the rows are filled with; nil keeps nothing.
+    /// Decodes the runs from the bottom row up, without storing pixels if `rows` is nil.
     ///
-    /// - Throws: `corrupt`, or that it was interrupted.
+    /// A run is a count and a value, or 0 and one of:
+    ///
+    /// - 0: end of the row,
+    /// - 1: end of the image,
+    /// - 2: a step to the right and up,
+    /// - more: the number of literal pixels that follow, padded to 16 bits.
+    ///
+    /// Skipped pixels keep the first colour, with which the rows are filled.
+    ///
+    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     private func decodeRuns(
         _ interruption: Interruption, into rows: UnsafeMutablePointer<UInt8>?
     ) throws(CodecError) {
@@ -182,7 +189,7 @@ struct BMPDecoding {
                 try put(first) { _ in value }
             }
         }
-        // Some leave out the end of the image where all rows are there.
+        // Some files with all rows lack the end of the image.
         guard y == file.height || y == file.height - 1 && x == file.width else {
             throw .corrupt("the data ends before the image does", isTruncated: true)
         }

@@ -2,18 +2,19 @@ internal import PrefetchModel
 
 /// The headers of a Windows or OS/2 bitmap, little-endian:
 ///
-/// - 14 bytes: `BM`, length of the file, two reserved words, offset of the pixels;
-/// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40 (Windows 3), 52 and
-///   56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC profile);
-/// - three or four masks where a header of 40 bytes says so, the fourth of them behind one of 52, then the palette, of
-///   three bytes an entry in OS/2 1, else of four: blue, green, red, unused.
+/// - 14 bytes: `BM`, file length, two reserved words, offset of the pixels;
+/// - a header that begins with its own length: 12 (OS/2 1, 16-bit sides), 16 or 64 (OS/2 2), 40
+///   (Windows 3), 52 and 56 (with colour masks), 108 (version 4), 124 (version 5, with an ICC
+///   profile);
+/// - three or four masks if a 40-byte header says so, or the fourth after a 52-byte header;
+/// - the palette: blue, green, red, and an unused byte except in OS/2 1.
 ///
-/// The lengths of the file and of the pixels are not believed, nor looked at; many files have wrong ones.
+/// The lengths of the file and of the pixels are ignored, since many files have wrong ones.
 struct BMPFile {
     enum Compression {
         case none
         case masks(red: BMPMask, green: BMPMask, blue: BMPMask, alpha: BMPMask?)
-        /// Of 4 or 8 bits a pixel.
+        /// Run-length encoding of 4 or 8 bits a pixel.
         case runs
     }
 
@@ -21,17 +22,17 @@ struct BMPFile {
 
     let width: Int
     let height: Int
-    /// Else the last row comes first.
+    /// Otherwise the bottom row is stored first.
     let isTopDown: Bool
     /// 1, 4, 8, 16, 24 or 32.
     let bitsPerPixel: Int
     let compression: Compression
-    /// Where the pixels begin; the palette ends there at the latest.
+    /// The offset of the pixels, and the limit for the end of the palette.
     let pixelOffset: Int
     private let paletteOffset: Int
     private let paletteEntries: Int
     private let entryBytes: Int
-    /// Where an ICC profile is said to be; nil without one.
+    /// The stated range of an ICC profile; nil if there is none.
     let profileRange: Range<Int>?
 
     var isIndexed: Bool { bitsPerPixel <= 8 }
@@ -41,9 +42,9 @@ struct BMPFile {
         return false
     }
 
-    /// Reads all but the palette.
+    /// Reads everything except the palette.
     ///
-    /// - Throws: `unsupported` for kinds that are rare and not decoded, `corrupt`.
+    /// - Throws: `unsupported` for rare variants, `corrupt`.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
         func number16(_ offset: Int) -> Int { source.littleEndian16(at: offset) }
         func number32(_ offset: Int) -> Int { source.littleEndian32(at: offset) }
@@ -63,7 +64,7 @@ struct BMPFile {
             throw .corrupt("an image without pixels", isTruncated: false)
         }
         let method = headerBytes >= 40 ? number32(30) : 0
-        // Masks have one place: in the longer headers, and behind those that end before it does.
+        // Masks have one place: inside a long header, or after a header that ends before it.
         let masksEnd = method == 3 ? 66 : method == 6 ? 70 : 0
         let masksBytes = max(0, masksEnd - start - headerBytes)
         guard source.count >= start + headerBytes + masksBytes else {
@@ -89,7 +90,7 @@ struct BMPFile {
         let most = bitsPerPixel <= 8 ? 1 << bitsPerPixel : 0
         let entries = colours == 0 ? most : colours
         let offset = number32(10)
-        // Some files say 0, or that the pixels begin where their palette does.
+        // Some files state 0, or the offset of the palette.
         let isOffsetGood = offset > paletteOffset || offset == paletteOffset && entries == 0
         pixelOffset = isOffsetGood ? offset : paletteOffset + entries * entryBytes
         paletteEntries = min(entries, most, (pixelOffset - paletteOffset) / entryBytes)
@@ -143,9 +144,10 @@ struct BMPFile {
         return .masks(red: masks[0], green: masks[1], blue: masks[2], alpha: alpha)
     }
 
-    /// The colours of indices, 256 of them: red, green, blue; black beyond the file's own.
+    /// Returns the colours of all 256 indices as red, green, blue; black beyond the file's own
+    /// entries.
     ///
-    /// - Throws: `corrupt` where the data ends inside the palette.
+    /// - Throws: `corrupt` if the data ends inside the palette.
     func palette(in source: UnsafeRawBufferPointer) throws(CodecError) -> [UInt8] {
         guard paletteOffset + paletteEntries * entryBytes <= source.count else {
             throw .corrupt("the data ends inside the palette", isTruncated: true)
@@ -160,7 +162,7 @@ struct BMPFile {
         return palette
     }
 
-    /// The ICC profile; nil without a whole one for RGB.
+    /// Returns the ICC profile; nil if it is missing, incomplete or not for RGB.
     func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
         guard let profileRange, profileRange.upperBound <= source.count,
             profileRange.count <= limits.maximumMetadataBytes
@@ -170,14 +172,14 @@ struct BMPFile {
     }
 }
 
-/// The bits of a pixel that are one sample: a run of ones, or none at all.
+/// The bits of one sample in a pixel: consecutive ones, or none.
 struct BMPMask {
     private let mask: UInt32
     private let shift: UInt32
-    /// The largest sample.
+    /// The largest value of the sample.
     private let most: UInt64
 
-    /// Nil for a mask with gaps.
+    /// Returns nil for a mask with gaps.
     init?(_ mask: UInt32) {
         self.mask = mask
         shift = mask == 0 ? 0 : UInt32(mask.trailingZeroBitCount)
@@ -187,7 +189,7 @@ struct BMPMask {
 
     var isEmpty: Bool { mask == 0 }
 
-    /// The sample, scaled to 8 bits and rounded.
+    /// Returns the sample, scaled to 8 bits and rounded.
     func sample(of pixel: UInt32) -> UInt8 {
         guard most > 0 else { return 0 }
         if most == 255 { return UInt8(truncatingIfNeeded: pixel >> shift) }

@@ -3,20 +3,24 @@
 
     /// The blocks of a GIF (GIF87a, GIF89a), found without decoding, little-endian:
     ///
-    /// - 13 bytes: signature, the size of the screen, flags, background, aspect, and the palette where the flags say so;
-    /// - blocks in any number: extensions (0x21, a label, then parts), and frames (0x2C, place and size, flags, palette,
-    ///   bits of the first code, then parts). A part is a length of 1 to 255 and so many bytes; a 0 ends them;
+    /// - 13 bytes: signature, screen size, flags, background, aspect; then the palette if the flags
+    ///   announce one;
+    /// - extensions: 0x21, a label, then sub-blocks;
+    /// - frames: 0x2C, position and size, flags, palette, minimum code size, then sub-blocks;
     /// - 0x3B, the end.
     ///
-    /// A screen that is smaller than its first frame is as large as that, as browsers have it.
+    /// Extensions and frames appear in any number. A sub-block is a length of 1 to 255 and that
+    /// many bytes; a 0 ends the list.
+    ///
+    /// A screen smaller than its first frame is enlarged to it, as in browsers.
     struct GIFFile {
         enum Kind {
             case frame(width: Int, height: Int)
-            /// What is said of the frame that follows: duration, transparency, how it gives way to the next.
+            /// The control block of the next frame: duration, transparency, disposal.
             case control
-            /// How often an animation is played.
+            /// The loop count of an animation.
             case loop
-            /// Comments, text, and all that programs note for themselves.
+            /// Comments, text, and private data of programs.
             case other
         }
 
@@ -30,21 +34,22 @@
 
         let width: Int
         let height: Int
-        /// Whether pixels of the first frame may be transparent, or of the canvas outside of it.
+        /// Whether pixels of the first frame, or of the canvas around it, may be transparent.
         let hasAlpha: Bool
         let isInterlaced: Bool
-        /// In file order; shorter where the data ends before.
+        /// In file order; incomplete if the data ends early.
         private(set) var blocks: [Block] = []
         private(set) var frames = 0
-        /// Behind the signature, screen and palette.
+        /// The offset after signature, screen and palette.
         private let start: Int
-        /// Behind the byte that ends the file; nil without one.
+        /// The offset after the byte that ends the file; nil if it is missing.
         private(set) var end: Int?
         private var hasTooManyBlocks = false
 
-        /// Reads what is there.
+        /// Reads the available blocks.
         ///
-        /// - Throws: `corrupt` where the data ends before the first frame is described, or no frame comes.
+        /// - Throws: `corrupt` if the data ends before the description of the first frame, or has
+        ///   no frame; `limitExceeded`.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             let cut = CodecError.corrupt("the data ends inside the header", isTruncated: true)
             guard source.count >= GIFFile.headerBytes else { throw cut }
@@ -82,7 +87,7 @@
                             flags & 0x40 != 0
                         )
                     }
-                    // Behind the palette come the bits of the first code.
+                    // The minimum code size follows the palette.
                     let data =
                         offset + GIFFile.descriptionBytes + GIFFile.paletteBytes(flags) + 1
                     guard let next = GIFFile.end(ofParts: source, from: data) else { break }
@@ -115,7 +120,7 @@
 
         private static let tooMany = "more than \(CodecLimits.maximumPieces) blocks"
 
-        /// - Throws: `limitExceeded` for more blocks than are noted.
+        /// - Throws: `limitExceeded` for more blocks than are recorded.
         func checkPieces() throws(CodecError) {
             guard !hasTooManyBlocks else { throw .limitExceeded(GIFFile.tooMany) }
         }
@@ -124,7 +129,7 @@
             flags & 0x80 == 0 ? 0 : 3 << (Int(flags & 7) + 1)
         }
 
-        /// Nil where the data ends before the parts do.
+        /// Returns the offset after the sub-blocks; nil if the data ends first.
         private static func end(ofParts source: UnsafeRawBufferPointer, from begin: Int) -> Int? {
             var offset = begin
             while offset < source.count {
@@ -148,7 +153,8 @@
             }
         }
 
-        /// The file's own frames without what says nothing of them, and without what follows its end.
+        /// Returns the file's own frames without blocks that do not affect them, and without bytes
+        /// after the end.
         func stripped(_ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping)
             -> [ImagePiece]
         {

@@ -1,13 +1,14 @@
 internal import CPNG
 internal import Glibc
 
-/// A bitmap of an icon: without a file header, of twice the height, since behind the colours comes a mask of one bit a
-/// pixel, 1 for transparent, its rows from the bottom and filled up to whole words of 32 bits.
+/// A bitmap of an icon: a BMP without file header. Its stated height is doubled, since a mask
+/// follows the colours.
 ///
-/// One of 32 bits has its alpha in the fourth byte, and perhaps no mask; where all of that is 0, as older programs have
-/// it, the mask holds.
+/// The mask has one bit a pixel, 1 for transparent, in rows from the bottom, padded to 32 bits. A
+/// 32-bit bitmap has its alpha in the fourth byte and may lack the mask. If that alpha is 0
+/// everywhere, as older programs write it, the mask applies.
 struct ICOBitmap {
-    /// The same bitmap as a file of its own.
+    /// The bitmap as a BMP file.
     private let bytes: ImageBytes
     private let file: BMPFile
     private let mask: [UInt8]?
@@ -28,7 +29,7 @@ struct ICOBitmap {
         }
         var head = Array("BM".utf8) + [UInt8](repeating: 0, count: 12)
         if hasFourBytes, method == 0, headerBytes == 40 {
-            // The header that has masks, of which the last is alpha's.
+            // The header with masks, the last of them for alpha.
             head += number(56) + source[4..<8] + number(height) + source[12..<16] + number(3)
             head += source[20..<40] + number(0xFF_0000) + number(0xFF00) + number(0xFF)
             head += number(0xFF00_0000)
@@ -54,16 +55,16 @@ struct ICOBitmap {
         self.file = file
     }
 
-    /// - Throws: `corrupt`, or that it was interrupted.
+    /// - Throws: `corrupt`, `cancelled`, or `limitExceeded`.
     func verify(_ interruption: Interruption) throws(CodecError) {
         try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             try BMPDecoding(bytes, file).verify(interruption)
         }
     }
 
-    /// Rows of RGB and alpha.
+    /// Returns rows of RGB and alpha.
     ///
-    /// - Throws: `corrupt`, `outOfMemory`, or that it was interrupted.
+    /// - Throws: `corrupt`, `outOfMemory`, `cancelled`, or `limitExceeded`.
     func rows(_ interruption: Interruption) throws(CodecError) -> cpng_image {
         var colours = try bytes.withUnsafeBytes { (bytes) throws(CodecError) in
             try BMPDecoding(bytes, file).rows(interruption)

@@ -1,7 +1,8 @@
-/// The directory of an icon or a cursor, little-endian: a reserved word, the type (1 or 2), the number of pictures, then
-/// 16 bytes for each, of which the last eight are the length and the place of a PNG or a bitmap without its file header.
+/// The directory of an icon or a cursor, little-endian.
 ///
-/// What else the directory says of a picture is often wrong, and not looked at.
+/// It has a reserved word, the type (1 or 2), the number of pictures, then 16 bytes for each. The
+/// last eight are length and offset of a PNG, or of a bitmap without file header. The other fields
+/// are often wrong and ignored.
 struct ICOFile {
     struct Entry {
         let range: Range<Int>
@@ -12,13 +13,14 @@ struct ICOFile {
 
     private static let directoryBytes = 6
     private static let entryBytes = 16
-    /// Enough of a picture to know its size.
+    /// The bytes of a picture that are enough to find its size.
     private static let leastBytes = 24
-    /// Programs have ten or so. Each is looked at as a file of its own.
+    /// Real icons have about ten. Each is examined as a file of its own.
     static let maximumEntries = 256
 
     let entries: [Entry]
-    /// The place of the largest, of several the last: by convention, the one of more colours.
+    /// The index of the largest picture; among equals the last, by convention the one with more
+    /// colours.
     let largest: Int
 
     /// - Throws: `unsupported`, `corrupt`.
@@ -64,7 +66,7 @@ struct ICOFile {
                 throw .corrupt("a picture that is neither PNG nor BMP", isTruncated: false)
             }
             width = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 4)))
-            // The mask behind the colours counts, too.
+            // The stated height includes the mask after the colours.
             height = Int(Int32(truncatingIfNeeded: source.littleEndian32(at: start + 8))) / 2
         }
         guard width > 0, height > 0, width <= Int32.max, height <= Int32.max else {
@@ -73,7 +75,7 @@ struct ICOFile {
         return Entry(range: range, isPNG: isPNG, width: width, height: height)
     }
 
-    /// - Throws: `corrupt` where a picture passes the end.
+    /// - Throws: `corrupt` if a picture extends beyond the end.
     func checkRanges(in source: UnsafeRawBufferPointer) throws(CodecError) {
         guard entries.allSatisfy({ $0.range.upperBound <= source.count }) else {
             throw .corrupt("the data ends before the last picture does", isTruncated: true)

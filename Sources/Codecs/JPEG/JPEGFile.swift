@@ -5,9 +5,9 @@ internal import PrefetchModel
 struct JPEGFile {
     struct Segment {
         let marker: UInt8
-        /// From its 0xFF to its last byte.
+        /// The whole segment, from its 0xFF to its last byte.
         let range: Range<Int>
-        /// What follows the length.
+        /// The bytes after the length.
         var payload: Range<Int> { min(range.lowerBound + 4, range.upperBound)..<range.upperBound }
         /// APP0…APP15 and comments.
         var isMetadata: Bool { (0xE0...0xEF).contains(marker) || marker == 0xFE }
@@ -18,28 +18,29 @@ struct JPEGFile {
         let precision: Int
         let width: Int
         let height: Int
-        /// Horizontal and vertical sampling factors, a component each.
+        /// Horizontal and vertical sampling factors of each component.
         let sampling: [(horizontal: Int, vertical: Int)]
         /// The components' identifiers, in the same order.
         let components: [UInt8]
         var isProgressive: Bool { marker == 0xC2 || marker == 0xCA }
     }
 
-    /// In file order, up to and with the first scan's header.
+    /// In file order, up to and including the first scan's header.
     private(set) var segments: [Segment] = []
     private(set) var frame: Frame?
     private(set) var orientation = ExifOrientation.upright
-    /// The EXIF segment that ``orientation`` is from.
+    /// The EXIF segment with ``orientation``.
     private var exif: Segment?
 
     /// Reads up to the first scan.
     ///
-    /// - Throws: `unsupported` for processes that libjpeg does not decode, `corrupt` without a frame.
+    /// - Throws: `unsupported` for coding processes that libjpeg cannot decode, `corrupt` without a
+    ///   frame.
     init(headerOf source: UnsafeRawBufferPointer) throws(CodecError) {
         try read(source)
     }
 
-    /// Where the next marker's 0xFF is, at or after `offset`; nil where none is left.
+    /// Returns the offset of the next marker's 0xFF, at or after `offset`; nil if there is none.
     static func nextMarker(in source: UnsafeRawBufferPointer, from offset: Int) -> Int? {
         guard var pointer = source.baseAddress.map({ $0 + offset }) else { return nil }
         let end = source.baseAddress.map { $0 + source.count - 1 } ?? pointer
@@ -65,7 +66,7 @@ struct JPEGFile {
             default: break
             }
             guard source.count - start >= 4 else { break }
-            // A length below its own two bytes is read as none, as libjpeg does.
+            // A length below 2 counts as 2, as in libjpeg.
             let length = max(source.bigEndian16(at: start + 2), 2)
             guard length <= source.count - start - 2 else { break }
             let segment = Segment(marker: marker, range: start..<start + 2 + length)
@@ -108,8 +109,8 @@ struct JPEGFile {
     private static func frame(
         _ segment: Segment, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> Frame {
-        // Baseline, extended and progressive, by Huffman or arithmetic codes, are decoded;
-        // lossless and hierarchical are not.
+        // The decoder supports baseline, extended and progressive, with Huffman or arithmetic
+        // coding, but not lossless and hierarchical.
         guard [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(segment.marker) else {
             throw .unsupported("a lossless or hierarchical JPEG")
         }
@@ -156,7 +157,8 @@ struct JPEGFile {
             coefficientBytes: blocks * 64 * 2, sourceBytes: source.count)
     }
 
-    /// Whether the first scan leaves out components, so that all are held until the last.
+    /// Whether the first scan lacks components, so that all coefficients are kept until the last
+    /// scan.
     private func hasSeveralScans(of frame: Frame, in source: UnsafeRawBufferPointer) -> Bool {
         guard let scan = segments.last, scan.marker == 0xDA, !scan.payload.isEmpty else {
             return false
@@ -168,18 +170,18 @@ struct JPEGFile {
 // MARK: - Metadata
 
 extension JPEGFile {
-    /// A complete marker segment.
+    /// Returns a complete marker segment.
     static func segment(_ marker: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
         let length = payload.count + 2
         return [0xFF, marker, UInt8(length >> 8), UInt8(length & 0xFF)] + payload
     }
 
-    /// An APP1 segment with nothing but the orientation.
+    /// Returns an APP1 segment with only the orientation.
     static func orientationSegment(_ orientation: Int) -> [UInt8] {
         segment(0xE1, Array("Exif\0\0".utf8) + ExifOrientation.minimalTIFF(orientation))
     }
 
-    /// APP2 segments that carry the profile (ICC.1:2022, annex B.4).
+    /// Returns APP2 segments with the profile (ICC.1:2022, annex B.4).
     static func profileSegments(_ profile: [UInt8]) -> [UInt8] {
         let most = 65519
         let count = (profile.count + most - 1) / most
@@ -196,8 +198,7 @@ extension JPEGFile {
             && source.holds("ICC_PROFILE\0", at: segment.payload.lowerBound)
     }
 
-    /// The profile put together from its parts, each of which must be there once; nil without a
-    /// whole one.
+    /// Returns the profile assembled from its parts; nil unless each part exists exactly once.
     func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
         let parts = segments.filter { isProfilePart($0, in: source) }
         var byNumber: [Int: Segment] = [:]
@@ -220,17 +221,17 @@ extension JPEGFile {
         return ICCProfile.isWhole(profile) ? profile : nil
     }
 
-    /// The TIFF structure of the file's EXIF.
+    /// Returns the TIFF structure of the file's EXIF.
     func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
         exif.map { Array(source[$0.payload.dropFirst(6)]) }
     }
 
-    /// An APP1 segment with this TIFF structure; nil for one that is too long for a segment.
+    /// Returns an APP1 segment with this TIFF structure; nil if it is too long for a segment.
     static func exifSegment(_ tiff: [UInt8]) -> [UInt8]? {
         tiff.count <= 65527 ? segment(0xE1, Array("Exif\0\0".utf8) + tiff) : nil
     }
 
-    /// All segments of metadata, in their order.
+    /// Returns all metadata segments, in order.
     func metadata(in source: UnsafeRawBufferPointer) -> [UInt8] {
         var result: [UInt8] = []
         func append(_ segment: Segment) {
@@ -242,9 +243,11 @@ extension JPEGFile {
         return result
     }
 
-    /// The file's own bytes from its start up to `end`, without metadata: APP1…APP15 and comments go, except for the
-    /// colour transform (APP14 of Adobe), the orientation and, if it is kept, the ICC profile; so does a thumbnail in the
-    /// JFIF segment. `end` is just after the end-of-image marker, where the decoder found it.
+    /// Returns the file's own bytes up to `end` without metadata.
+    ///
+    /// Removes APP1…APP15 and comments, except Adobe's colour transform (APP14), the orientation
+    /// and, with `keepsProfile`, the ICC profile. Removes a thumbnail in the JFIF segment. `end` is
+    /// the offset after the end-of-image marker, where the decoder found it.
     func stripped(
         _ source: UnsafeRawBufferPointer, end: Int, keepsProfile: Bool
     ) -> [ImagePiece] {
@@ -256,7 +259,7 @@ extension JPEGFile {
                 segment, of: source, keepsProfile: keepsProfile,
                 needsOrientation: &needsOrientation, to: &pieces)
         }
-        // What follows are scans' data, with tables and further scans between them.
+        // The rest is scan data, with tables and further scan headers in between.
         var offset = segments.last?.range.upperBound ?? 2
         forEachLaterSegment(in: source, end: end) { segment in
             guard segment.isMetadata else { return }
@@ -267,7 +270,7 @@ extension JPEGFile {
         return pieces
     }
 
-    /// Calls `body` with each segment behind the first scan's header, up to the end of the image.
+    /// Calls `body` for each segment between the first scan's header and the end of the image.
     private func forEachLaterSegment(
         in source: UnsafeRawBufferPointer, end: Int, _ body: (Segment) -> Void
     ) {

@@ -1,14 +1,14 @@
 internal import CJPEG
 internal import Glibc
 
-/// Where libjpeg's boundary notes a picture in small while it works on the coefficients.
+/// A small preview that libjpeg's boundary records while it processes the coefficients.
 ///
-/// For one thread, as the source that it belongs to is.
+/// Like its source, for use by one thread.
 final class JPEGPreview {
-    /// Nil until it is wanted.
+    /// Nil until a preview is requested.
     private(set) var pointer: UnsafeMutablePointer<cjpeg_preview>?
 
-    /// Has what is decoded from now on noted.
+    /// Records a preview during later decoding.
     func want() {
         guard pointer == nil else { return }
         let pointer = UnsafeMutablePointer<cjpeg_preview>.allocate(capacity: 1)

@@ -1,7 +1,7 @@
 internal import CJPEG
 internal import PrefetchModel
 
-/// A JPEG of a JPEG, on its coefficients: nothing is lost but what coarser quantisation takes away.
+/// Rewrites a JPEG as a JPEG from its coefficients. Only coarser quantisation loses quality.
 struct JPEGRewriting {
     private let jpeg: JPEGSource
     private let recipe: Recipe
@@ -15,10 +15,10 @@ struct JPEGRewriting {
         self.interruption = interruption
     }
 
-    /// Upright where whole blocks allow it, with coarser quantisation where the quality or the
-    /// largest size asks for it; else the source's own data.
+    /// Applies the orientation if whole blocks allow it, and quantises more coarsely if quality or
+    /// size limit require it. Falls back to the source's own data.
     ///
-    /// - Throws: why there is none.
+    /// - Throws: the reason why there is none.
     func requantised() throws(CodecError) -> ProcessedImage {
         let profile = keptProfile
         let segments = keptSegments(profile)
@@ -27,8 +27,8 @@ struct JPEGRewriting {
             result = try requantised(
                 quality: recipe.quality, maximumBytes: mostBytes, segments)
         } catch .encodingFailed {
-            // Readable, but with coefficients or tables beyond what may be written: its own data
-            // is as good as before. It was decoded to its end, or this could not have begun.
+            // Readable, but with coefficients or tables that must not be written, so the source's
+            // data is used. It has been decoded to its end, or requantising could not have begun.
             result = try jpeg.verified(interruption)
         }
         let stripped =
@@ -36,8 +36,9 @@ struct JPEGRewriting {
             ? [.source(0..<source.count)]
             : file.stripped(source, end: result.source_end, keepsProfile: profile != nil)
         var encoded = result.bytes.map { ImageBytes(owning: $0, count: result.length) }
-        // A turned one is smaller than the source, if not always than its bytes with a tag.
-        // What stands behind the image, as further pictures do, is found by its place in the file.
+        // A rotated result is smaller than the source, though perhaps not than the stripped source
+        // with an orientation tag. Data after the image, such as further pictures, is found by file
+        // offset, so it must not move.
         if recipe.stripping == .none, result.source_end < source.count {
             return image(.source, result)
         }
@@ -59,8 +60,8 @@ struct JPEGRewriting {
         return image(.encoded(copy), result)
     }
 
-    /// With the best quality for that many bytes; where none is low enough, the lowest, if that makes
-    /// it smaller than it is. `result` is replaced when there is one, and has the times of all trials.
+    /// Encodes at the best quality that fits `maximumBytes`; if none fits, at the lowest, if that
+    /// is smaller than `present`. Replaces `result` on success, and adds the time of all trials.
     private func fitting(
         _ maximumBytes: Int, _ segments: [UInt8], below present: Int, _ result: inout cjpeg_result
     ) throws(CodecError) -> ImageBytes? {
@@ -87,10 +88,11 @@ struct JPEGRewriting {
         return found?.0
     }
 
-    /// From which on the result is not taken.
+    /// The size from which a result is rejected.
     private var mostBytes: Int { recipe.keepsLarger ? Int.max / 4 : source.count }
 
-    /// `bytes` of the result stays nil when nothing would change, or when it would reach that many.
+    /// In the result, `bytes` stays nil if nothing would change or the size would reach
+    /// `maximumBytes`.
     private func requantised(
         quality: Int, maximumBytes: Int, _ segments: [UInt8]
     ) throws(CodecError) -> cjpeg_result {
@@ -125,14 +127,14 @@ struct JPEGRewriting {
         }
     }
 
-    /// The profile that goes with the pixels: one of sRGB says what is true without it.
+    /// The profile to keep. An sRGB profile is dropped, since pixels without one are sRGB.
     private var keptProfile: [UInt8]? {
         guard recipe.stripping != .all, let profile = file.profile(in: source, limits: jpeg.limits)
         else { return nil }
         return recipe.stripping == .none || !ICCProfile.isSRGB(profile) ? profile : nil
     }
 
-    /// What the recipe keeps beside the orientation, as marker segments.
+    /// Returns the metadata that the recipe keeps, apart from the orientation, as marker segments.
     private func keptSegments(_ profile: [UInt8]?) -> [UInt8] {
         if recipe.stripping == .none { return file.metadata(in: source) }
         return profile.map(JPEGFile.profileSegments) ?? []

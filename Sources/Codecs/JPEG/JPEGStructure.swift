@@ -1,8 +1,8 @@
 internal import PrefetchModel
 
 extension JPEGFile {
-    /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81,
-    /// annex B.2.1); what comes behind it is not looked at, as the decoder does.
+    /// Follows the markers from the first scan's header to the end of the image (ITU-T T.81, annex
+    /// B.2.1). Like the decoder, it ignores bytes after the end.
     func checkScans(
         in source: UnsafeRawBufferPointer, limits: CodecLimits
     ) throws(CodecError) {
@@ -16,7 +16,7 @@ extension JPEGFile {
         var dataStart: Int? = offset
         while let start = JPEGFile.nextMarker(in: source, from: offset) {
             let marker = source[start + 1]
-            // Restarts are part of a scan's data.
+            // Restart markers are part of a scan's data.
             if (0xD0...0xD7).contains(marker) || marker == 0x01 {
                 offset = start + 2
                 continue
@@ -50,8 +50,8 @@ extension JPEGFile {
         throw .corrupt("the data ends before the image does", isTruncated: true)
     }
 
-    /// Takes the components out of `missing` that a scan has the lowest frequency of: the others
-    /// are refinements, without which there is a picture.
+    /// Removes from `missing` the components whose lowest frequency this scan has. Other scans
+    /// refine, and the picture is complete without them.
     private func note(
         _ scan: Segment, of frame: Frame, in source: UnsafeRawBufferPointer,
         missing: inout Set<UInt8>
@@ -60,7 +60,7 @@ extension JPEGFile {
         guard let count = payload.first.map(Int.init), (1...4).contains(count),
             payload.count == 4 + 2 * count
         else { throw .corrupt("bad scan header", isTruncated: false) }
-        // Begins behind the lowest frequency, or adds bits to what an earlier scan brought.
+        // The scan starts above the lowest frequency, or adds bits to an earlier scan.
         let isRefinement =
             frame.isProgressive
             && (payload[1 + 2 * count] != 0 || payload[3 + 2 * count] & 0xF0 != 0)

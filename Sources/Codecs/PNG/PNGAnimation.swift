@@ -3,25 +3,29 @@ internal import CPNG
 /// The frames of an animated PNG (PNG third edition, sections 4.9 and 11.3.6), found without
 /// decoding.
 ///
-/// There is an animation only where its form is valid: one `acTL` of good values before the image
-/// data, as many frames as it says, sequence numbers without gap or repetition, every frame inside
-/// the canvas. The bytes of any other are as their author made them, which browsers do not play as
-/// meant, and of which the standard has the static image shown (section 13): such a file is that
-/// still image, and the chunks of its animation are dropped. Bytes that were damaged since are
-/// another matter (``PNGFile/damagedAnimationChunk(in:)``).
+/// An animation is valid with:
+///
+/// - one `acTL` with valid values before the image data,
+/// - the announced number of frames,
+/// - consecutive sequence numbers,
+/// - every frame inside the canvas.
+///
+/// Browsers do not play an invalid one as intended, and the standard prescribes the static image
+/// instead (section 13). The file is then a still image, and its animation chunks are dropped.
+/// Damaged chunks are handled separately (``PNGFile/damagedAnimationChunk(in:)``).
 struct PNGAnimation {
-    /// A frame with data of its own; where the static image is the first frame, it is none of
-    /// these.
+    /// A frame with its own data. The static image is never one of these, even if it is the first
+    /// frame.
     struct Frame {
         let width: Int
         let height: Int
-        /// Parts of its zlib stream: the data of `fdAT` behind the sequence number.
+        /// The parts of its zlib stream: the data of `fdAT` after the sequence number.
         fileprivate(set) var data: [Range<Int>] = []
     }
 
     private(set) var frames: [Frame] = []
 
-    /// Nil without an animation of valid form.
+    /// Returns nil without a valid animation.
     init?(in file: PNGFile, source: UnsafeRawBufferPointer) {
         guard let announced = PNGAnimation.announcedFrames(file.chunks, in: source) else {
             return nil
@@ -34,8 +38,8 @@ struct PNGAnimation {
         frames = reader.frames
     }
 
-    /// What `acTL` says, 1…2³¹−1; nil unless there is one such chunk before the image data, and
-    /// of good values.
+    /// Returns the frame count in `acTL`, 1…2³¹−1. Returns nil unless exactly one valid `acTL`
+    /// precedes the image data.
     static func announcedFrames(
         _ chunks: [PNGFile.Chunk], in source: UnsafeRawBufferPointer
     ) -> Int? {
@@ -48,12 +52,12 @@ struct PNGAnimation {
         return (1...0x7FFF_FFFF).contains(frames) && plays <= 0x7FFF_FFFF ? frames : nil
     }
 
-    /// Follows the chunks in their order.
+    /// Processes the chunks in file order.
     private struct Reader {
         let source: UnsafeRawBufferPointer
         let canvasWidth: Int
         let canvasHeight: Int
-        /// Frames begun, the static image among them where it is one.
+        /// Frames started, including the static image if it is one.
         var count = 0
         var frames: [Frame] = []
         private var open: Frame?
@@ -66,7 +70,7 @@ struct PNGAnimation {
             self.canvasHeight = canvasHeight
         }
 
-        /// - Returns: false where the form is invalid.
+        /// - Returns: false if the animation is invalid.
         mutating func takes(_ chunk: PNGFile.Chunk) -> Bool {
             switch chunk.type {
             case .IDAT:
@@ -82,7 +86,7 @@ struct PNGAnimation {
             }
         }
 
-        /// A frame without data is none.
+        /// Returns false for a frame without data.
         mutating func closesFrame() -> Bool {
             guard let frame = open else { return true }
             open = nil
@@ -98,7 +102,8 @@ struct PNGAnimation {
             return true
         }
 
-        /// `fcTL`: number, width, height, place, delay as a fraction, how to dispose, how to blend.
+        /// Reads `fcTL`: sequence number, width, height, x, y, delay as a fraction, disposal,
+        /// blending.
         private mutating func opensFrame(_ data: Range<Int>) -> Bool {
             guard data.count == 26 else { return false }
             let start = data.lowerBound
@@ -106,7 +111,7 @@ struct PNGAnimation {
             let height = source.bigEndian32(at: start + 8)
             let x = source.bigEndian32(at: start + 12)
             let y = source.bigEndian32(at: start + 16)
-            // All have 32 bits, so no sum overflows.
+            // All have 32 bits, so no sum overflows an `Int`.
             guard width > 0, height > 0, x + width <= canvasWidth, y + height <= canvasHeight,
                 source[start + 24] <= 2, source[start + 25] <= 1
             else { return false }
@@ -115,16 +120,16 @@ struct PNGAnimation {
                 open = Frame(width: width, height: height)
                 return true
             }
-            // The static image is the first frame, and whole.
+            // The static image is the first frame and fills the canvas.
             return count == 1 && width == canvasWidth && height == canvasHeight
         }
     }
 }
 
 extension PNGFile {
-    /// The type of the first chunk of an animation whose checksum is wrong; nil where there is
-    /// none, or no animation by its ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still
-    /// images leave such a chunk out in silence; here its frames would be lost.
+    /// Returns the type of the first animation chunk with a wrong CRC. Nil if there is none, or no
+    /// animation according to ``PNGAnimation/announcedFrames(_:in:)``. Decoders of still images
+    /// skip such a chunk silently, but here frames would be lost.
     func damagedAnimationChunk(in source: UnsafeRawBufferPointer) -> UInt32? {
         let controls = chunks.prefix { $0.type != .IDAT }.filter { $0.type == .acTL }
         if controls.contains(where: { !isIntact($0, in: source) }) { return .acTL }
@@ -134,22 +139,22 @@ extension PNGFile {
         }?.type
     }
 
-    /// Checks what all frames together have unpacked, rows with their filter types.
+    /// Checks the unpacked size of all frames together, as rows with filter types.
     ///
     /// - Throws: `tooManyPixels`.
     func checkFrames(_ limits: CodecLimits) throws(CodecError) {
         var budget = FrameBudget(limits)
         for frame in animation?.frames ?? [] {
-            // A frame is no larger than the canvas, whose sides have 31 bits; a pixel has 64.
+            // A frame fits the canvas, whose sides have 31 bits; a pixel has at most 64.
             let stride = (frame.width * channels * bitDepth + 7) / 8 + 1
             try budget.take(ByteEstimate(stride) * ByteEstimate(frame.height))
         }
     }
 
-    /// The still PNG that a frame is by itself: the file's kind of pixels, palette and
-    /// transparency, the frame's size and data.
+    /// Returns a frame as a still PNG: the file's pixel format, palette and transparency, with the
+    /// frame's size and data.
     ///
-    /// - Throws: `corrupt` for more data than a chunk can have.
+    /// - Throws: `corrupt` if the data is longer than a chunk can be.
     func still(
         _ frame: PNGAnimation.Frame, in source: UnsafeRawBufferPointer
     ) throws(CodecError) -> [ImagePiece] {

@@ -6,7 +6,7 @@ struct PNGFile {
     struct Chunk {
         /// Four letters, the first in the most significant byte.
         let type: UInt32
-        /// From its length to its CRC.
+        /// The whole chunk, from its length to its CRC.
         let range: Range<Int>
         var data: Range<Int> { range.lowerBound + 8..<range.upperBound - 4 }
     }
@@ -14,7 +14,7 @@ struct PNGFile {
     /// Length of the end chunk.
     static let endBytes = 12
 
-    /// In file order, up to and with the end chunk; shorter when the data ends before, and where
+    /// In file order, including the end chunk. Incomplete if the data ends early or
     /// ``checkPieces()`` throws.
     private(set) var chunks: [Chunk] = []
     private var hasTooManyChunks = false
@@ -24,11 +24,12 @@ struct PNGFile {
     let colorType: Int
     let isInterlaced: Bool
     private(set) var orientation = ExifOrientation.upright
-    /// The first that is undamaged, wherever it stands.
+    /// The first undamaged EXIF chunk, wherever it is.
     private var exif: Chunk?
-    /// Nil for a still image, and where the form of an animation is invalid.
+    /// Nil for a still image and for an invalid animation.
     private(set) var animation: PNGAnimation?
-    /// Whether an animation was left out on purpose, so that the whole file is not what is wanted.
+    /// Whether an animation was dropped deliberately, so that the source cannot be stored
+    /// unchanged.
     private var isWithoutAnimation = false
 
     /// - Throws: `unsupported` for Apple's variant, `corrupt` without a good header chunk.
@@ -74,7 +75,7 @@ struct PNGFile {
         animation = PNGAnimation(in: self, source: source)
     }
 
-    /// The file as its static image alone.
+    /// The file reduced to its static image.
     var withoutAnimation: PNGFile {
         var file = self
         file.animation = nil
@@ -82,10 +83,10 @@ struct PNGFile {
         return file
     }
 
-    /// Comes after the limits that the header chunk decides, since a body is judged by those before
-    /// the rest of its chunks is there.
+    /// Checks the number of chunks. Called after the limits that the header chunk decides, which
+    /// apply before the rest of a body has arrived.
     ///
-    /// - Throws: `limitExceeded` for more chunks than are noted.
+    /// - Throws: `limitExceeded` for more chunks than are recorded.
     func checkPieces() throws(CodecError) {
         guard !hasTooManyChunks else {
             throw .limitExceeded("more than \(CodecLimits.maximumPieces) chunks")
@@ -96,7 +97,7 @@ struct PNGFile {
         ExifOrientation.value(inTIFF: .init(rebasing: source[chunk.data]))
     }
 
-    /// Samples a pixel.
+    /// Samples per pixel.
     var channels: Int { [1, 1, 3, 1, 2, 2, 4][colorType] }
 
     func imageHeader(of source: UnsafeRawBufferPointer) throws(CodecError) -> ImageHeader {
@@ -136,15 +137,16 @@ extension UInt32 {
 // MARK: - Metadata
 
 extension PNGFile {
-    /// What `safe` keeps of the chunks before the image data, with the decoder's flag for a chunk that
-    /// it found valid: what changes how pixels look. To these come palette, transparency, the ICC profile,
-    /// the orientation and ``unknown``. Text, time, physical size, suggested palettes, background
-    /// and all other chunks are dropped.
+    /// Chunks before the image data that `safe` keeps because they change how pixels look, with the
+    /// decoder's flag for a valid chunk of that type.
+    ///
+    /// `safe` also keeps palette, transparency, ICC profile, orientation and ``unknown``. It drops
+    /// text, time, physical size, suggested palettes, background and all other chunks.
     private static let known: [UInt32: Int] = [
         .gAMA: CPNG_HAS_GAMA, .cHRM: CPNG_HAS_CHRM, .sRGB: CPNG_HAS_SRGB, .sBIT: CPNG_HAS_SBIT,
     ]
-    /// Chunks that the library is too old for, with their lengths. High dynamic range:
-    /// coding-independent code points, mastering display, light levels.
+    /// Chunks that libpng is too old to know, with their lengths: coding-independent code points,
+    /// mastering display and light levels, for high dynamic range.
     private static let unknown: [UInt32: Int] = [.cICP: 4, .mDCV: 24, .cLLI: 8]
 
     static func chunk(_ type: UInt32, _ data: [UInt8]) -> [UInt8] {
@@ -155,7 +157,7 @@ extension PNGFile {
         return bytes(UInt32(data.count)) + body + bytes(cpng_crc(body, body.count))
     }
 
-    /// Whether the checksum at its end is right.
+    /// Whether the chunk's CRC is correct.
     func isIntact(_ chunk: Chunk, in source: UnsafeRawBufferPointer) -> Bool {
         PNGFile.isIntact(chunk, in: source)
     }
@@ -167,8 +169,8 @@ extension PNGFile {
             == source.bigEndian32(at: chunk.range.upperBound - 4)
     }
 
-    /// Looks for damage that the decoder answers with leaving the chunk out, but by which pixels
-    /// are lost: that of transparency and of an animation.
+    /// Looks for damaged chunks that the decoder skips although pixels are lost: transparency and
+    /// animation.
     ///
     /// - Throws: `corrupt`.
     func checkSilentDamage(in source: UnsafeRawBufferPointer) throws(CodecError) {
@@ -184,19 +186,21 @@ extension PNGFile {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Chunks that stand beside header, image data and end.
+    /// Chunks other than header, image data and end.
     struct Metadata {
-        /// Before the image data, the palette among them.
+        /// Chunks before the image data, including the palette.
         var leading: [ImagePiece] = []
-        /// Behind it.
+        /// Chunks after the image data.
         var trailing: [ImagePiece] = []
     }
 
-    /// What is kept of the chunks, those of an animation before the image data included. `valid` are
-    /// the decoder's flags; with `isUpright` the pixels are turned already, and no orientation is kept.
+    /// Returns the chunks to keep, including animation chunks before the image data.
     ///
-    /// A profile of sRGB goes, and with it the gamma and chromaticities that it overrules (PNG third
-    /// edition, section 4.3): pixels without any of them are sRGB.
+    /// `valid` holds the decoder's flags. With `isUpright`, the orientation is already applied and
+    /// is not kept.
+    ///
+    /// An sRGB profile is dropped, together with the gamma and chromaticities that it overrides
+    /// (PNG third edition, section 4.3). Pixels without any of them are sRGB.
     func metadata(
         in source: UnsafeRawBufferPointer, valid: UInt32, stripping: Recipe.Stripping,
         isUpright: Bool, limits: CodecLimits
@@ -208,13 +212,13 @@ extension PNGFile {
         var seen: Set<UInt32> = []
         var needsOrientation = orientation != ExifOrientation.upright && !isUpright
         var paletteEntries = 0
-        // Of several colour spaces it depends on their values which the library takes: none is kept.
+        // If gAMA or cHRM is repeated, the values decide which one libpng uses, so none is kept.
         let spaces = chunks.prefix { $0.type != .IDAT }.map(\.type).filter {
             $0 == .gAMA || $0 == .cHRM
         }
         let repeated = Set(spaces.filter { type in spaces.count { $0 == type } > 1 })
-        // Of colours that are no indices a palette is a suggestion, and the library forgets the
-        // transparent one that stands before it.
+        // For truecolour, a palette is only a suggestion, and libpng forgets a transparent colour
+        // before it.
         let suggestion =
             colorType & 3 == 2
             ? chunks.prefix { $0.type != .IDAT }.last {
@@ -231,7 +235,7 @@ extension PNGFile {
                 isIntact(chunk, in: source), seen.insert(chunk.type).inserted,
                 !repeated.contains(chunk.type)
             else { continue }
-            // The decoder takes no more entries than pixels can name.
+            // The decoder ignores entries beyond the largest index.
             if chunk.type == .PLTE { paletteEntries = min(chunk.data.count / 3, 1 << bitDepth) }
             if chunk.type == .eXIf {
                 guard needsOrientation else { continue }
@@ -262,8 +266,9 @@ extension PNGFile {
         return Metadata(leading: pieces)
     }
 
-    /// Whether the decoder takes the chunk, as far as its length, its values and its place behind so
-    /// many entries of a palette tell. It skips others, and takes a later one of the same type.
+    /// Whether the decoder accepts the chunk, judged by its length, values and position after a
+    /// palette of this many entries. Otherwise it skips the chunk and accepts a later one of the
+    /// same type.
     private func isTaken(
         _ chunk: Chunk, in source: UnsafeRawBufferPointer, paletteEntries: Int
     ) -> Bool {
@@ -273,7 +278,7 @@ extension PNGFile {
             return colorType == 3
                 ? (1...256).contains(length) && length <= paletteEntries
                 : length == [2, 0, 6, 0, 0, 0, 0][colorType]
-        // These stand before the palette (PNG section 5.6).
+        // These must precede the palette (PNG section 5.6).
         case .gAMA: return length == 4 && paletteEntries == 0
         case .cHRM: return length == 32 && paletteEntries == 0
         case .sRGB:
@@ -286,8 +291,8 @@ extension PNGFile {
         }
     }
 
-    /// All undamaged ancillary chunks whose meaning is known or that are safe to copy into a file
-    /// with other image data (section 5.4), on their side of it.
+    /// Returns all undamaged ancillary chunks that are known, or safe to copy into a file with
+    /// other image data (section 5.4). Each stays before or after the image data.
     private func wholeMetadata(in source: UnsafeRawBufferPointer) -> Metadata {
         var metadata = Metadata()
         var hasSeenData = false
@@ -310,7 +315,7 @@ extension PNGFile {
         return metadata
     }
 
-    /// Chunks that are not marked as safe to copy, but stay true of the same pixels.
+    /// Chunks that are not marked as safe to copy, but remain correct for the same pixels.
     private static let independent: Set<UInt32> = [
         .PLTE, .tRNS, .gAMA, .cHRM, .sRGB, .iCCP, .sBIT, .cICP, .mDCV, .cLLI, .bKGD, .hIST, .tIME,
         .pCAL,
@@ -323,8 +328,8 @@ extension PNGFile {
         return source[chunk.range].elementsEqual(minimal) ? .source(chunk.range) : .made(minimal)
     }
 
-    /// The file's own header, image data, frames and end, with this metadata; the whole source
-    /// where nothing is stripped.
+    /// Returns the file's own header, image data, frames and end, with this metadata. Returns the
+    /// whole source if nothing is stripped.
     func stripped(
         _ source: UnsafeRawBufferPointer, _ metadata: Metadata, stripping: Recipe.Stripping
     ) -> [ImagePiece] {
@@ -343,21 +348,22 @@ extension PNGFile {
         return pieces.joined
     }
 
-    /// The TIFF structure of the file's EXIF.
+    /// Returns the TIFF structure of the file's EXIF.
     func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
         exif.map { Array(source[$0.data]) }
     }
 
-    /// The ICC profile, unpacked; nil without a whole one for this kind of pixels.
+    /// Returns the unpacked ICC profile; nil if it is missing, damaged, or for another kind of
+    /// pixels.
     ///
-    /// Checked here and not by libpng, which refuses profiles that all else in use accepts.
+    /// Checked here because libpng rejects profiles that other programs accept.
     func profile(_ source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
         guard
             let chunk = chunks.prefix(while: { $0.type != .IDAT }).first(where: { $0.type == .iCCP }
             ),
             isIntact(chunk, in: source)
         else { return nil }
-        // Name, zero, method, then a zlib stream.
+        // A name, a zero byte, the compression method, then a zlib stream.
         let data = source[chunk.data]
         guard let zero = data.firstIndex(of: 0), zero + 2 < data.endIndex else { return nil }
         let stream = UnsafeRawBufferPointer(rebasing: data[(zero + 2)...])
@@ -382,7 +388,7 @@ extension PNGFile {
 }
 
 extension [ImagePiece] {
-    /// The same bytes with neighbouring ranges made one.
+    /// The same bytes with adjacent ranges merged.
     var joined: [ImagePiece] {
         var result: [ImagePiece] = []
         for piece in self {

@@ -1,31 +1,31 @@
 internal import CPNG
 
-/// Says the same pixels in fewer bits: alpha that is always full, colour that is always grey, 16
-/// bits that are scaled from 8, palettes (PNG third edition, section 4.4: alpha separation,
-/// indexing, RGB merging, sample depth scaling).
+/// Stores the same pixels in fewer bits (PNG third edition, section 4.4). It drops full alpha and
+/// unused colour, narrows 16-bit samples that were scaled from 8, and uses palettes.
 ///
-/// What is shown stays the same, pixel by pixel, colours under full transparency included. Chunks
-/// whose meaning depends on the colour type are changed with it, and where that cannot be, nothing
-/// is: a profile or code points of one kind of colour space (iCCP, cICP and what refines it) keep
-/// grey grey and colour colour; a background or a histogram (bKGD, hIST), and chunks that are
-/// unknown and not safe to copy (section 14.2), prevent any change.
+/// The displayed pixels stay identical, including colours under full transparency. Chunks whose
+/// meaning depends on the colour type are converted with it.
 ///
-/// Every decision follows from the pixels as shown and from the chunks alone, so that a file that
-/// this made is left as it is.
+/// Some chunks limit the changes. A profile or code points for one kind of colour space (iCCP, cICP
+/// and their companions) prevent changes between grey and colour. A background or histogram (bKGD,
+/// hIST), and unknown chunks that are not safe to copy (section 14.2), prevent every change.
+///
+/// All decisions depend only on displayed pixels and chunks, so a file that was reduced once does
+/// not change again.
 struct PNGReduction {
     private(set) var chunks: [PNGChunk]
     /// Whether grey may become colour, and colour grey.
     private let changesColor: Bool
-    /// The used entries of a palette, once they are known: to look for them costs as much as a
-    /// quarter of the compression.
+    /// The used palette entries, once known. Finding them costs up to a quarter of the compression
+    /// time.
     private var paletteColors: [UInt32]?
 
-    /// Chunks that keep their meaning with any colour type, or are changed here.
+    /// Chunks that are valid for any colour type, or are converted here.
     private static let understood: Set<UInt32> = [
         .gAMA, .cHRM, .sRGB, .iCCP, .sBIT, .tRNS, .cICP, .mDCV, .cLLI, .tIME, .sPLT,
     ]
 
-    /// nil where a chunk prevents it.
+    /// Returns nil if a chunk prevents every change.
     init?(chunks: [PNGChunk], colorType: Int32, bitDepth: Int32) {
         let isUnderstood = chunks.allSatisfy {
             $0.isSafeToCopy || PNGReduction.understood.contains($0.type)
@@ -56,10 +56,10 @@ struct PNGReduction {
         }
     }
 
-    // MARK: - Without doubt
+    // MARK: - Reductions that always help
 
-    /// What makes every file smaller: fewer bytes a pixel in the same order, and a palette without
-    /// entries that are unused or there twice.
+    /// Applies the reductions that make every file smaller. They use fewer bytes a pixel in the
+    /// same order, and remove unused and duplicate palette entries.
     mutating func simplify(_ rows: inout cpng_image) {
         if cpng_is_eight_bit(&rows) {
             cpng_make_eight_bit(&rows)
@@ -77,8 +77,8 @@ struct PNGReduction {
         if rows.color_type == 3 { compactPalette(&rows) }
     }
 
-    /// The colour that is transparent, of 16 bits a sample. One that is not scaled from 8 bits
-    /// occurs in no pixel, all of which are.
+    /// Converts the transparent colour from 16-bit samples. A colour that is not scaled from 8 bits
+    /// matches no pixel here, since all pixels are.
     private mutating func narrowKey() {
         guard let key = data(of: .tRNS) else { return }
         let highs = stride(from: 0, to: key.count - 1, by: 2).map { key[$0] }
@@ -116,25 +116,26 @@ struct PNGReduction {
 
     // MARK: - Palettes and fewer bits
 
-    /// A way to write each pixel as one sample of fewer bits.
+    /// A conversion of each pixel to one sample with fewer bits.
     struct Indexing {
         fileprivate let colors: [UInt32]
         fileprivate let values: [UInt8]
         fileprivate let bitDepth: Int32
         fileprivate let colorType: Int32
-        /// The transparent grey, nil for none.
+        /// The transparent grey; nil if none.
         fileprivate let key: UInt8?
     }
 
-    /// Fewer bits for the pixels, or the same number without a palette; nil when there is no way.
+    /// Returns a conversion to fewer bits, or to the same number without a palette; nil if there is
+    /// none.
     ///
-    /// Most files become smaller by it, but not all: filters work on whole bytes and on colours
-    /// that lie near each other. So it has to be tried.
+    /// Most files become smaller, but not all, since filters work on whole bytes and on similar
+    /// neighbouring values. So the caller has to try it.
     func indexing(_ rows: inout cpng_image) -> Indexing? {
         guard rows.bit_depth <= 8 else { return nil }
         let isGrey = rows.color_type & 2 == 0
         let bits = rows.bit_depth * [1, 1, 3, 1, 2, 1, 4][Int(rows.color_type)]
-        // Eight bits of grey are not improved by a palette of eight.
+        // An 8-bit palette does not improve 8-bit grey.
         let colors =
             paletteColors
             ?? colors(of: &rows, most: rows.color_type == 0 ? 1 << (bits / 2) : 256)
@@ -173,8 +174,9 @@ struct PNGReduction {
         return nil
     }
 
-    /// Transparent colours first, so that tRNS is short (PNG section 11.3.1.1); then by light, which
-    /// makes neighbours alike. A palette that is there keeps its order, which may be a good one.
+    /// Sorts transparent colours first, which shortens tRNS (PNG section 11.3.1.1), then by luma,
+    /// which makes neighbours similar. An existing palette keeps its order, which may be a good
+    /// one.
     private func paletteIndexing(_ colors: [UInt32], keepsOrder: Bool) -> Indexing {
         let ordered =
             keepsOrder
@@ -196,12 +198,12 @@ struct PNGReduction {
             colorType: 3, key: nil)
     }
 
-    /// In thousandths, by the weights of Rec. 601.
+    /// The luma in thousandths, with the weights of Rec. 601.
     private static func light(_ color: UInt32) -> UInt32 {
         299 * (color >> 24) + 587 * (color >> 16 & 255) + 114 * (color >> 8 & 255)
     }
 
-    /// Changes rows, or a sample of them.
+    /// Converts rows, or a sample of them.
     func apply(_ indexing: Indexing, to rows: inout cpng_image) {
         withMeaning(rows) {
             cpng_make_indices(
@@ -210,7 +212,7 @@ struct PNGReduction {
         }
     }
 
-    /// The chunks that belong to the changed rows.
+    /// Returns the chunks for the converted rows.
     func changed(by indexing: Indexing, from colorType: Int32) -> PNGReduction {
         var result = self
         if indexing.colorType == 3 {
@@ -229,8 +231,8 @@ struct PNGReduction {
         return result
     }
 
-    /// Replaces palette and transparency, which come after the colour space, and transparency last
-    /// (PNG section 5.6).
+    /// Replaces palette and transparency. They follow the colour space, with transparency last (PNG
+    /// section 5.6).
     private mutating func setPalette(_ colors: [UInt32]) {
         let palette = colors.flatMap { color in
             [24, 16, 8].map { UInt8(truncatingIfNeeded: color >> UInt32($0)) }
@@ -246,8 +248,8 @@ struct PNGReduction {
 
     // MARK: - Significant bits
 
-    /// Changes sBIT (PNG section 11.3.2.7), whose form is that of the colour type and whose values
-    /// are at most the sample depth. One of a wrong form is dropped.
+    /// Converts sBIT (PNG section 11.3.2.7) to the new colour type, with values limited to the
+    /// sample depth. An invalid sBIT is dropped.
     private mutating func keepSignificantBits(from colorType: Int32, to rows: cpng_image) {
         guard let bits = data(of: .sBIT) else { return }
         guard bits.count == [1, 0, 3, 3, 2, 0, 4][Int(colorType)] else {
@@ -262,9 +264,9 @@ struct PNGReduction {
         replace(.sBIT, by: (color + alpha).map { min($0, depth) })
     }
 
-    // MARK: - What pixels mean
+    // MARK: - Pixel values
 
-    /// Empty for more than `most`, and where an index has no entry.
+    /// Returns the colours in use; empty for more than `most`, or if an index has no palette entry.
     private func colors(of rows: inout cpng_image, most: Int32) -> [UInt32] {
         [UInt32](unsafeUninitializedCapacity: 256) { buffer, count in
             guard let start = buffer.baseAddress else { return }
@@ -304,15 +306,15 @@ struct PNGReduction {
     }
 }
 
-/// A chunk in work, without length and checksum.
+/// A chunk without its length and CRC.
 struct PNGChunk {
     let type: UInt32
     let data: [UInt8]
 
-    /// Bit 5 of the last letter (PNG section 5.4): independent of the image data.
+    /// Bit 5 of the last letter (PNG section 5.4): valid for other image data too.
     var isSafeToCopy: Bool { type & 0x20 != 0 }
 
-    /// Takes complete chunks apart.
+    /// Splits a sequence of complete chunks.
     static func list(_ bytes: [UInt8]) -> [PNGChunk] {
         bytes.withUnsafeBytes { source in
             var chunks: [PNGChunk] = []

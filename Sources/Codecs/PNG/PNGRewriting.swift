@@ -1,8 +1,8 @@
 internal import CPNG
 internal import PrefetchModel
 
-/// A PNG of a PNG: the same pixels in fewer bytes, with the metadata that no other format has. An animation
-/// keeps the data it has.
+/// Rewrites a PNG as a smaller PNG with the same pixels, and with metadata that only PNG has. The
+/// frames of an animation are copied.
 struct PNGRewriting {
     private let png: PNGSource
     private let recipe: Recipe
@@ -17,9 +17,9 @@ struct PNGRewriting {
         self.interruption = interruption
     }
 
-    /// The source as it is, or an animation without its metadata.
+    /// Returns the source unchanged, or an animation without its metadata.
     func passedThrough() throws(CodecError) -> ProcessedImage {
-        // For an animation only what its data takes was reserved.
+        // For an animation, only the memory for its own data was reserved.
         let (duration, valid) = try png.verified(
             wholeBytes: file.animation == nil ? .max : 0, interruption)
         guard file.animation != nil else {
@@ -42,8 +42,9 @@ struct PNGRewriting {
         return .encoded(copy)
     }
 
-    /// The same pixels, upright, not interlaced, in the smallest colour type and bit depth unless all
-    /// metadata is kept; else the source's own data.
+    /// Returns the same pixels with the orientation applied and without interlacing, or the
+    /// source's own data if that is smaller. Colour type and bit depth are minimal unless all
+    /// metadata is kept.
     func rewritten(_ raster: consuming Raster) throws(CodecError) -> ProcessedImage {
         let begin = ThreadClock.now
         var raster = raster
@@ -51,7 +52,7 @@ struct PNGRewriting {
         let isTurned = file.orientation != ExifOrientation.upright && recipe.stripping != .none
         if isTurned { try raster.turn(interruption) }
         let metadata = metadata(valid: valid, isUpright: isTurned)
-        // Where the source's own data stays, so does its orientation.
+        // The source's own data keeps its orientation tag.
         let stripped = file.stripped(
             source, isTurned ? self.metadata(valid: valid, isUpright: false) : metadata,
             stripping: recipe.stripping)
@@ -92,7 +93,7 @@ struct PNGRewriting {
             encodeDuration: encodeDuration)
     }
 
-    /// The file with chunks between its image data and its end.
+    /// Inserts chunks between the image data and the end.
     private func adding(
         _ chunks: [ImagePiece], to encoded: ImageBytes
     ) throws(CodecError) -> ImageBytes {

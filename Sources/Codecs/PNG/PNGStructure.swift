@@ -4,8 +4,8 @@ internal import CPNG
 extension PNGFile {
     /// Checks order and checksums (PNG third edition, sections 5.3 and 5.6).
     ///
-    /// Damaged ancillary chunks are left to whoever shows the image, as the decoder leaves them
-    /// out; transparency and the chunks of an animation are the exceptions that cost pixels.
+    /// Damaged ancillary chunks are accepted, since decoders skip them. Transparency and animation
+    /// chunks are refused, because skipping them loses pixels.
     func checkChunks(in source: UnsafeRawBufferPointer) throws(CodecError) {
         guard chunks.last?.type == .IEND else {
             throw .corrupt("the data ends before the image does", isTruncated: true)
@@ -21,9 +21,9 @@ extension PNGFile {
             }
             let isAncillary = type & 0x2000_0000 != 0
             if isAncillary && type != .tRNS { continue }
-            // What stands behind the image data has no effect on it, whatever it is (section 5.6
-            // forbids most of it), but for another header. So it is with more image data, if the
-            // first has all rows, which only decoding tells.
+            // Chunks after the image data have no effect on it, except another header, although
+            // section 5.6 forbids most of them. Further image data is also harmless if the first
+            // has all rows, which only decoding shows.
             let isBehindImageData = seen.contains(.IDAT)
             let isRepeated = !seen.insert(type).inserted
             if isRepeated, type == .IHDR || type == .PLTE && !isBehindImageData {
@@ -44,7 +44,7 @@ extension PNGFile {
                     throw .corrupt("unhandled critical chunk", isTruncated: false)
                 }
             }
-            // Where transparency counts: behind the image data it is too late to matter.
+            // Transparency after the image data is ignored, so its damage does not matter.
             guard isIntact(chunk, in: source) || (type == .tRNS && isBehindImageData) else {
                 throw .corrupt("\(PNGFile.name(type)): CRC error", isTruncated: false)
             }
@@ -53,8 +53,8 @@ extension PNGFile {
         try checkSilentDamage(in: source)
     }
 
-    /// Whether the decoder goes on from a palette of so many bytes: with colours that are no indices
-    /// it is a suggestion, but one that is empty is an error even then.
+    /// Whether the decoder accepts a palette of this many bytes. For truecolour it is a suggestion,
+    /// but an empty one is still an error.
     private func isPaletteTaken(ofBytes count: Int) -> Bool {
         switch colorType {
         case 3: (3...768).contains(count) && count % 3 == 0
@@ -63,11 +63,12 @@ extension PNGFile {
         }
     }
 
-    /// Whether the image data and that of every frame are whole zlib streams of exactly the rows.
+    /// Whether the image data, and the data of every frame, are complete zlib streams of exactly
+    /// the rows.
     func isImageDataWhole(
         in source: UnsafeRawBufferPointer, memoryBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Bool {
-        // What stands behind another chunk is of no effect.
+        // Image data that another chunk separates from the first is ignored.
         let first = chunks.drop { $0.type != .IDAT }.prefix { $0.type == .IDAT }.map(\.data)
         guard
             try isWhole(
@@ -109,7 +110,7 @@ extension PNGFile {
         }
     }
 
-    /// Whether colour type and bit depth go together, and the methods are those that exist.
+    /// Whether the bit depth is valid for the colour type, and the methods are defined ones.
     private func isFormOfHeaderValid(in source: UnsafeRawBufferPointer) -> Bool {
         let depths: ClosedRange<Int> =
             switch colorType {

@@ -1,30 +1,32 @@
 #if WebP
     internal import PrefetchModel
 
-    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding: `RIFF`, its length, `WEBP`, then chunks of
-    /// a type, a length, little-endian, and data, filled up to whole words of 16 bits.
+    /// The chunks of a WebP file (RFC 9649, section 2), found without decoding.
+    ///
+    /// The file is `RIFF`, its length, `WEBP`, then chunks. A chunk is a type, a little-endian
+    /// length, and data padded to an even length.
     ///
     /// - A simple file has one chunk, `VP8 ` (lossy) or `VP8L` (lossless).
-    /// - An extended one begins with `VP8X` (flags, and the size of the canvas), and has more: `ICCP`, `ALPH`, `EXIF`,
-    ///   `XMP `, and of an animation `ANIM` and an `ANMF` a frame.
+    /// - An extended file begins with `VP8X` (flags and canvas size). It may have `ICCP`, `ALPH`,
+    ///   `EXIF` and `XMP `; an animation has `ANIM`, and an `ANMF` per frame.
     ///
-    /// What lies behind the length that `RIFF` says is no part of the file.
+    /// Bytes after the length in `RIFF` are not part of the file.
     struct WebPFile {
         struct Chunk {
             /// Four letters, the first in the most significant byte.
             let type: UInt32
-            /// With its type, its length, and what fills it up.
+            /// The whole chunk, with type, length and padding.
             let range: Range<Int>
             let data: Range<Int>
         }
 
-        /// A picture of an animation, and its place on the canvas, in pixels.
+        /// A frame of an animation, and its position on the canvas in pixels.
         struct Frame {
             let x: Int
             let y: Int
             let width: Int
             let height: Int
-            /// From its first chunk to the end of `VP8 ` or `VP8L`.
+            /// The frame's chunks up to the end of `VP8 ` or `VP8L`.
             let data: Range<Int>
         }
 
@@ -35,30 +37,30 @@
         private static let xmpFlag: UInt8 = 0x04
         static let riffBytes = 12
 
-        /// In file order, shorter where the data ends before.
+        /// In file order; incomplete if the data ends early.
         private(set) var chunks: [Chunk] = []
         private(set) var frames: [Frame] = []
         private(set) var orientation = ExifOrientation.upright
-        /// Where the file ends by what it says of itself.
+        /// The end of the file according to its own length.
         let end: Int
         private var exifData: Range<Int>?
-        /// The first error in how an animation is put together.
+        /// The first error in the structure of an animation.
         private var frameError: CodecError?
         private var hasTooManyChunks = false
-        /// Whether data is missing.
+        /// Whether the data ends early.
         private(set) var isCut = false
 
-        /// Where the data of a still picture ends. libwebp reads on behind it, as far as it is given bytes: what metadata
-        /// follows would pass for pixels that are missing.
+        /// The end of a still picture's data. libwebp reads on as far as it is given bytes, so
+        /// later metadata could stand in for missing pixels.
         var pictureEnd: Int {
             chunks.first { $0.type == .VP8 || $0.type == .VP8L }?.data.upperBound ?? 0
         }
 
         var isExtended: Bool { chunks.first?.type == .VP8X }
 
-        /// Reads what is there.
+        /// Reads the available chunks.
         ///
-        /// - Throws: `corrupt` where the data ends before its first chunk.
+        /// - Throws: `corrupt` if the data ends before the first chunk.
         init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
             guard source.count >= WebPFile.riffBytes + 8 else {
                 throw .corrupt("the data ends inside the header", isTruncated: true)
@@ -78,7 +80,7 @@
                     break
                 }
                 let data = offset + 8..<offset + 8 + length
-                // What fills up the last one may be missing.
+                // The last chunk may lack its padding.
                 let chunk = Chunk(
                     type: UInt32(source.bigEndian32(at: offset)),
                     range: offset..<min(data.upperBound + length % 2, most), data: data)
@@ -91,7 +93,7 @@
         private mutating func note(_ chunk: Chunk, in source: UnsafeRawBufferPointer) {
             switch chunk.type {
             case .EXIF where isExtended && exifData == nil:
-                // Some write the marker of a JPEG's segment in front.
+                // Some writers prefix the identifier of a JPEG segment.
                 let skipped = source.holds("Exif\0\0", at: chunk.data.lowerBound) ? 6 : 0
                 guard chunk.data.count >= skipped else { return }
                 let data = chunk.data.lowerBound + skipped..<chunk.data.upperBound
@@ -107,7 +109,8 @@
             }
         }
 
-        /// `ANMF`: place, halved, and size less one, of 24 bits each, duration, flags, then the frame's own chunks.
+        /// Reads `ANMF`: x and y divided by two, width and height minus one, 24 bits each;
+        /// duration, flags, then the frame's own chunks.
         private func frame(
             _ chunk: Chunk, in source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Frame {
@@ -127,10 +130,10 @@
             return frame
         }
 
-        /// Up to where the picture of a frame ends. libwebp's decoder reads as far as it is given bytes, whatever the
-        /// chunk says; what shows animations does not.
+        /// Returns the range up to the end of a frame's picture. libwebp's decoder reads as far as
+        /// it is given bytes, whatever the chunk's length; animation players do not.
         ///
-        /// - Throws: `corrupt` where no picture lies within the frame.
+        /// - Throws: `corrupt` if the frame has no complete picture.
         private func picture(
             in frame: Range<Int>, of source: UnsafeRawBufferPointer
         ) throws(CodecError) -> Range<Int> {
@@ -146,7 +149,7 @@
             throw .corrupt("a frame without a whole picture", isTruncated: false)
         }
 
-        /// What makes the file one that is not decoded, as far as its chunks tell.
+        /// Checks that the chunks describe a file that can be decoded.
         ///
         /// - Throws: `corrupt`; `limitExceeded` for too many chunks.
         func check() throws(CodecError) {
@@ -159,12 +162,12 @@
             if let frameError { throw frameError }
         }
 
-        /// The TIFF structure of the file's EXIF; nil without one.
+        /// Returns the TIFF structure of the file's EXIF; nil if it has none.
         func exif(in source: UnsafeRawBufferPointer) -> [UInt8]? {
             exifData.map { [UInt8](source[$0]) }
         }
 
-        /// The ICC profile; nil without a whole one for RGB.
+        /// Returns the ICC profile; nil if it is missing, incomplete or not for RGB.
         func profile(in source: UnsafeRawBufferPointer, limits: CodecLimits) -> [UInt8]? {
             guard isExtended, let chunk = chunks.first(where: { $0.type == .ICCP }),
                 chunk.data.count <= limits.maximumMetadataBytes
@@ -173,8 +176,9 @@
             return ICCProfile.fits(profile, channels: 3) ? profile : nil
         }
 
-        /// The file's own pictures without the metadata that goes. An orientation stays, as the one entry of its
-        /// EXIF, and of several profiles the first; chunks of unknown types go, too.
+        /// Returns the file's own pictures without the stripped metadata. An orientation stays as
+        /// the only entry of its EXIF, and a kept profile is the first one. Unknown chunks are
+        /// removed.
         func stripped(
             _ source: UnsafeRawBufferPointer, _ stripping: Recipe.Stripping, limits: CodecLimits
         ) -> [ImagePiece] {
@@ -187,7 +191,7 @@
             var pieces: [ImagePiece] = []
             for chunk in chunks {
                 switch chunk.type {
-                // The first says what the file has; another is one of those that mean nothing.
+                // Only the first `VP8X` has a meaning.
                 case .VP8X where pieces.isEmpty && !chunk.data.isEmpty:
                     let start = chunk.data.lowerBound
                     let metadata = WebPFile.profileFlag | WebPFile.exifFlag | WebPFile.xmpFlag
@@ -212,7 +216,7 @@
             return WebPFile.file(pieces)
         }
 
-        /// A file without metadata, with some.
+        /// Returns a file that had no metadata, with this metadata added.
         func extended(
             by metadata: WebPEncoding.Metadata, width: Int, height: Int, hasAlpha: Bool
         ) -> [ImagePiece] {
