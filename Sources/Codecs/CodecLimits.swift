@@ -7,11 +7,11 @@ package struct CodecLimits: Hashable, Sendable {
     package var maximumScans = 100
     /// Warnings that lose no pixels. A warning that may have lost some is a failure at once.
     package var maximumWarnings = 100
-    /// The size of an unpacked ICC profile. The largest in use, for printing presses, have about 3
-    /// MB.
+    /// The size of an unpacked ICC profile. The largest in use are about 3 MB, for printing
+    /// presses.
     package var maximumMetadataBytes = 4 << 20
-    /// Memory for coefficients that libjpeg may allocate beyond the estimate from the header, in
-    /// case the estimate is wrong. Zero means no limit.
+    /// The most memory that libjpeg may use for coefficients, a safeguard if the estimate from the
+    /// header is too low. Zero means no limit.
     package var maximumLibraryBytes = 2 << 30
 
     /// Processor time for one image, from decoding its first byte to encoding its last.
@@ -23,8 +23,8 @@ package struct CodecLimits: Hashable, Sendable {
 
     /// The unpacked bytes of all frames of an animation, for each of ``maximumPixels``.
     ///
-    /// Single-colour PNG frames decode at 490 MB/s, whatever the pixel format, so 1.2 GB take 2.5
-    /// s. The largest still image takes 1.6 s. The limit is 400 million pixels of three bytes: 192
+    /// Single-colour PNG frames decode at 490 MB/s, whatever the pixel format: 2.5 s for 1.2 GB.
+    /// The largest still image takes 1.6 s. The limit is 400 million pixels of three bytes: 192
     /// frames of 1920×1080.
     static let frameBytesPerPixel = 12
 

@@ -10,10 +10,10 @@ package struct ProcessedImage: Sendable {
 
     package let output: Output
     package let format: ImageFormat
-    /// False for a format that is not decoded; its bytes are stored unchecked by a decoder.
+    /// False for a format that is not decoded, whose bytes are stored as they are.
     package let isDecoded: Bool
-    /// The stored size, after any applied orientation; 0 if unknown, which only happens for a
-    /// format that is not decoded.
+    /// The stored size, with an applied orientation; 0 if unknown, which only happens for formats
+    /// that are not decoded.
     package let widthInPixels: Int
     package let heightInPixels: Int
     /// Processor time, like the encoding's; zero if the source was already decoded for another

@@ -5,8 +5,8 @@ internal import PrefetchModel
 /// No allocation depends on a length in the file, except in ``SVGContainer``, whose parser has a
 /// memory budget. Every loop whose length the file controls checks the interruption.
 protocol ImageContainer {
-    /// Whether the file begins with a signature of the format. Only ``signatureBytes`` bytes are
-    /// guaranteed to be present.
+    /// Whether the file begins with a signature of the format. Must not require more than
+    /// ``signatureBytes`` bytes.
     static func isAnnounced(by bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The size of the picture if it is stored at a known place.
