@@ -17,7 +17,7 @@
         static let decoder =
             "avif/\(missing == nil ? versions.joined(separator: "+") : "missing")"
 
-        /// Why libavif, which this loads, cannot be loaded; nil where it can.
+        /// Loads libavif. The reason that it cannot be loaded; nil on success.
         static var missing: String? {
             cavif_load().map { "\(String(cString: $0)); Debian's package is libavif15" }
         }
@@ -71,7 +71,7 @@
             case CAVIF_OUT_OF_MEMORY: throw .outOfMemory("no memory for libavif")
             case CAVIF_INTERRUPTED: throw interruption?.error ?? .cancelled
             case CAVIF_NO_LIBRARY:
-                // Of a picture that is one, or that is to become one.
+                // Concerns sources and results alike.
                 throw .unsupported(
                     "AVIF needs libavif, and libavif cannot be loaded: \(missing ?? text)")
             default: throw .corrupt(text.isEmpty ? "damaged data" : text, isTruncated: false)

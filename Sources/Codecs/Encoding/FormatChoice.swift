@@ -16,11 +16,10 @@ struct FormatChoice {
     private struct Candidate {
         let image: ProcessedImage
         let byteCount: Int
-        /// Whether it is of the quality that is looked for, or better.
+        /// Whether it has the wanted quality or a better one.
         var isGood: Bool
 
-        /// Of two equal candidates the first wins; of two that are not good the last, which is
-        /// nearer.
+        /// The first of two equal candidates wins, and the last of two bad ones, which is nearer.
         func isWorse(than other: Candidate) -> Bool {
             isGood && other.isGood ? other.byteCount < byteCount : !isGood
         }

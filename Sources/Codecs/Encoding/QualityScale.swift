@@ -12,7 +12,7 @@ enum QualityScale {
         1.0, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 95, 98, 100,
     ]
 
-    /// How far a JPEG is from being its source: 1 less the similarity.
+    /// The dissimilarity of a JPEG to its source: 1 minus the similarity.
     private static let dissimilarities = [
         0.3, 0.137, 0.093, 0.070, 0.060, 0.051, 0.044, 0.038, 0.033, 0.029, 0.025, 0.019, 0.012,
         0.007, 0.004,
@@ -66,7 +66,7 @@ enum QualityScale {
             if let before = tried.dropLast().last, before.distance != last.distance {
                 let slope =
                     Double(last.quality - before.quality) / (last.distance - before.distance)
-                // A little beyond, since the quality is to be met and not nearly met.
+                // Aims slightly higher, since the quality must be reached.
                 step = -last.distance * slope + 0.5
             }
             return min(max(last.quality + Int(min(max(step, -20), 10).rounded()), 1), 100)

@@ -7,7 +7,7 @@ package struct HeaderRules: Hashable, Sendable {
     package var check: SourceCheck
     /// The treatment of formats that are not decoded.
     package var others: OtherFormats
-    /// Which images are.
+    /// The filter of wanted images.
     package var wanted: ImageFilter
     /// The memory limit for one image.
     package var memory: ByteCount
@@ -28,7 +28,7 @@ package struct HeaderRules: Hashable, Sendable {
     /// The least memory for an image. Above ``memory`` it is refused with
     /// ``CodecError/tooMuchMemory(_:of:isExact:)``.
     package func memoryBytes(of header: ImageHeader) -> Int {
-        // Where all of them are too much, they are made one by one.
+        // If they are too much together, they are made one by one.
         recipes.map {
             ImageProcessor.memoryNeed(
                 of: header, for: [$0], check: check, within: memory.bytes)
@@ -38,9 +38,9 @@ package struct HeaderRules: Hashable, Sendable {
 
 /// The verdict on a whole body, judged by its beginning.
 package enum HeaderVerdict: Hashable, Sendable {
-    /// More of it may say something.
+    /// More of the body may decide.
     case undecided
-    /// Nothing is said before the whole is there.
+    /// Only the whole body can decide.
     case passed
     /// Whatever follows, the whole would be refused with this error. The text is the same too,
     /// except for the memory, which may grow with the rest of the body.
@@ -76,8 +76,8 @@ package enum HeaderVerdict: Hashable, Sendable {
         }
     }
 
-    /// The same by the format alone: for a body that may be one that was taken before, whatever the
-    /// rules say of it now.
+    /// The verdict by the format alone, for a body that may be unchanged from an earlier, accepted
+    /// one.
     package init(onFormatOf beginning: UnsafeRawBufferPointer, _ others: OtherFormats = .fail) {
         guard !HeaderVerdict.mayBecomeAnother(beginning) else {
             self = .undecided
@@ -91,7 +91,7 @@ package enum HeaderVerdict: Hashable, Sendable {
         }
     }
 
-    /// Whether the format may be one that does not show yet.
+    /// Whether more bytes may show another format.
     private static func mayBecomeAnother(_ beginning: UnsafeRawBufferPointer) -> Bool {
         beginning.count < signatureBytes || SVGContainer.beginning(of: beginning) == .undecided
     }
@@ -101,7 +101,7 @@ package enum HeaderVerdict: Hashable, Sendable {
         case .notAnImage, .unsupported, .leftOut, .tooManyPixels, .limitExceeded:
             self = .refused(error)
         case .corrupt(_, isTruncated: true): self = .undecided
-        // Whether a damaged image is one that broke off is known at its end.
+        // Whether a damaged image is truncated is known only at its end.
         case .corrupt, .outOfMemory, .encodingFailed, .cancelled: self = .passed
         }
     }

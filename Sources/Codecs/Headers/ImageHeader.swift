@@ -11,7 +11,7 @@ package struct ImageHeader: Hashable, Sendable {
     package let isProgressiveOrInterlaced: Bool
     /// EXIF orientation, 1…8; 1 needs no turn.
     package let orientation: Int
-    /// Samples a pixel, a palette's index counting as one.
+    /// Samples a pixel; a palette index counts as one.
     let channels: Int
     /// Bytes of all DCT coefficients of a JPEG, rows and columns of padding blocks included.
     let coefficientBytes: Int
@@ -53,13 +53,13 @@ package struct ImageHeader: Hashable, Sendable {
         guard let codec = format.codec else {
             return MemoryEstimate(peak: ByteEstimate(containerMemoryBytes), result: 0, raster: 0)
         }
-        // Steps that cannot be carried out say so before anything is decoded.
+        // Impossible steps fail before anything is decoded.
         guard let plan = PlannedRecipe(recipe, of: self).steps, !plan.isEmpty else {
             let made = codec.memory.result(self, recipe.untransformed)
             guard recipe.encoding == .auto, let own = ownRecipe(for: recipe.untransformed) else {
                 return made
             }
-            // It is made before, and kept beside the others.
+            // It is made first, and kept beside the others.
             let before = codec.memory.result(self, own)
             return MemoryEstimate(
                 peak: max(before.peak, made.adding(before.result).peak),
@@ -86,7 +86,7 @@ package struct ImageHeader: Hashable, Sendable {
         format.container?.memoryBytes(ofSource: sourceBytes) ?? .max
     }
 
-    /// As a decoder makes it at a scale.
+    /// The header of the picture decoded at a scale.
     func decoded(at scale: DecodingScale) -> ImageHeader {
         var header = self
         header.widthInPixels = (widthInPixels + scale.rawValue - 1) / scale.rawValue
@@ -103,7 +103,7 @@ package struct ImageHeader: Hashable, Sendable {
         try checkPixels(format.codec == nil ? nil : PlannedRecipe(recipe, of: self).steps, limits)
     }
 
-    /// The same for steps that are planned; nil for none.
+    /// The same for planned steps; nil for none.
     func checkPixels(_ plan: TransformationPlan?, _ limits: CodecLimits) throws(CodecError) {
         if decoded(at: plan?.scale ?? .full).pixels > limits.maximumPixels {
             throw .tooManyPixels(
@@ -150,7 +150,7 @@ extension ImageHeader {
         var (width, height) = (0, 0)
         if case .known(let declaredWidth, let declaredHeight)? = format.container?.size(in: source)
         {
-            // Products of more bits would not fit; no picture that anything shows is larger.
+            // Larger products would overflow, and no displayable picture is larger.
             width = min(declaredWidth, Int(Int32.max))
             height = min(declaredHeight, Int(Int32.max))
         }

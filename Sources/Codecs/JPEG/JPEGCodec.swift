@@ -26,10 +26,10 @@ extension JPEGSource {
             // An output buffer grows by doubling, up to the source's length unless a larger output
             // is kept.
             let buffer = (recipe.keepsLarger ? 4 : 2) * basis.source
-            // The first result is kept while smaller ones are looked for.
+            // The first result is kept during the search for smaller ones.
             let output = recipe.maximumStoredBytes == nil ? buffer : 2 * buffer
-            // Turned coefficients lie beside those as read. The symbols of a transcoded file have no more room, nor
-            // has what is kept for a placeholder of a large one.
+            // Turned coefficients exist beside the original ones. The symbols of a transcoded file
+            // take no more, nor does the preview of a large one.
             return MemoryEstimate(
                 peak: basis.margin + preview + all * (basis.isTurned ? 2 : 1) + output,
                 result: buffer, raster: 0)
@@ -100,7 +100,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         }
     }
 
-    /// 8-bit grey or RGB, which is opaque whatever the background.
+    /// 8-bit grey or RGB, always opaque.
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {
@@ -134,7 +134,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         guard let decoded = result.bytes else { throw .outOfMemory("no pixels") }
         let rows = cpng_image_of(
             decoded, result.width, result.height, result.channels, interruption.pointer)
-        // A profile of inks says nothing of the RGB that was made of them.
+        // A CMYK profile does not describe the converted RGB.
         let profile =
             request.takesProfile && !result.was_cmyk
             ? file.profile(in: source, limits: limits) : nil
@@ -179,7 +179,7 @@ struct JPEGSource: ImageDecoding, ScaledDecoding, OwnFormatMaking, EXIFCarrying,
         return result
     }
 
-    /// Calls into libjpeg and turns its answer into an error.
+    /// Calls into libjpeg and throws the error of its status.
     static func check(
         _ interruption: Interruption, _ body: (UnsafeMutablePointer<CChar>) -> cjpeg_status
     ) throws(CodecError) {

@@ -12,7 +12,7 @@ extension ImageEncoder {
 
 /// Makes JPEGs of rasters.
 enum JPEGEncoding {
-    /// Up to which a JPEG of pixels may be of 4:4:4.
+    /// The largest picture that may be stored as 4:4:4.
     static let mostPixelsOfWholeChroma = 16_000_000
 
     /// Grey or RGB rows with, in turn, the rows before alpha was removed, turned rows, or all

@@ -2,7 +2,7 @@ internal import PrefetchModel
 
 /// Upper estimates for making a result, without the source itself.
 struct MemoryEstimate {
-    /// While it is made, with the result.
+    /// The peak while it is made, including the result.
     let peak: ByteEstimate
     /// The result itself.
     let result: ByteEstimate
@@ -31,7 +31,7 @@ struct EstimateBasis {
     let rows: ByteEstimate
     /// The rows after turning; zero without a turn.
     let turnedRows: ByteEstimate
-    /// The libraries' own state and tables, and rows in work.
+    /// The libraries' state and tables, and rows in progress.
     let margin: ByteEstimate
 
     init(_ header: ImageHeader, _ recipe: Recipe) {
@@ -48,7 +48,7 @@ struct EstimateBasis {
         if header.hasPackedProfile {
             fixed = fixed + 2 * ByteEstimate(CodecLimits().maximumMetadataBytes)
         }
-        // Taken out of the source and put together.
+        // Metadata is copied from the source and joined.
         if recipe.stripping == .none { fixed = fixed + 2 * source }
         let longest = isTurned ? max(width, height) : width
         rows = height * header.stride(width)
@@ -124,8 +124,8 @@ struct EstimateBasis {
     }
 }
 
-/// A number of bytes that saturates: a header of 100 bytes may say anything, and whatever is beyond
-/// `Int.max` is beyond every budget.
+/// A saturating number of bytes: a header of 100 bytes may declare any size, and everything over
+/// `Int.max` exceeds every budget.
 struct ByteEstimate: Comparable, ExpressibleByIntegerLiteral {
     let count: Int
 

@@ -33,7 +33,7 @@ extension PNGSource {
         let basis = EstimateBasis(header, recipe)
         let isDecoded = EncodedFormat(recipe, of: header, by: .png) != nil
         guard isDecoded, !header.isAnimated || recipe.animation == .first else { return made }
-        // Pixels of one sample grow when they are made opaque, and need a place of their own.
+        // Pixels of one sample grow when made opaque, and need a buffer of their own.
         let grows = header.channels <= 2 && header.bitDepth <= 8
         let opaque = grows ? 3 * basis.pixels + basis.height : 0
         let reading = basis.margin + wholeBytes(of: header, rows: basis.rows) + opaque
@@ -53,7 +53,7 @@ extension PNGSource {
     ) -> MemoryEstimate {
         let basis = EstimateBasis(header, recipe)
         let source = basis.source
-        // An animation's frames are each put together to be decoded.
+        // Each frame of an animation is assembled for decoding.
         let frame = header.isAnimated ? source : 0
         let format = EncodedFormat(recipe, of: header, by: .png)
         switch format {
@@ -63,7 +63,7 @@ extension PNGSource {
         case .encoded(.png), .container:
             let written = max(basis.rows, basis.turnedRows)
             let file = recipe.keepsLarger ? written + written / 64 : source
-            // With more effort two files, one in work, from a copy of the rows.
+            // With more effort two files, one in progress, from a copy of the rows.
             let again = basis.isSmall ? written + 2 * max(written, file) : file
             return MemoryEstimate(
                 peak: basis.margin + basis.rows + basis.turnedRows + again + frame, result: file,
@@ -155,8 +155,9 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         max(memoryBytes - header.structureMemoryBytes(within: 0), 0)
     }
 
-    /// - Throws: `corrupt` when transparency or an animation is damaged, which the decoder would
-    ///   leave out silently; `tooManyPixels` for an animation beyond its limit.
+    /// Checks transparency and the animation, whose damage the decoder would ignore.
+    ///
+    /// - Throws: `corrupt`; `tooManyPixels` for an animation over its limit.
     private func checkIgnoredDamage() throws(CodecError) {
         try file.checkSilentDamage(in: source)
         try file.checkFrames(limits)
@@ -177,9 +178,9 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         return (rows.duration + frames, rows.chunks)
     }
 
-    /// Decodes every frame that is not the static image, and keeps nothing of it.
+    /// Decodes every frame except the static image, and keeps nothing.
     ///
-    /// - Returns: the processor time of all.
+    /// - Returns: The processor time of all.
     private func verifyFrames(
         wholeBytes: Int, _ interruption: Interruption
     ) throws(CodecError) -> Duration {
@@ -203,7 +204,7 @@ struct PNGSource: ImageDecoding, OwnFormatMaking, EXIFCarrying {
         return duration
     }
 
-    /// The static image; of an animation's other frames it is made sure that they decode.
+    /// The static image. All other frames of an animation are verified.
     func raster(
         _ request: RasterRequest, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

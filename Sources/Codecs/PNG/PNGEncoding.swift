@@ -17,8 +17,8 @@ extension ImageEncoder {
 /// Chooses how rows are written: their colour type and depth, filters and compression.
 struct PNGEncoding {
     let effort: EncodingEffort
-    /// Whether rows may get another colour type or depth. Where all metadata is kept, it may say
-    /// something about them that is not known here.
+    /// Whether rows may get another colour type or depth. If all metadata is kept, unknown parts of
+    /// it may depend on them.
     let changesKind: Bool
     let interruption: Interruption
 
@@ -71,7 +71,7 @@ struct PNGEncoding {
             var reduction = PNGReduction(
                 chunks: PNGChunk.list(chunks), colorType: rows.color_type, bitDepth: rows.bit_depth)
         {
-            // Where all is small, even a channel without content may help to find a match.
+            // In a small picture even a channel without content may help to find a match.
             if isSmall { forms.append(Form(sample: try sample(&rows), chunks: chunks)) }
             reduction.simplify(&rows)
             try interruption.check()
@@ -89,7 +89,7 @@ struct PNGEncoding {
                         apply: { reduction.apply(indexing, to: &$0) }))
             }
         }
-        // Rows that are to be written in one way need no trial.
+        // Rows with a single strategy need no trial.
         if forms.allSatisfy({ $0.apply == nil }),
             isSmall || candidates(&rows, isSmall: false).count > 1
         {
@@ -100,11 +100,11 @@ struct PNGEncoding {
             &rows, chunks: chunks, strategies: strategies, maximumBytes: maximumBytes)
     }
 
-    /// A way to say the pixels, with a sample of its rows.
+    /// A representation of the pixels, with a sample of its rows.
     private struct Form {
         var sample: cpng_image
         let chunks: [UInt8]
-        /// Makes all rows of this form; nil where they are.
+        /// Converts all rows to this form; nil if they have it.
         var apply: ((inout cpng_image) -> Void)?
     }
 
@@ -112,8 +112,7 @@ struct PNGEncoding {
         reduction.chunks.flatMap { PNGFile.chunk($0.type, $0.data) }
     }
 
-    /// Whether every way is tried on all rows, with the level that it would be written with: then
-    /// the choice is right, and not only likely.
+    /// Whether every strategy is tried on all rows at its final level, so that the choice is exact.
     private func isSmall(_ rows: cpng_image) -> Bool {
         let (bytes, overflows) = rows.row_bytes.multipliedReportingOverflow(by: Int(rows.height))
         return !overflows && bytes <= 1 << 16
@@ -128,8 +127,8 @@ struct PNGEncoding {
         return sample
     }
 
-    /// Tries the forms on their samples, and changes rows and chunks to the best; of equals to the
-    /// last, which is the shortest without compression.
+    /// Tries the forms on their samples, and converts rows and chunks to the best one. Of equal
+    /// forms it takes the last, which is the shortest without compression.
     private func choose(
         among forms: inout [Form], for rows: inout cpng_image, chunks: inout [UInt8]
     ) throws(CodecError) -> [cpng_strategy] {
@@ -236,7 +235,7 @@ struct PNGEncoding {
         var trials: [(strategy: cpng_strategy, bytes: Int)] = []
         for strategy in candidates {
             var cheaper = strategy
-            // Which is better shows at a low level, too.
+            // A low level also shows which one is better.
             if effort != .small, !isSmall { cheaper.level = min(strategy.level, 2) }
             let bytes = cpng_trial(&sample, cheaper)
             if bytes > 0 { trials.append((strategy, bytes)) }

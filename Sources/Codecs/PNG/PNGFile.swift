@@ -33,7 +33,7 @@ struct PNGFile {
     /// unchanged.
     private var isWithoutAnimation = false
 
-    /// - Throws: `unsupported` for Apple's variant, `corrupt` without a good header chunk.
+    /// - Throws: `unsupported` for Apple's variant, `corrupt` without a valid header chunk.
     init(_ source: UnsafeRawBufferPointer) throws(CodecError) {
         guard source.count >= 33 else {
             throw .corrupt("the data ends inside the header", isTruncated: true)

@@ -10,16 +10,16 @@ struct Raster: ~Copyable {
     enum Alpha {
         /// Every pixel is opaque.
         case none
-        /// A last sample of each pixel, by which the others are not multiplied.
+        /// The last sample of each pixel, not premultiplied.
         case straight
-        /// As the palette has it, or one colour is fully transparent.
+        /// By the palette, or one colour is fully transparent.
         case byColour
     }
 
     /// The rows for encoders and transformations in C.
     var rows: cpng_image
     let colour: ColourDescription
-    /// EXIF's, 1…8: how the rows are yet to be turned.
+    /// EXIF orientation, 1…8, still to be applied to the rows.
     var orientation: Int
     /// Processor time.
     var decodeDuration: Duration
@@ -44,7 +44,7 @@ struct Raster: ~Copyable {
     var heightInPixels: Int { Int(rows.height) }
     /// Without the spare byte.
     var bytesPerRow: Int { rows.row_bytes }
-    /// From a row to the next, in bytes.
+    /// Bytes from one row to the next.
     var stride: Int { rows.row_bytes + 1 }
     /// 1, 2, 4, 8 or 16 bits a sample.
     var bitDepth: Int { Int(rows.bit_depth) }
@@ -62,7 +62,7 @@ struct Raster: ~Copyable {
         rows.interruption = interruption.pointer
     }
 
-    /// A value of its own with the same pixels.
+    /// A copy of the pixels.
     ///
     /// - Throws: `outOfMemory`.
     func copy() throws(CodecError) -> Raster {
@@ -96,9 +96,9 @@ struct Raster: ~Copyable {
         }
     }
 
-    /// A raster of its own of 8-bit samples that mean themselves, as C makes it.
+    /// A new raster of 8-bit samples without a palette, made by a C function.
     ///
-    /// - Throws: `outOfMemory`, or that it was interrupted.
+    /// - Throws: `outOfMemory`, or the interruption.
     func converted(
         _ interruption: Interruption,
         _ convert: (
@@ -118,9 +118,9 @@ struct Raster: ~Copyable {
             orientation: orientation, decodeDuration: decodeDuration)
     }
 
-    /// The same raster, or an opaque one, where that is asked for and it is none yet.
+    /// The same raster, or an opaque copy if requested and not yet opaque.
     ///
-    /// - Throws: as ``opaque(over:_:)`` does.
+    /// - Throws: As ``opaque(over:_:)``.
     consuming func formed(
         as form: RasterForm, _ interruption: Interruption
     ) throws(CodecError) -> Raster {

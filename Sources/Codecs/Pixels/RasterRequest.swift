@@ -4,14 +4,14 @@ internal import PrefetchModel
 enum RasterForm: Hashable {
     /// The file's own samples, where a raster can have them; for a JPEG 8-bit grey or RGB.
     case native
-    /// As ``Raster/opaque(over:_:)`` makes it.
+    /// The form of ``Raster/opaque(over:_:)``.
     case opaque(RGBColor)
 }
 
 /// A request to a decoder.
 struct RasterRequest {
     var form: RasterForm
-    /// Whether the profile is read; without it the pixels are taken for sRGB.
+    /// Whether the profile is read; without it the pixels count as sRGB.
     var takesProfile = true
     var scale = DecodingScale.full
 }

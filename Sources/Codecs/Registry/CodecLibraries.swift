@@ -43,7 +43,7 @@ package enum CodecLibraries {
         #endif
         return lines
     }
-    /// As it is loaded, without its name: `2.5.0`.
+    /// The loaded version, without its name: `2.5.0`.
     package static var expat: String {
         String(String(cString: cxml_library_version()).drop { $0 != "_" }.dropFirst())
     }

@@ -12,8 +12,8 @@ struct ImageCodec: Sendable {
     let decoder: String
     /// The meaning of ``Recipe/Encoding/same`` for a source.
     let same: SameRule
-    /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are given,
-    /// unless the file is shorter.
+    /// Whether a file begins with the format's signature. At least ``signatureBytes`` bytes are
+    /// given, unless the file is shorter.
     let isAnnounced: @Sendable (_ bytes: Bytes) -> Bool
     /// See ``ImageDecoding/header(of:)``.
     let header: @Sendable (_ source: Bytes) throws(CodecError) -> ImageHeader

@@ -9,14 +9,14 @@ extension TransformationPlan {
         var source = header.decoded(at: scale)
         // Steps are carried out on one picture.
         source.isAnimated = false
-        // Of the ways that need all pixels, the one that is estimated by all codecs.
+        // All codecs estimate this way, which needs all pixels.
         let decoding = codec.memory.result(source, Recipe(encoding: .png))
         let sourcePixels = ByteEstimate(source.pixels)
         let pictures = 2 * 4 * ByteEstimate(mostPixels) + 2 * ByteEstimate(size.height)
         let encoding = encodingEstimate(for: recipe, by: codec)
         let work =
             decoding.raster
-            // Samples that do not mean themselves are expanded before.
+            // Palettes are expanded first.
             + (codec.decodesAtScales ? 0 : 4 * sourcePixels + ByteEstimate(source.heightInPixels))
             + pictures + blurring + resampling(from: source) + encoding.peak
         return MemoryEstimate(
@@ -44,11 +44,11 @@ extension TransformationPlan {
         return 8 * ByteEstimate(mostPixels) + 512 * longest
     }
 
-    /// The most that one of the resizings takes.
+    /// The most memory of any single resize.
     private func resampling(from source: ImageHeader) -> ByteEstimate {
         var most = ByteEstimate(0)
         for case .resample(let area, let from, let target) in steps {
-            // Either way round, since rows are resized as they are stored.
+            // In both orientations, since stored rows are resized.
             for isTransposed in [false, true] {
                 func side(_ length: Int) -> UInt32 { UInt32(clamping: length) }
                 withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1) { byte in

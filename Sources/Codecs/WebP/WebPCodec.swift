@@ -71,13 +71,13 @@
             let pixels = ByteEstimate(Int(features.width)) * ByteEstimate(Int(features.height))
             let groups = file.isCut ? 0 : tableBytes(features, file, source)
             let rows = ByteEstimate(Int(features.width)) * 128 + ByteEstimate(1 << 20)
-            // To keep nothing it is scaled down.
+            // Verification decodes to a reduced size.
             let scaled = pixels / 16
             if !features.is_lossy { return (5 * pixels + groups + rows + scaled).count }
             return (features.has_alpha ? 3 * pixels + groups + rows + scaled : rows + scaled).count
         }
 
-        /// The most that one of the pictures takes.
+        /// The most table memory of any single picture.
         private static func tableBytes(
             _ features: cwebp_features, _ file: WebPFile, _ source: UnsafeRawBufferPointer
         ) -> ByteEstimate {

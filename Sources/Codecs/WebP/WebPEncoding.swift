@@ -83,7 +83,7 @@ extension QualityCurve {
             let made = try encoded(
                 sample, .lossless, Metadata(profile: nil, exif: nil), recipe, .max / 4, interruption
             )
-            // Of few rows the encoder finds fewer matches.
+            // In few rows the encoder finds fewer matches.
             return Double(made?.count ?? .max) * 0.7 < share * Double(most)
         }
 
@@ -136,7 +136,7 @@ extension QualityCurve {
             return file.count <= most ? file : nil
         }
 
-        /// libwebp's: 2 is where more time brings little.
+        /// libwebp's method; above 2, more time brings little.
         private static func method(_ recipe: Recipe) -> Int32 {
             switch recipe.effort {
             case .fast: 1

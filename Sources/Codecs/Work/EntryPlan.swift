@@ -71,7 +71,7 @@ struct EntryPlan {
     }
 }
 
-/// How a result is made.
+/// A way to make a result.
 enum CodecWay {
     case own(OwnWay)
     case raster(RasterForm)

@@ -3,19 +3,19 @@ package import PrefetchModel
 /// The results of one image.
 package struct ProcessedEntry: Sendable {
     package let header: ImageHeader
-    /// Whether its pixels or coefficients were decoded, and not only its structure followed.
+    /// Whether pixels or coefficients were decoded, beyond following the structure.
     package let isDecoded: Bool
     /// Processor time for all results that were made.
     package let decodeDuration: Duration
     package let encodeDuration: Duration
-    /// One for each recipe, in their order. One that cannot be made leaves the others.
+    /// One for each recipe, in their order. A failure does not affect the others.
     package let results: [Result<ProcessedImage, CodecError>]
     /// Nil unless requested, and unless a result was made of decoded pixels or coefficients.
     package let placeholder: Placeholder?
 }
 
 extension ProcessedEntry {
-    /// One result that was not tried.
+    /// A single result that was refused beforehand.
     package init(header: ImageHeader, refusing error: CodecError) {
         self.init(
             header: header, isDecoded: false, decodeDuration: .zero, encodeDuration: .zero,
@@ -166,9 +166,9 @@ package enum ImageProcessor {
     }
 }
 
-/// The recipes that make different results of one format.
+/// The recipes with different results for one format.
 private struct DistinctRecipes {
-    /// In the order of the first of each.
+    /// In the order of their first occurrence.
     private(set) var recipes: [Recipe] = []
     /// For each requested recipe, its index in ``recipes``.
     private(set) var places: [Int] = []
