@@ -3,26 +3,25 @@ package import PrefetchModel
 /// The response directives of `Cache-Control` that a private cache obeys (RFC 9111 §5.2.2).
 ///
 /// `s-maxage` and `proxy-revalidate` are for shared caches (§5.2.2.10, §5.2.2.8), `private` and
-/// `public` allow what a private cache does anyway (§5.2.2.7, §5.2.2.9), and unknown directives
-/// are ignored (§5.2.3). Names compare without regard to case, and an argument may be a token or a
-/// quoted string whichever the directive's definition says (§5.2).
+/// `public` permit nothing new to a private cache (§5.2.2.7, §5.2.2.9), and unknown directives are
+/// ignored (§5.2.3). Names are compared case-insensitively, and an argument may be a token or a
+/// quoted string, whichever its definition says (§5.2).
 package struct CacheControl: Hashable, Sendable {
     /// The least of all `max-age` (§5.2.2.1).
     ///
     /// §4.2.1 lets a doubled directive mean its first value or a stale response; the least is never
     /// longer than either, and does not depend on the order.
     package private(set) var maxAge: Duration?
-    /// Whether a `max-age` was there that is no number; the response counts as stale (§4.2.1).
+    /// Whether there was a `max-age` that is no number; the response counts as stale (§4.2.1).
     package private(set) var hasInvalidMaxAge = false
-    /// `no-store` (§5.2.2.5), also when an argument, which it has none of, follows.
+    /// `no-store` (§5.2.2.5), even with an argument, which it does not take.
     private var hasNoStore = false
     /// `must-understand` (§5.2.2.3).
     private var hasMustUnderstand = false
     /// `no-cache` without field names (§5.2.2.4).
     ///
-    /// With names it asks only that those fields are not handed on unvalidated. This cache hands on
-    /// no field of a response at all, so that holds without asking; a list that cannot be read
-    /// counts as none.
+    /// With names it forbids only handing on those fields unvalidated. This cache hands on no
+    /// response fields, so nothing needs validation. An unreadable list counts as no names.
     package private(set) var requiresValidation = false
     /// `must-revalidate` (§5.2.2.2): never to be used once stale, whatever happens to the origin.
     package private(set) var mustRevalidate = false
@@ -31,19 +30,19 @@ package struct CacheControl: Hashable, Sendable {
     /// The least of all `stale-while-revalidate` (RFC 5861 §3); one that is no number is ignored.
     package private(set) var staleWhileRevalidate: Duration?
 
-    /// Whether the response must not be stored: `no-store` says so, unless `must-understand` stands
-    /// beside it. That lets a cache store what it understands the status of, and no other status is
-    /// stored here than those whose rules are followed.
+    /// Whether the response must not be stored: `no-store` without `must-understand`. The latter
+    /// lets a cache store a response whose status it understands; other statuses are never stored
+    /// here.
     package var forbidsStoring: Bool { hasNoStore && !hasMustUnderstand }
 
-    /// Numbers beyond this count as this (§1.2.2): 68 years, as good as for ever.
+    /// Larger numbers count as this one (§1.2.2): 68 years, longer than any cache.
     static let largestSeconds: Int64 = 1 << 31
 
-    /// Whether the response must not be used once it is stale, not even when the origin cannot be
-    /// reached (§4.2.4): `must-revalidate` and `no-cache` say so.
+    /// Whether the response must not be used once it is stale, even when the origin is unreachable
+    /// (§4.2.4): with `must-revalidate` or `no-cache`.
     package var forbidsStaleUse: Bool { mustRevalidate || requiresValidation }
 
-    /// - Parameter fields: the response's; several `Cache-Control` fields are one list.
+    /// - Parameter fields: the response's; several `Cache-Control` fields form one list.
     package init(_ fields: [HeaderField]) {
         for value in fields.values(of: "cache-control") {
             read(value)
@@ -103,7 +102,7 @@ private struct Directive {
         case none
         /// The token, or the content of the quoted string.
         case value([UInt8])
-        /// There is something after the name that is neither.
+        /// Other text after the name.
         case malformed
     }
 
@@ -126,8 +125,8 @@ private struct Directive {
 
     /// Splits a list at the commas outside quoted strings; members without a name are left out.
     ///
-    /// A quotation mark that is not closed, or does not follow an equals sign, quotes nothing: of
-    /// the ways to read a broken value this one hides no directive.
+    /// A quotation mark that is not closed, or does not follow an equals sign, quotes nothing.
+    /// This reading of a broken value hides no directive.
     static func list(_ value: String) -> [Directive] {
         let bytes = Array(value.utf8)
         var result: [Directive] = []
@@ -142,7 +141,7 @@ private struct Directive {
             } else if bytes[index] == FieldSyntax.quote, index > start,
                 bytes[index - 1] == UInt8(ascii: "="), let end = endOfString(bytes[index...])
             {
-                // Linear in all: only the last string of a value can lack its end.
+                // Linear in total: only the last string of a value can lack its end.
                 index = end
                 continue
             }

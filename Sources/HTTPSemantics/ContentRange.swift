@@ -5,12 +5,12 @@ package struct ContentRange: Hashable, Sendable {
     /// The length of the whole body; nil when the origin does not know it (`*`).
     package let total: Int?
 
-    /// Nil for a text that is not of the standard's form or contradicts itself: a part that ends
-    /// before it begins or beyond the whole, neither part nor total, and numbers beyond 63 bits.
+    /// Nil for text that is malformed or contradicts itself: a part that ends before it begins or
+    /// beyond the whole, neither part nor total, or numbers beyond 63 bits.
     package init?(_ value: String) {
         var rest = Array(value.utf8)[...]
         let unit = rest.prefix { $0 != FieldSyntax.space }
-        // Names of units match in either case (RFC 9110 §14.1).
+        // Units are case-insensitive (RFC 9110 §14.1).
         guard FieldSyntax.text(unit).lowercased() == "bytes" else { return nil }
         rest = rest.dropFirst(unit.count + 1)
         let sides = rest.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

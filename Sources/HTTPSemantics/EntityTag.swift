@@ -1,17 +1,17 @@
 /// An entity tag that can be sent back byte for byte (RFC 9110 §8.8.3).
 struct EntityTag: Hashable, Sendable {
-    /// Just as it came.
+    /// The tag as received.
     let text: String
     let isWeak: Bool
 
-    /// The quoted part, which is what weak comparison looks at (RFC 9110 §8.8.3.2).
+    /// The quoted part, for weak comparison (RFC 9110 §8.8.3.2).
     var opaqueTag: Substring { isWeak ? text.dropFirst(2) : text[...] }
 
-    /// Nil for a value that is no single tag, or one that cannot be sent.
+    /// Nil for a value that is no single tag, or cannot be sent.
     ///
-    /// Origins that forget the quotation marks compare text, so their tags are good; but `*` and
-    /// anything that reads as a list would be confirmed by more than the response it came with
-    /// (RFC 9110 §13.1.2).
+    /// Unquoted tags are accepted: origins that forget the quotation marks compare text. But `*`
+    /// and anything that reads as a list would match more than its own response (RFC 9110
+    /// §13.1.2).
     init?(_ text: String) {
         guard Validator.isSendable(text) else { return nil }
         let isWeak = text.utf8.starts(with: "W/".utf8) || text.utf8.starts(with: "w/".utf8)
@@ -30,21 +30,21 @@ struct EntityTag: Hashable, Sendable {
         self.isWeak = isWeak
     }
 
-    /// By bytes: as strings, letters composed in different ways would be equal.
+    /// Compares bytes: strings would equate different compositions of a letter.
     func weaklyMatches(_ other: EntityTag) -> Bool {
         opaqueTag.utf8.elementsEqual(other.opaqueTag.utf8)
     }
 }
 
-/// What validators of both kinds have in common.
+/// Rules for validators of both kinds.
 enum Validator {
-    /// Servers refuse field lines of some 8 KiB, so a longer validator would make the URL
-    /// unreachable for ever.
+    /// Servers refuse field lines of some 8 KiB, so that a longer validator would make the URL
+    /// permanently unreachable.
     static let largestBytes = 8192
 
-    /// Whether the text may stand in a field value (RFC 9110 §5.5) and is the bytes that came.
+    /// Whether the text is allowed in a field value (RFC 9110 §5.5) and has the received bytes.
     ///
-    /// U+FFFD stands for bytes that were no UTF-8 and are lost.
+    /// U+FFFD replaces bytes that were not UTF-8 and are lost.
     static func isSendable(_ text: String) -> Bool {
         guard !text.isEmpty, text.utf8.count <= largestBytes else { return false }
         return text.unicodeScalars.allSatisfy {

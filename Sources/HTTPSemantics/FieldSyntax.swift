@@ -1,6 +1,6 @@
 import PrefetchModel
 
-/// The parts of field syntax that several fields share (RFC 9110 §5.6).
+/// Field syntax shared by several fields (RFC 9110 §5.6).
 enum FieldSyntax {
     static let space = UInt8(ascii: " ")
     static let tab = UInt8(ascii: "\t")
@@ -31,27 +31,26 @@ enum FieldSyntax {
         !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
     }
 
-    /// Without the optional white space (RFC 9110 §5.6.3) at both ends.
+    /// Removes the optional white space (RFC 9110 §5.6.3) at both ends.
     static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let start = bytes.firstIndex { !isWhiteSpace($0) } ?? bytes.endIndex
         let end = bytes.lastIndex { !isWhiteSpace($0) }.map { $0 + 1 } ?? start
         return bytes[start..<end]
     }
 
-    /// The members of a list whose members hold no quoted strings; empty ones are left out
-    /// (RFC 9110 §5.6.1.2).
+    /// The members of a list without quoted strings; empty ones are left out (RFC 9110 §5.6.1.2).
     static func members(of value: some StringProtocol) -> [ArraySlice<UInt8>] {
         Array(value.utf8).split(separator: comma).map(trimmed).filter { !$0.isEmpty }
     }
 
-    /// Decodes bytes cut out of a Swift string at ASCII delimiters, which leaves whole characters.
+    /// Decodes bytes cut out of a Swift string at ASCII delimiters, so that characters stay whole.
     static func text(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes, as: UTF8.self)
     }
 }
 
 extension [HeaderField] {
-    /// The value of a field that may come once only; nil without one, or when several differ.
+    /// The value of a field that is allowed once; nil without one, or when several differ.
     func onlyValue(of name: String) -> String? {
         guard let first = firstIndex(where: { $0.isNamed(name) }) else { return nil }
         let value = self[first].value

@@ -1,20 +1,21 @@
 extension Freshness {
-    /// What the user says about lifetimes. Negative durations count as zero.
+    /// The user's rules for lifetimes. Negative durations count as zero.
     ///
-    /// Forced lifetime, floor and ceiling count from the last validation, by our own clock; where
-    /// floor and ceiling contradict one another, the ceiling holds.
+    /// Forced lifetime, floor and ceiling count from the last validation, by our own clock. A
+    /// ceiling below the floor wins.
     package struct Rules: Hashable, Sendable {
-        /// `--ttl`, or the entry's own; overrides whatever the origin says, `no-store` and
-        /// `no-cache` too, and floor and ceiling.
+        /// `--ttl`, or the entry's own. Overrides the origin, including `no-store` and `no-cache`,
+        /// and floor and ceiling.
         package var forced: Duration?
-        /// `--min-ttl`; not for responses that have to be validated at each use.
+        /// `--min-ttl`; not for responses that must be validated at each use.
         package var minimum: Duration?
         /// `--max-ttl`.
         package var maximum: Duration?
-        /// `--default-ttl`: the lifetime when the origin says nothing, and the ceiling of heuristic
-        /// ones; 7 days unless set.
+        /// `--default-ttl`: the lifetime when the origin names none, and the ceiling of heuristic
+        /// lifetimes; 7 days by default.
         package var defaultLifetime: Duration
-        /// `--ahead`: what expires within it counts as stale. Of no effect on what is stored.
+        /// `--ahead`: a response that expires within it counts as stale. Does not affect stored
+        /// values.
         package var ahead: Duration
 
         package init(

@@ -2,20 +2,20 @@ package import PrefetchModel
 
 /// Reads an HTTP date in its three forms: IMF-fixdate, RFC 850 and asctime (RFC 9110 §5.6.7).
 ///
-/// Not the C library's `strptime`, which also takes one-digit hours, any amount of white space and
-/// the 31st of February, all of them invalid and so, in `Expires`, the past (RFC 9111 §5.3).
+/// The C library's `strptime` also accepts one-digit hours, any amount of white space and the 31st
+/// of February. All of these are invalid, which means the past in `Expires` (RFC 9111 §5.3).
 package enum HTTPDate {
-    /// The instant of the text, or nil when it is in none of the forms.
+    /// The instant of the text, or nil when it has none of the forms.
     ///
-    /// Letters match in either case, and a zone other than GMT is invalid, as RFC 9111 §4.2 asks of
-    /// a cache. The name of the day may be short or long in each form, and need not fit the date.
-    /// Years run from 0 to 9999. The two-digit year of the RFC 850 form is taken so that the
-    /// instant lies at most 50 years after `now` (RFC 9110 §5.6.7).
+    /// Letters are case-insensitive, and a zone other than GMT is invalid (RFC 9111 §4.2). The
+    /// name of the day may be short or long in each form, and need not fit the date. Years run
+    /// from 0 to 9999. The two-digit year of the RFC 850 form is chosen so that the instant is at
+    /// most 50 years after `now` (RFC 9110 §5.6.7).
     package static func parse(
         _ text: some StringProtocol, relativeTo now: Timestamp
     ) -> Timestamp? {
         // No form is longer than "Wednesday, 09-Nov-1994 08:49:37 GMT"; a value of 100 kB need not
-        // be copied to see that.
+        // be copied.
         guard text.utf8.count <= 40 else { return nil }
         var scanner = DateScanner(text)
         guard scanner.takeDayName() else { return nil }
@@ -62,7 +62,7 @@ package enum HTTPDate {
         // Within a year of the right one, so that its century plus two lies beyond the limit.
         let currentYear = 1970 + nowSeconds / 31_556_952
         var year = (currentYear / 100 + 2) * 100 + twoDigits
-        // 50 years before the date, by the calendar, is what has to have come.
+        // The date minus 50 calendar years must not be in the future.
         while year >= 100,
             daysSince1970(year: year - 50, month: month, day: day) * 86400 + time > nowSeconds
         {
@@ -92,7 +92,7 @@ package enum HTTPDate {
     }
 }
 
-/// Takes the parts of a date off the front of a text; a run reads two dates and more for each
+/// Scans the parts of a date from the front of a text. A run reads two or more dates for each
 /// response.
 private struct DateScanner {
     private let bytes: [UInt8]
@@ -107,7 +107,7 @@ private struct DateScanner {
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ].map { word(Array($0.utf8)[0..<3]) }
 
-    /// Three letters in lower case as one number, so that a name is found without a loop for each letter.
+    /// Three letters in lower case as one number, to compare names without a loop.
     private static func word(_ letters: ArraySlice<UInt8>) -> UInt32 {
         letters.reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
     }
@@ -127,13 +127,13 @@ private struct DateScanner {
         return true
     }
 
-    /// Takes the zone, the only one that there is.
+    /// Takes the only allowed zone.
     mutating func takeZone() -> Bool {
         let letters = takeLetters()
         return letters.count == 3 && isEqual(letters, DateScanner.zone)
     }
 
-    /// Takes the name of a day, of which three letters are enough.
+    /// Takes the name of a day, in full or by its first three letters.
     mutating func takeDayName() -> Bool {
         let letters = takeLetters()
         guard letters.count >= 3,
@@ -144,7 +144,7 @@ private struct DateScanner {
         return letters.count == 3 || letters.count == name.count && isEqual(letters, name)
     }
 
-    /// The month from 1 to 12 of its three-letter name.
+    /// Takes a three-letter name of a month, and returns its number from 1 to 12.
     mutating func takeMonth() -> Int64? {
         let letters = takeLetters()
         guard letters.count == 3 else { return nil }
@@ -153,7 +153,7 @@ private struct DateScanner {
         }
     }
 
-    /// A number of exactly so many digits.
+    /// Takes a number of exactly `count` digits.
     mutating func takeDigits(_ count: Int) -> Int64? {
         guard count <= bytes.count - position else { return nil }
         var number: Int64 = 0
@@ -165,7 +165,7 @@ private struct DateScanner {
         return number
     }
 
-    /// The second of the day of `hh:mm:ss`; a leap second counts as the one after it.
+    /// Takes `hh:mm:ss` as the second of the day; a leap second counts as the next one.
     mutating func takeTime() -> Int64? {
         guard let hour = takeDigits(2), hour <= 23, take(":"), let minute = takeDigits(2),
             minute <= 59, take(":"), let second = takeDigits(2), second <= 60
@@ -173,14 +173,14 @@ private struct DateScanner {
         return hour * 3600 + minute * 60 + second
     }
 
-    /// Where the letters that come next are.
+    /// The range of the letters that follow.
     private mutating func takeLetters() -> Range<Int> {
         let start = position
         while position < bytes.count, (97...122).contains(bytes[position] | 0x20) { position += 1 }
         return start..<position
     }
 
-    /// Whether the letters are, in either case, those that the name begins with.
+    /// Whether the letters are the beginning of a name, case-insensitively.
     private func isEqual(_ letters: Range<Int>, _ name: [UInt8]) -> Bool {
         zip(bytes[letters], name).allSatisfy { $0 | 0x20 == $1 }
     }

@@ -1,24 +1,25 @@
 package import PrefetchModel
 
 extension PartialValidator {
-    /// How much later than `Last-Modified` a response's `Date` has to be. RFC 9110 §8.8.2.2 asks
-    /// for a second where both come from one clock, and else for enough to rule out that the clocks
-    /// differ. We cannot know whose clock wrote `Last-Modified`, so it is the minute that its
-    /// predecessor named (RFC 7232 §2.2.2).
+    /// The least age of a `Last-Modified`, by the response's `Date`, to be a strong validator. RFC
+    /// 9110 §8.8.2.2 asks for a second if one clock wrote both, and otherwise for enough to
+    /// rule out a difference between clocks. We cannot know which clock wrote `Last-Modified`, so
+    /// this is the minute of RFC 7232 §2.2.2.
     static let leastAge = Duration.seconds(60)
 
-    /// The validator with which a body of this response can be continued; nil when there is none,
-    /// so that a body that broke off has to be fetched from its beginning.
+    /// The validator for resuming a body of this response; nil when the body can only be fetched
+    /// from its beginning.
     ///
-    /// What was encoded is here decoded, while a range would count encoded bytes (§8.4, §14.1.2).
+    /// An encoded body cannot be resumed: it is stored decoded, and ranges count encoded bytes
+    /// (§8.4, §14.1.2).
     ///
-    /// An entity tag has to be strong and of the standard's form (RFC 9110 §8.8.3): what an origin
-    /// does not recognise as a tag it may ignore, and then send the rest of another body. A date
-    /// is used only where no entity tag came (§13.1.5).
+    /// An entity tag must be strong and well-formed (RFC 9110 §8.8.3): an origin may ignore text
+    /// that it does not recognise as a tag, and send the rest of another body. A date is used only
+    /// without an entity tag (§13.1.5).
     ///
     /// - Parameters:
-    ///   - fields: of the response whose body broke off.
-    ///   - receivedAt: by the wall clock; only two-digit years are read by it.
+    ///   - fields: the fields of the interrupted response.
+    ///   - receivedAt: by the wall clock; used only for two-digit years.
     package init?(fields: [HeaderField], receivedAt: Timestamp) {
         guard !fields.values(of: "content-encoding").contains(where: ContentCoding.isEncoded)
         else { return nil }
@@ -28,7 +29,7 @@ extension PartialValidator {
             }
             self = .entityTag(text)
         } else {
-            // Without a `Date` of the origin's nothing tells whether it is strong.
+            // Without the origin's `Date` nothing shows that the date is strong.
             guard let text = fields.onlyValue(of: "last-modified"), Validator.isSendable(text),
                 let modified = HTTPDate.parse(text, relativeTo: receivedAt),
                 let date = fields.onlyValue(of: "date")
@@ -39,7 +40,7 @@ extension PartialValidator {
         }
     }
 
-    /// The fields of a request for everything from an offset on, in bytes (RFC 9110 §14.2, §13.1.5).
+    /// The fields of a request for all bytes from `offset` on (RFC 9110 §14.2, §13.1.5).
     ///
     /// - Precondition: `offset` is not negative.
     package func rangeFields(from offset: Int) -> [HeaderField] {
@@ -54,22 +55,22 @@ extension PartialValidator {
         ]
     }
 
-    /// Why a 206 with these fields speaks of another body, or nil when it is this one.
+    /// The reason why a 206 with these fields is of another body; nil when it is of this one.
     ///
-    /// An origin has to repeat the entity tag in a 206, but should leave out `Last-Modified`
-    /// (RFC 9110 §15.3.7). So a tag that is missing shows an origin that may have ignored
-    /// `If-Range`, too; a date that is missing shows nothing.
+    /// An origin must repeat the entity tag in a 206, but should leave out `Last-Modified` (RFC
+    /// 9110 §15.3.7). So a missing tag suggests that the origin ignored `If-Range`, too; a missing
+    /// date means nothing.
     func mismatch(in fields: [HeaderField]) -> String? {
         let tags = fields.values(of: "etag")
         switch self {
         case .entityTag(let tag):
-            // By strong comparison (§8.8.3.2), for parts are put together (§15.3.7.3).
+            // Strong comparison (§8.8.3.2), because parts are joined (§15.3.7.3).
             if tags.isEmpty { return "the part has no entity tag" }
             return tags.allSatisfy { $0.utf8.elementsEqual(tag.utf8) }
                 ? nil : "the part has another entity tag"
         case .lastModified(let text):
             if !tags.isEmpty { return "the part has an entity tag, the body had none" }
-            // Byte for byte: the same origin writes the same date in the same form.
+            // Byte for byte: an origin writes the same date in the same form.
             return fields.values(of: "last-modified").allSatisfy {
                 $0.utf8.elementsEqual(text.utf8)
             }

@@ -1,33 +1,33 @@
 package import PrefetchModel
 
-/// What the answer to a request for the rest of a body means
+/// The meaning of a response to a request for the rest of a body
 /// (``PrefetchModel/PartialValidator/rangeFields(from:)``).
 package enum ResumeDecision: Hashable, Sendable {
-    /// The body of this answer continues the part that is there, and goes to the end: with `total`
-    /// all of it has so many bytes. Without, nobody knows, as with any body without a length.
+    /// The response's body continues the stored part, to the end. `total`: the bytes of the whole
+    /// body, if known.
     case append(total: Int?)
-    /// The part that is there is worth nothing any more. The body of a 200 is a whole one; with
-    /// 416 it has to be asked for without a range.
+    /// The stored part is useless. The body of a 200 is whole; after a 416 it must be requested
+    /// without a range.
     case startOver
-    /// A 206 that must not be put behind the part that is there: the body has to be asked for
-    /// without a range. The text says why, for people.
+    /// A 206 that must not be appended: the body must be requested without a range. The text is
+    /// for messages.
     case refused(String)
-    /// Any other status is judged as without a range, and the part stays as good as it was.
+    /// Any other status is judged as without a range, and the part stays usable.
     case unanswered
 
-    /// Decides by the head of the answer.
+    /// Decides by the head of the response.
     ///
-    /// A 206 has to begin where the part that is there ends and to go to the body's end, with the
-    /// same total and validator as before (RFC 9110 §15.3.7.3). One that ends earlier, though
-    /// allowed (§14.2), is refused: what came could not be told from a body that broke off again.
+    /// A 206 must begin at the end of the stored part and reach the body's end, with the same
+    /// total and validator (RFC 9110 §15.3.7.3). A shorter one, though allowed (§14.2), is
+    /// refused: it looks like another interrupted body.
     ///
     /// - Parameters:
-    ///   - status: of the answer, like the next.
-    ///   - fields: of the answer.
-    ///   - offset: the number of bytes that are there, which were left out of the request.
-    ///   - validator: what was sent in `If-Range`.
-    ///   - knownTotal: the length of the whole body, if the first answer told it.
-    /// - Returns: what to do with the answer's body.
+    ///   - status: the response's status.
+    ///   - fields: the response's fields.
+    ///   - offset: the stored bytes, which the request left out.
+    ///   - validator: the value sent in `If-Range`.
+    ///   - knownTotal: the length of the whole body, if the first response told it.
+    /// - Returns: the use of the response's body.
     package static func of(
         status: Int, fields: [HeaderField], offset: Int, validator: PartialValidator,
         knownTotal: Int?
@@ -37,12 +37,12 @@ package enum ResumeDecision: Hashable, Sendable {
         case 206: break
         default: return .unanswered
         }
-        // Several parts come in a format of their own (§15.3.7.2), though one was asked for.
+        // Several parts have their own format (§15.3.7.2); only one was requested.
         let type = fields.first("content-type")?.lowercased() ?? ""
         if type.hasPrefix("multipart/") { return .refused("the part has several parts in it") }
         if let coding = fields.values(of: "content-encoding").first(where: ContentCoding.isEncoded)
         {
-            // Ranges count encoded bytes (§14.1.2, §8.4), and those that are there are not.
+            // Ranges count encoded bytes (§14.1.2, §8.4), and the stored bytes are decoded.
             return .refused("the part is encoded: \(coding)")
         }
         guard let value = fields.onlyValue(of: "content-range") else {

@@ -2,17 +2,17 @@ package import PrefetchModel
 
 /// The field `Retry-After` (RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// How long the origin asks to wait, from the reception of the response on.
+    /// The delay that the origin asks for, counted from the reception of the response.
     ///
-    /// A date is judged against the response's own `Date`, so that neither a wrong clock of ours nor
-    /// one of the origin's matters; without a valid one, against our clock.
+    /// A date is compared with the response's own `Date`, so that a wrong clock on either side
+    /// does not matter. Without a valid `Date`, our clock decides.
     ///
     /// - Parameters:
-    ///   - fields: of the response. Of several values, in one field or in many, the longest counts;
-    ///     those that are neither a number nor a date are ignored.
+    ///   - fields: the response's. The longest of several values counts, in one field or in many;
+    ///     values that are neither a number nor a date are ignored.
     ///   - receivedAt: by the wall clock.
-    /// - Returns: nil without a valid value; zero for a date that has passed; 2³¹ seconds at most,
-    ///   whatever the text says, so that sums do not overflow.
+    /// - Returns: nil without a valid value; zero for a date in the past; at most 2³¹ seconds, so
+    ///   that sums do not overflow.
     package static func delay(of fields: [HeaderField], receivedAt: Timestamp) -> Duration? {
         let date =
             fields.onlyValue(of: "date").flatMap { HTTPDate.parse($0, relativeTo: receivedAt) }
@@ -25,7 +25,7 @@ package enum RetryAfter {
         if let instant = HTTPDate.parse(value, relativeTo: date) {
             return min(max(.zero, instant.timeSince(date)), longest)
         }
-        // Somebody on the way may have joined several fields (§5.3).
+        // A proxy may have joined several fields (§5.3).
         let numbers = FieldSyntax.members(of: value).map(CacheControl.deltaSeconds)
         return numbers.contains(nil) ? nil : numbers.compactMap(\.self).max().map { .seconds($0) }
     }

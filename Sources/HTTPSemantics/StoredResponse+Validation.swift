@@ -1,16 +1,15 @@
 package import PrefetchModel
 
 extension StoredResponse {
-    /// What to store of a complete 200: validators, all `Cache-Control` fields as one list, and
-    /// `date` from the origin or, if it does not say, from our clock (RFC 9110 §6.6.1). Several
-    /// `Expires` that differ are joined too, which makes no valid date and so the past.
+    /// The stored form of a complete 200: validators, all `Cache-Control` fields as one list, and
+    /// `date` from the origin or else from our clock (RFC 9110 §6.6.1). Several different
+    /// `Expires` are joined, which makes no valid date and so means the past.
     ///
-    /// Validators that can never be sent are left out: longer than 8 KiB, with bytes that no field
-    /// may hold or that were lost in reading, doubled and different, and entity tags that would
-    /// match other responses too.
+    /// Validators that can never be sent are left out: longer than 8 KiB, with forbidden or lost
+    /// bytes, several different ones, and entity tags that would match other responses.
     ///
     /// - Parameters:
-    ///   - fields: of the response.
+    ///   - fields: the response's.
     ///   - request: all fields that were sent.
     ///   - receivedAt: by the wall clock.
     package init(
@@ -29,14 +28,14 @@ extension StoredResponse {
 
     /// The fields to send for validation (RFC 9111 §4.3.1); none without a usable validator.
     ///
-    /// `If-Modified-Since` goes along with `If-None-Match`, for origins that know only the former;
-    /// the others ignore it (RFC 9110 §13.1.3). A `Last-Modified` that is no date is not sent, as
-    /// they must ignore that too.
+    /// `If-Modified-Since` accompanies `If-None-Match`, for origins that only know the former;
+    /// others ignore it (RFC 9110 §13.1.3). A `Last-Modified` that is no date is not sent: origins
+    /// must ignore it.
     ///
     /// - Parameter matchesVary: whether the request selects the stored response, by
     ///   ``Vary/matches(_:request:)`` or because it does not vary. If not, the origin may select
-    ///   another one, modified at the same time, and of equal weak entity tag (RFC 9110 §8.8.1);
-    ///   only a strong tag tells them apart.
+    ///   another response with the same date and an equal weak entity tag (RFC 9110 §8.8.1). Only
+    ///   a strong tag tells them apart.
     /// - Returns: at most one field of each kind.
     package func conditionalFields(matchesVary: Bool) -> [HeaderField] {
         var result: [HeaderField] = []
@@ -49,17 +48,17 @@ extension StoredResponse {
         return result
     }
 
-    /// Whether a 304 with these fields speaks of this response (RFC 9111 §4.3.4).
+    /// Whether a 304 with these fields confirms this response (RFC 9111 §4.3.4).
     ///
     /// If the 304 has entity tags, one must be the stored one. The section asks for equal strong
-    /// tags; `W/` is ignored here, since some origins and compressing proxies add it to one answer
-    /// and not to the other, and since by `If-None-Match` they compared without it anyway
-    /// (RFC 9110 §13.1.2). Without one in both, `Last-Modified`, if both have it, must be the same
-    /// instant. A 304 without validators, which origins should not send (RFC 9110 §15.4.5) but do,
-    /// speaks of the one response that was asked about. Nothing was asked without a validator.
+    /// tags. `W/` is ignored here: some origins and compressing proxies add it to one response and
+    /// not to the other, and `If-None-Match` compares without it anyway (RFC 9110 §13.1.2).
+    /// Without a tag in both, `Last-Modified`, if both have it, must be the same instant. A 304
+    /// without validators confirms the response that was asked about; origins should not send it
+    /// (RFC 9110 §15.4.5) but do. A stored response without a validator was never asked about.
     ///
-    /// - Parameter fields: of the 304.
-    /// - Returns: false when the 304 speaks of another response; then ask without validators.
+    /// - Parameter fields: the 304's.
+    /// - Returns: false when the 304 is about another response; then ask without validators.
     package func isConfirmed(by fields: [HeaderField]) -> Bool {
         let storedTag = entityTag.flatMap(EntityTag.init)
         let storedDate = lastModified.flatMap(instant)
@@ -72,21 +71,21 @@ extension StoredResponse {
         if let storedDate, !dates.isEmpty {
             return dates.contains(storedDate)
         }
-        // A tag that came with no 200: some other response is meant.
+        // The tag belongs to no stored 200, so the 304 is about another response.
         return tags.isEmpty
     }
 
-    /// The stored response after a 304 that confirms it: its fields replaced by those that the 304
-    /// has (RFC 9111 §3.2, §4.3.4).
+    /// The stored response after a 304 that confirms it, with its fields replaced by the 304's
+    /// (RFC 9111 §3.2, §4.3.4).
     ///
     /// - Parameters:
-    ///   - fields: of the 304.
-    ///   - request: all fields that were sent with the conditional request; the origin selected
-    ///     this response for them.
-    ///   - receivedAt: when the 304 arrived, by the wall clock.
-    /// - Returns: what to store, and the fields to give to ``Freshness/verdict``. That may be
-    ///   `uncacheable` now, if the 304 brings a `no-store`. `Age` and `Date` are only the 304's:
-    ///   the age of the older answer ended with this one.
+    ///   - fields: the 304's.
+    ///   - request: all fields of the conditional request; the origin selected this response for
+    ///     them.
+    ///   - receivedAt: the arrival of the 304, by the wall clock.
+    /// - Returns: the response to store, and the fields for ``Freshness/verdict``. The verdict may
+    ///   be `uncacheable` now, if the 304 has a `no-store`. `Age` and `Date` are only the 304's:
+    ///   the age of the older response has ended.
     package func updated(
         by fields: [HeaderField], varyingOn request: [HeaderField], receivedAt: Timestamp
     ) -> (response: StoredResponse, fields: [HeaderField]) {
@@ -115,8 +114,8 @@ extension StoredResponse {
         instant(text) != nil
     }
 
-    /// Two-digit years are seen from when the response was stored, which is nearer to what the
-    /// origin meant than any later time.
+    /// Two-digit years are read relative to the time of storing, which is nearer to the origin's
+    /// meaning than any later time.
     private func instant(_ text: String) -> Timestamp? {
         Validator.isSendable(text)
             ? HTTPDate.parse(text, relativeTo: date ?? Timestamp(seconds: 0)) : nil

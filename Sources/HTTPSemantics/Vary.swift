@@ -1,6 +1,6 @@
 package import PrefetchModel
 
-/// Which request fields a stored response was selected by, and their values (RFC 9111 §4.1).
+/// The request fields that selected a stored response, with their values (RFC 9111 §4.1).
 ///
 /// The canonical text has one line for each varied field, sorted by name and separated by `\n`:
 /// the name in lower case, a colon, and, if the request had the field, a space and its value. The
@@ -9,14 +9,13 @@ package enum Vary {
     /// The text of `Vary: *`, which no request matches.
     package static let any = "*"
 
-    /// The canonical text for the values of a response's `Vary` fields, or nil when they name
+    /// The canonical text for the values of a response's `Vary` fields; nil when they name
     /// nothing.
     ///
-    /// A value that is no list of field names counts as `*`: what selects such a response cannot be
-    /// known.
+    /// A value that is no list of field names counts as `*`: the selecting fields are unknown.
     ///
     /// - Parameters:
-    ///   - values: of all `Vary` fields, in any order.
+    ///   - values: the values of all `Vary` fields, in any order.
     ///   - request: all fields that were sent.
     /// - Returns: text that ``matches(_:request:)`` reads.
     package static func text(_ values: [String], request: [HeaderField]) -> String? {
@@ -27,15 +26,14 @@ package enum Vary {
 
     /// Whether a request with these fields selects the stored response (§4.1).
     ///
-    /// False for `*`, and for text that ``text(_:request:)`` does not write, such as the mere names
-    /// that older versions stored.
+    /// False for `*`, and for text that ``text(_:request:)`` does not write, such as mere names.
     ///
-    /// Builds the text again, in time proportional to it; a run over many rows keeps the answers by
-    /// text, since its own fields seldom change.
+    /// Builds the text again, in time proportional to it. A run over many rows caches the results
+    /// by text, since its own fields seldom change.
     ///
     /// - Parameters:
     ///   - text: as stored.
-    ///   - request: all fields that are to be sent.
+    ///   - request: all fields to be sent.
     /// - Returns: true when the varied fields are the same.
     package static func matches(_ text: String, request: [HeaderField]) -> Bool {
         var names: [String] = []
@@ -50,7 +48,7 @@ package enum Vary {
         return self.text(names: names, request: request).utf8.elementsEqual(text.utf8)
     }
 
-    /// The field names in a stored text of this or an older version, as a value of `Vary`.
+    /// The field names in a stored text, as a value of `Vary`.
     static func fieldValue(of text: String) -> String {
         lines(of: text).map { FieldSyntax.text($0.prefix { $0 != UInt8(ascii: ":") }) }
             .joined(separator: ", ")
@@ -61,7 +59,7 @@ package enum Vary {
             .map { Substring($0).utf8 }
     }
 
-    /// Whether the response never matches a later request: a member is `*`, or no field name.
+    /// Whether no later request matches the response: a member is `*`, or no field name.
     static func matchesNothing(_ values: [String]) -> Bool {
         values.contains { value in
             FieldSyntax.members(of: value).contains {
@@ -77,20 +75,20 @@ package enum Vary {
 
     private static func text(names: [String], request: [HeaderField]) -> String {
         names.map { name in
-            // A field that is there and empty differs from one that is not (§4.1).
+            // A field with an empty value differs from a missing one (§4.1).
             guard let value = request.combinedValue(of: name) else { return name + ":" }
             return name + ": " + normalised(value)
         }.joined(separator: "\n")
     }
 
-    /// Without the white space that makes no difference: at the ends, around commas, and more than
-    /// one in a row; within quoted strings it stays.
+    /// Removes insignificant white space: at the ends, around commas, and all but one of several
+    /// in a row. Quoted strings keep theirs.
     private static func normalised(_ value: String) -> String {
         var result: [UInt8] = []
         var isQuoted = false
         var isEscaped = false
         for byte in value.utf8 {
-            // A line break would end the line of the text; no field value holds one.
+            // A line break would end the text's line; no field value has one.
             let isSpace = FieldSyntax.isWhiteSpace(byte) || byte == 0x0A || byte == 0x0D
             if isQuoted {
                 result.append(isSpace ? FieldSyntax.space : byte)

@@ -1,20 +1,20 @@
-/// What each byte may be part of, as one table of 256 sets.
+/// The parts of a URL that each byte is allowed in, as a table of 256 sets.
 ///
-/// The table lives as long as its owner, so that a look-up is one load; a global one would be
+/// The table lives as long as its owner, so that a look-up is one load; a global table would be
 /// checked for initialisation at each use.
 final class ByteClasses {
     /// Letters, digits, `-._~` (RFC 3986 §2.3).
     static let unreserved: UInt8 = 1
-    /// Bytes of a host that libcurl passes on as they are: lower-case letters, digits, `-._~`.
+    /// Bytes of a host that libcurl leaves unchanged: lower-case letters, digits, `-._~`.
     static let host: UInt8 = 2
-    /// Unreserved bytes, sub-delimiters, and `:@/[]`. Brackets have no place in a path by RFC 3986,
-    /// yet are sent as they are by libcurl and browsers, and their escapes would mean other data.
+    /// Unreserved bytes, sub-delimiters, and `:@/[]`. RFC 3986 allows no brackets in a path, but
+    /// libcurl and browsers send them unescaped, and their escapes would mean other data.
     static let path: UInt8 = 4
-    /// Those of a path and `?`.
+    /// The bytes of a path, and `?`.
     static let query: UInt8 = 8
     /// Unreserved bytes and sub-delimiters (RFC 3986 §3.2.1, without the colon).
     static let userInformation: UInt8 = 16
-    /// Those of a path but the full stop, which may begin a dot segment.
+    /// The bytes of a path except the full stop, which may begin a dot segment.
     static let pathWithoutStop: UInt8 = 32
 
     let table: UnsafePointer<UInt8>

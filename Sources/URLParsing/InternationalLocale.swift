@@ -1,9 +1,9 @@
 import Glibc
 
-/// A locale whose character set is UTF-8, put in force for the calling thread only.
+/// A locale with UTF-8, for the calling thread only.
 ///
-/// libcurl has libidn2 read international host names in the locale's encoding, and the process may
-/// well run in the C locale, as under cron.
+/// libidn2 reads international host names in the locale's encoding, and the process may run in the
+/// C locale, as under cron.
 package final class InternationalLocale {
     private let locale: locale_t?
 

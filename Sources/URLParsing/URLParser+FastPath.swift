@@ -1,17 +1,16 @@
 import PrefetchModel
 
-/// The byte-wise check that a URL is canonical, for the great majority of lines, which need no
-/// parser.
+/// The byte-wise check whether a URL is canonical, which most lines are: they need no parser.
 ///
-/// It accepts only what libcurl's parser and the normalisation give back unchanged, and is free to
-/// refuse more: everything odd takes the way through libcurl.
+/// It accepts only URLs that libcurl's parser and the normalisation leave unchanged. It may refuse
+/// more: libcurl parses everything unusual.
 extension URLParser {
-    /// Longer ones are libcurl's to judge, which refuses from 8 000 000 bytes on.
+    /// libcurl judges longer ones, and refuses them from 8,000,000 bytes on.
     private static let maximumFastBytes = 1 << 20
     /// RFC 1035 §2.3.4.
     private static let maximumHostBytes = 253
 
-    /// Whether normalising the URL gives it back unchanged; false also where only libcurl knows.
+    /// Whether normalising leaves the URL unchanged; false also where only libcurl knows.
     func isCanonical(_ bytes: Span<UInt8>) -> Bool {
         bytes.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress, !buffer.isEmpty else { return false }
@@ -19,8 +18,8 @@ extension URLParser {
         }
     }
 
-    /// The length of the canonical URL that begins at `start` and ends before the first space or
-    /// tab, or at `count`; 0 when there is none.
+    /// The length of the canonical URL at `start`, which ends at the first space or tab or at
+    /// `count`; 0 for none.
     package func canonicalPrefix(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
         guard count <= URLParser.maximumFastBytes, count > 8,
             start[0] == UInt8(ascii: "h"), start[1] == UInt8(ascii: "t"),
@@ -47,7 +46,7 @@ extension URLParser {
         return plainPathEnd(start, from: index, count: count)
     }
 
-    /// From the slash of the path to the end of the URL; 0 when something is not plain.
+    /// The end of the URL whose path begins at `first`; 0 for anything that needs libcurl.
     private func plainPathEnd(_ start: UnsafePointer<UInt8>, from first: Int, count: Int) -> Int {
         let table = classes.table
         var index = first
@@ -60,7 +59,7 @@ extension URLParser {
             }
             switch byte {
             case UInt8(ascii: "."):
-                // In the path only; perhaps a dot segment.
+                // Only in the path; may begin a dot segment.
                 if start[index - 1] == UInt8(ascii: "/") { return 0 }
                 index += 1
             case UInt8(ascii: "%"):
@@ -78,7 +77,7 @@ extension URLParser {
         return index
     }
 
-    /// Whether there is an escape in upper case of a byte that has to be escaped.
+    /// Whether the bytes begin with an upper-case escape of a byte that must be escaped.
     private func isPlainEscape(_ start: UnsafePointer<UInt8>, count: Int) -> Bool {
         guard count >= 3, start[1] < UInt8(ascii: "a"), start[2] < UInt8(ascii: "a"),
             let high = start[1].hexadecimalValue, let low = start[2].hexadecimalValue
@@ -86,7 +85,7 @@ extension URLParser {
         return classes.table[Int(high << 4 | low)] & ByteClasses.unreserved == 0
     }
 
-    /// The length of a host that libcurl leaves as it is; 0 when that is not certain.
+    /// The length of a host that libcurl leaves unchanged; 0 when that is uncertain.
     private func plainHostLength(_ start: UnsafePointer<UInt8>, count: Int) -> Int {
         let table = classes.table
         let limit = min(count, URLParser.maximumHostBytes + 1)
@@ -100,7 +99,7 @@ extension URLParser {
             case UInt8(ascii: "."):
                 if previous == UInt8(ascii: ".") { return 0 }
             case UInt8(ascii: "-"):
-                // Perhaps the mark of an international name.
+                // May mark an international name.
                 if previous == UInt8(ascii: "-") || previous == UInt8(ascii: ".") { return 0 }
                 mayBeNumber = false
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
@@ -144,7 +143,7 @@ extension URLParser {
         return index == count
     }
 
-    /// The length of a port of plain digits within 1…65535 that is not the scheme's own; else 0.
+    /// The length of a port of plain digits within 1…65535 that is not the default; 0 otherwise.
     private static func plainPortLength(
         _ start: UnsafePointer<UInt8>, count: Int, otherThan defaultPort: Int
     ) -> Int {

@@ -3,9 +3,9 @@ import Glibc
 import PrefetchModel
 
 extension URLParser {
-    /// A handle without a URL; the caller's to free.
+    /// A handle without a URL; the caller frees it.
     ///
-    /// - Throws: that libcurl cannot be loaded, or is out of memory.
+    /// - Throws: when libcurl cannot be loaded, or is out of memory.
     static func newHandle() throws(URLParsingError) -> OpaquePointer {
         if let handle = ccurl_url() { return handle }
         do throws(CurlLibrary.Missing) {
@@ -16,14 +16,13 @@ extension URLParser {
         throw problem(CURLUE_OUT_OF_MEMORY)
     }
 
-    /// A handle that holds what another one does; the caller's to free.
+    /// A copy of a handle; the caller frees it.
     static func duplicate(_ handle: OpaquePointer) throws(URLParsingError) -> OpaquePointer {
         guard let copy = ccurl_url_dup(handle) else { throw problem(CURLUE_OUT_OF_MEMORY) }
         return copy
     }
 
-    /// One part of a parsed URL as libcurl hands it out; nil when it answers `absent`, its code for
-    /// a part that the URL does not have.
+    /// One part of a parsed URL; nil when libcurl answers `absent`, its code for a missing part.
     static func part(
         _ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0, absent: CURLUcode
     ) throws(URLParsingError) -> [UInt8]? {
@@ -35,7 +34,7 @@ extension URLParser {
         return Array(UnsafeRawBufferPointer(start: text, count: strlen(text)))
     }
 
-    /// A failure of libcurl's URL API in words that hold nothing of the URL.
+    /// A failure of libcurl's URL API, in words that repeat nothing of the URL.
     static func problem(_ code: CURLUcode) -> URLParsingError {
         switch code {
         case CURLUE_UNSUPPORTED_SCHEME:

@@ -5,8 +5,8 @@ extension URLParser {
     /// The longest scheme that libcurl recognises (`MAX_SCHEME_LEN` in its `urlapi.c`).
     private static let maximumSchemeBytes = 40
 
-    /// Judges the scheme by libcurl's rule, since libcurl says of `data:` and `mailto:` only that
-    /// slashes are missing.
+    /// Checks the scheme by libcurl's rule: for `data:` and `mailto:` libcurl only reports missing
+    /// slashes.
     func checkScheme(
         _ bytes: Span<UInt8>, hasBase: Bool, isListed: Bool
     ) throws(URLParsingError) {
@@ -26,11 +26,11 @@ extension URLParser {
         let scheme = String(
             decoding: (0..<length).map { bytes[$0].lowercased }, as: UTF8.self)
         if scheme == "http" || scheme == "https" { return }
-        // A host and its port: `localhost:8080/a.png`. Who has listed it can mend it.
+        // A host and its port, like `localhost:8080/a.png`. The author of a list can correct it.
         if length + 1 < bytes.count, bytes[length + 1].isDecimalDigit {
             throw URLParser.problem(isListed ? CURLUE_BAD_SCHEME : CURLUE_UNSUPPORTED_SCHEME)
         }
-        // `user:password@host` looks like a scheme and its rest.
+        // `user:password@host` looks like a scheme.
         guard !(length..<bytes.count).contains(where: { bytes[$0] == UInt8(ascii: "@") }) else {
             throw URLParser.problem(CURLUE_UNSUPPORTED_SCHEME)
         }
@@ -84,8 +84,8 @@ extension URLParser {
         text.append(digit(byte & 15))
     }
 
-    /// RFC 3986 §5.2.4 for a path that begins with a slash. libcurl has done it already, but not
-    /// for the segments that were escaped then.
+    /// Removes dot segments (RFC 3986 §5.2.4) from a path that begins with a slash. libcurl has
+    /// removed all but those that were escaped.
     static func removeDotSegments(_ path: inout [UInt8]) {
         let slash = UInt8(ascii: "/")
         let stop = UInt8(ascii: ".")

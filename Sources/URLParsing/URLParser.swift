@@ -2,27 +2,26 @@ import CCurl
 import Glibc
 package import PrefetchModel
 
-/// Turns the text of a URL, of a manifest's or of a redirect's, into the one that is requested.
+/// Normalises the text of a URL, from a manifest or a redirect, to the URL that is requested.
 ///
-/// libcurl's URL API reads the text, the parser that later makes the request, so that the two never
-/// disagree about the host. What it gives is normalised as RFC 3986 §6.2.2 and §6.2.3 allow:
-/// - scheme and host in lower case, the default port and an empty user information removed, an
-///   empty path as `/`, dot segments removed, no fragment;
-/// - hosts: numeric spellings of an IPv4 address as libcurl rewrites them (`127.1` → `127.0.0.1`),
-///   international names in their ASCII form (libcurl's own conversion by libidn2,
-///   non-transitional), IPv6 addresses as RFC 5952 writes them. A full stop at the end of a name stays:
-///   it keeps resolvers from their search list, and libcurl sends it in `Host`, so that it may well be
-///   another host;
-/// - escapes in upper case, escaped unreserved bytes decoded; a `%` that begins no escape becomes
-///   `%25`; bytes that have no place in a URL (spaces, quotation marks, `<>\^{|}` and the accent,
-///   all from 0x80) are escaped one by one. Text that is not UTF-8 is not an error in a path or
-///   query and is escaped in the same way, as libcurl does under `CURLU_URLENCODE`.
+/// libcurl's URL API parses the text. libcurl also makes the request, so that the two never
+/// disagree about the host. The result is normalised as RFC 3986 §6.2.2 and §6.2.3 allow:
+/// - scheme and host in lower case, the default port and empty user information removed, an empty
+///   path as `/`, dot segments removed, no fragment;
+/// - hosts: numeric IPv4 addresses as libcurl rewrites them (`127.1` → `127.0.0.1`), international
+///   names in their ASCII form (by libidn2, non-transitional), IPv6 addresses as in RFC 5952. A
+///   full stop at the end of a name stays: resolvers skip their search list for it, and libcurl
+///   sends it in `Host`, so that it may name another host;
+/// - escapes in upper case, escaped unreserved bytes decoded; a `%` without an escape becomes
+///   `%25`; bytes that are not allowed in a URL (spaces, quotation marks, `<>\^{|}`, the accent,
+///   and all from 0x80) are escaped one by one. A path or query need not be UTF-8: its bytes are
+///   escaped likewise, as libcurl does under `CURLU_URLENCODE`.
 ///
 /// An empty query keeps its `?`, since libcurl sends it. libcurl accepts `http:/host/` and
 /// `http:///host/` for `http://host/`. A cache key is the request's URL without user information.
 ///
 /// The result is always ASCII, and normalising it again changes nothing: text that libcurl reads
-/// otherwise a second time (`http://%31.1/`) is read until it rests.
+/// differently the second time (`http://%31.1/`) is read until it is stable.
 ///
 /// Not shared between threads.
 package final class URLParser {
@@ -31,21 +30,21 @@ package final class URLParser {
     private let base: OpaquePointer?
     private let usesFastPath: Bool
     private let locale = InternationalLocale()
-    /// The text for libcurl, NUL-terminated; kept to save an allocation a line.
+    /// The text for libcurl, NUL-terminated; reused to save an allocation per line.
     private var terminated: [CChar] = []
 
-    /// Reading a normalised URL again changes at most a host that was escaped or international,
-    /// which takes one more turn for each layer; more than these is an attack.
+    /// Another reading changes at most an escaped or international host, by one layer per turn.
+    /// More layers are an attack.
     private static let maximumTurns = 4
 
-    /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl, which keeps it,
-    ///   cannot be loaded.
+    /// - Throws: when the base is not an absolute `http` or `https` URL, or libcurl cannot be
+    ///   loaded.
     package convenience init(baseURL: String? = nil) throws(URLParsingError) {
         try self.init(baseURL: baseURL, usesFastPath: true)
     }
 
-    /// `usesFastPath` says whether text that is canonical already may pass by libcurl; the results
-    /// are the same, which tests prove with both values.
+    /// `usesFastPath` says whether canonical text may bypass libcurl. The results are the same,
+    /// which tests prove with both values.
     ///
     /// - Throws: as the other initialiser.
     init(baseURL: String?, usesFastPath: Bool) throws(URLParsingError) {
@@ -54,7 +53,7 @@ package final class URLParser {
             base = nil
             return
         }
-        // The base goes through the same reading as any URL, and is absolute after it.
+        // The base is parsed like any URL, and is absolute then.
         base = try URLParser.handle(of: try URLParser().parse(baseURL.utf8))
     }
 
@@ -62,19 +61,19 @@ package final class URLParser {
         if let base { ccurl_url_cleanup(base) }
     }
 
-    /// The URL to request for a URL's text, which may be relative when there is a base. White space is
+    /// The normalised URL of a text, which may be relative when there is a base. White space is
     /// not trimmed.
     ///
-    /// - Throws: a problem: `unsupportedScheme` for schemes other than `http` and `https`,
-    ///   `invalidEntry` for everything else; the message never holds user information. That libcurl
-    ///   cannot be loaded, for a text that is not canonical already.
+    /// - Throws: `unsupportedScheme` for schemes other than `http` and `https`, and `invalidEntry`
+    ///   for everything else; the message never holds user information. `missingLibrary` when
+    ///   libcurl is needed and cannot be loaded.
     package func parse(
         _ bytes: some Sequence<UInt8>
     ) throws(URLParsingError) -> RequestURL {
         try parse(Array(bytes), base: base)
     }
 
-    /// The same for a text that may be relative to `url`, as `Location` is.
+    /// The normalised URL of a text that may be relative to `url`, like `Location`.
     ///
     /// - Throws: as ``parse(_:)``.
     package func parse(
@@ -93,7 +92,7 @@ package final class URLParser {
         return RequestURL(normalized: String(decoding: text[range], as: UTF8.self))
     }
 
-    /// A handle that holds an absolute URL; the caller's to free.
+    /// A handle with an absolute URL; the caller frees it.
     private static func handle(of url: RequestURL) throws(URLParsingError) -> OpaquePointer {
         let handle = try newHandle()
         let status = url.text.withCString { ccurl_url_set(handle, CURLUPART_URL, $0, 0) }
@@ -104,10 +103,10 @@ package final class URLParser {
         return handle
     }
 
-    /// Appends the text of the URL that ``parse(_:)`` returns to `text`, and its cache key; both ranges
-    /// are one when there is no user information.
+    /// Appends the normalised URL to `text`, followed by its cache key. Without user information,
+    /// both are the same range.
     ///
-    /// - Throws: as ``parse(_:)``; `text` is as it was then.
+    /// - Throws: as ``parse(_:)``; `text` is unchanged then.
     package func append(
         _ bytes: Span<UInt8>, to text: inout [UInt8]
     ) throws(URLParsingError) -> (url: Range<Int>, key: Range<Int>) {
@@ -141,21 +140,20 @@ package final class URLParser {
         return (url, url.upperBound..<text.count)
     }
 
-    /// A normalised URL and where its user information lies, `@` included; empty where there is
-    /// none.
+    /// A normalised URL and the range of its user information, with `@`; empty for none.
     private struct ParsedURL {
         var bytes: [UInt8] = []
         var userInformation = 0..<0
     }
 
-    /// One reading by libcurl, normalised.
+    /// Parses once with libcurl, and normalises.
     private func parsed(
         _ bytes: Span<UInt8>, base: OpaquePointer?
     ) throws(URLParsingError) -> ParsedURL {
         try checkScheme(bytes, hasBase: base != nil, isListed: base == nil || base == self.base)
         try terminate(bytes)
-        // A handle that has held a URL resolves the next one against it, and cannot be emptied:
-        // setting the URL to NULL does nothing.
+        // A handle with a URL resolves the next one against it, and cannot be emptied: setting the
+        // URL to NULL does nothing.
         let handle =
             if let base { try URLParser.duplicate(base) } else { try URLParser.newHandle() }
         defer { ccurl_url_cleanup(handle) }
@@ -200,7 +198,7 @@ package final class URLParser {
         return result
     }
 
-    /// Drops the empty one, which would ask libcurl for empty credentials.
+    /// Empty user information is dropped: libcurl would send empty credentials.
     private func appendUserInformation(
         of handle: OpaquePointer, to result: inout ParsedURL
     ) throws(URLParsingError) {
@@ -246,7 +244,7 @@ package final class URLParser {
             try appendASCIIHost(host, to: &text)
             return
         }
-        // libcurl answers a name that cannot be converted with "out of memory".
+        // libcurl reports "out of memory" for a name that cannot be converted.
         let converted = try locale.run { () throws(URLParsingError) -> [UInt8]? in
             try URLParser.part(
                 CURLUPART_HOST, of: handle, flags: UInt32(CURLU_PUNYCODE),
@@ -258,7 +256,7 @@ package final class URLParser {
         try appendASCIIHost(converted, to: &text)
     }
 
-    /// An IPv6 address as RFC 5952 writes it. libcurl keeps a spelling that would not get shorter,
+    /// An IPv6 address as in RFC 5952. libcurl keeps a spelling that would not get shorter, like
     /// `::AB` or `::FFFF:1.2.3.4`.
     private static func usualIPv6(
         _ bytes: some Sequence<UInt8>
@@ -273,7 +271,7 @@ package final class URLParser {
         return text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
     }
 
-    /// libcurl lets more through (`a|b`, `a%b`), which no resolver can answer.
+    /// Refuses names that libcurl accepts but no resolver can answer (`a|b`, `a%b`).
     private func appendASCIIHost(
         _ host: [UInt8], to text: inout [UInt8]
     ) throws(URLParsingError) {
@@ -286,9 +284,9 @@ package final class URLParser {
         }
     }
 
-    /// Copies the text for libcurl, with spaces behind the first `?` or `#` escaped.
+    /// Copies the text for libcurl, with spaces after the first `?` or `#` escaped.
     ///
-    /// libcurl writes a space in a query as `+`, which means one in forms only.
+    /// libcurl writes a space in a query as `+`, which means a space only in forms.
     private func terminate(_ bytes: Span<UInt8>) throws(URLParsingError) {
         terminated.removeAll(keepingCapacity: true)
         terminated.reserveCapacity(bytes.count + 1)
