@@ -1,7 +1,7 @@
-// Measures the codecs alone. Decodes every JPEG of a folder to RGB and encodes it at quality 85, 4:2:0,
-// through libjpeg's scanline interface. Decodes every PNG with libpng and, with --png-encode, encodes
-// it at libpng's defaults. Uses one thread, and reads files before the clock starts. Prints Mpixel,
-// CPU seconds and Mpixel/s for each kind.
+// Measures the codecs alone. Decodes every JPEG of a folder to RGB and encodes it again at quality
+// 85 through libjpeg's scanline interface: 4:2:0, otherwise the library's defaults. Decodes every
+// PNG with libpng; --png-encode also encodes it again at libpng's defaults. One thread; files are
+// read before the clock starts. Prints Mpixel, CPU seconds and Mpixel/s for each format.
 //
 //     cc -O2 codec-limit.c -ljpeg -lpng -o codec-limit && ./codec-limit [--png-encode] FOLDER
 //

@@ -1,18 +1,18 @@
-// The reference for codec-bench: encoding with libpng and libjpeg-turbo through pixels, on one thread,
-// and the distance between two JPEGs.
+// The reference for codec-bench: libpng's and libjpeg-turbo's own pixel interfaces, on one thread,
+// and the difference between JPEGs.
 //
 //     cc -O2 codec-peer.c -ljpeg -lpng -lm -o codec-peer
 //     codec-peer png ROUNDS FILE...          encodes at libpng's defaults (level 6, adaptive
 //                                            filters, the file's own colour type and depth)
-//   codec-peer jpeg QUALITY ROUNDS FILE...   decodes to RGB and encodes, 4:2:0
-//   codec-peer psnr QUALITY SOURCE OTHER     decibels against the source: of the other file, and of
-//                                            the source re-encoded through pixels at equal size,
+//     codec-peer jpeg QUALITY ROUNDS FILE... decodes to RGB and encodes, 4:2:0
+//     codec-peer psnr QUALITY SOURCE OTHER   decibels against the source, of the other file and of
+//                                            the source re-encoded from pixels at equal size,
 //                                            interpolated between the two nearest qualities by the
 //                                            logarithm of the size
 //
-// `png` and `jpeg` print a line per file, separated by tabs: pixels, CPU seconds (the least of the
-// rounds; for PNG of encoding alone), bytes, name. Files are read before the clock
-// starts. The input is trusted: an error of either library ends the program.
+// `png` and `jpeg` print a line for each file: pixels, CPU seconds (the minimum of the rounds; for
+// PNG of encoding alone), bytes, name, separated by tabs. Files are read before the clock starts.
+// The input is trusted: an error of either library ends the program.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +117,8 @@ static void run_png(const char *path, int rounds) {
             output, made, width, height, png_get_bit_depth(input, info),
             png_get_color_type(input, info), PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
             PNG_FILTER_TYPE_DEFAULT);
-        // Only chunks that define the pixels; others cost bytes that the other side does not spend.
+        // Keep the meaning of pixels only; everything else would cost bytes that codec-bench does
+        // not spend.
         png_colorp palette;
         png_bytep alphas;
         png_color_16p key;
@@ -226,7 +227,7 @@ static void run_psnr(int quality, const char *source_path, const char *other_pat
     picture original = decoded(source.bytes, source.length);
     picture changed = decoded(other.bytes, other.length);
     double below = 0, below_size = 0, found = 0;
-    // Starts well below the quality of the other file.
+    // Starts well below the other file's quality.
     for (int next = quality > 30 ? quality - 30 : 1; next <= 100; next++) {
         buffer output = encoded(&original, next);
         picture pixels = decoded(output.bytes, output.length);
