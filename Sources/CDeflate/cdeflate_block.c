@@ -123,7 +123,8 @@ INLINED void add_bits(cdeflate_bit_writer *writer, uint64_t bits, uint32_t count
 }
 
 /// Stores eight bytes and advances over the whole ones; the rest is overwritten later. It avoids a
-/// branch that is mispredicted once in three times. With BMI2, blocks are written 1.8 times as fast.
+/// branch that is mispredicted once in three times. With BMI2, blocks are written 1.8 times as
+/// fast.
 INLINED void put_bytes(cdeflate_bit_writer *writer) {
     memcpy(writer->next, &writer->bits, sizeof writer->bits);
     writer->next += (writer->count & 63) >> 3;
