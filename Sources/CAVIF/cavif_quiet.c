@@ -5,8 +5,8 @@
 
 #include <dav1d/dav1d.h>
 
-/// Replaces dav1d's function, which libavif calls before creating a decoder: the same settings
-/// without the logger, which would write about damaged images to standard error. libavif has no
+/// Replaces dav1d's function, which libavif calls before creating a decoder. It keeps the settings
+/// but removes the logger, which would write about damaged images to standard error. libavif has no
 /// setting for it.
 ///
 /// The dynamic linker searches the program before libavif's dependencies. The package manifest

@@ -7,7 +7,7 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
-/// Sized so that one call takes a few tenths of a second on noise, the slowest input: level 4
+/// Sized so that one call takes a few tenths of a second on noise, the slowest input. Level 4
 /// compresses 50 MB/s, level 9 12, level 12 5 to 9.
 ///
 /// No match reaches into the previous piece. That costs 0.2 to 0.5 % at level 12, 0.1 % at level 9
@@ -51,7 +51,7 @@ static bool find_last_block(
     return is_found;
 }
 
-/// Lets more blocks follow the last one, at a byte's start: clears its flag and adds an empty
+/// Lets more blocks follow the last one, at a byte's start. Clears its flag and adds an empty
 /// stored block (RFC 1951 section 3.2.4) of up to five bytes. Returns the new length, 0 without
 /// memory.
 static size_t open_end(uint8_t *stream, size_t length) {

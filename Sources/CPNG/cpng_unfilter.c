@@ -7,8 +7,8 @@
 #include <emmintrin.h>
 #endif
 
-// A filtered byte is the difference from a prediction by the bytes to its left (a), above (b) and
-// above to the left (c), one pixel away; they are zero beyond the picture.
+// A filtered byte is the difference from a prediction. That uses the bytes to its left (a), above
+// (b) and above to the left (c), one pixel away; they are zero beyond the picture.
 
 static uint8_t paeth(int a, int b, int c) {
     int pa = b - c, pb = a - c, pc = pa + pb;

@@ -35,8 +35,8 @@ typedef struct {
 } cpng_image_data;
 
 /// Finds the image data whose first chunk begins at `begin`. Returns false to leave it to libpng:
-/// cut data, a wrong checksum, a chunk above `maximum_chunk_bytes`, data in two places, or more
-/// than is unpacked at once.
+/// if it is cut, in two places, or more than is unpacked at once; after a wrong checksum; and if a
+/// chunk exceeds `maximum_chunk_bytes`.
 bool cpng_find_image_data(
     const uint8_t *source, size_t length, size_t begin, uint64_t maximum_chunk_bytes,
     cpng_image_data *data);

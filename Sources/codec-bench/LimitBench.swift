@@ -4,7 +4,7 @@ import PrefetchModel
 import Synchronization
 import Threading
 
-/// The lower limit of a cold run: reads, decodes and re-encodes every image of a list as a run
+/// The lower limit of a cold run. Reads, decodes and re-encodes every image of a list as a run
 /// does, on all processors, and discards the results. No network, no digests, no rows.
 final class LimitBench: Sendable {
     private let paths: [String]

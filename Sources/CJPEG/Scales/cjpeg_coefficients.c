@@ -209,7 +209,7 @@ FOR_EACH_PROCESSOR static bool read_blocks(coefficient_scan *scan, size_t count)
     return true;
 }
 
-// MARK: - Units
+// MARK: - MCUs
 
 bool cjpeg_begin_coefficients(cjpeg_session *s, const bool wants_means[MAX_COMPONENTS]) {
     if (!cjpeg_is_baseline(&s->decompress)) return false;

@@ -2,8 +2,8 @@
 #define CJPEG_COEFFICIENTS_H
 
 // The coefficients of a baseline scan (ITU-T T.81, annex F.2), from which `cjpeg_scales.c` lets
-// libjpeg make pixels. On photographs this reads 1.4 times as fast as libjpeg. If only the means of
-// blocks are wanted, as at 1/8 of the size, it is twice as fast: it skips all other symbols,
+// libjpeg make pixels. On photographs this reads 1.4 times as fast as libjpeg. At 1/8 of the size,
+// where only the means of blocks are wanted, it is twice as fast: it skips all other symbols,
 // several at once.
 //
 // Anything unusual falls back to libjpeg, as in `cjpeg_transcode.h`.

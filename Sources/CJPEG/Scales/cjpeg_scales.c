@@ -11,8 +11,8 @@
 // (`cjpeg_coefficients.c`), reads coefficients. For each scale another decompressor, which has read
 // only the same header, makes pixels from them.
 //
-// Both use libjpeg's buffered-image mode, made for pictures that are shown while they arrive:
-// coefficients are stored in virtual arrays, and pixels are made as rows of them become available.
+// Both use libjpeg's buffered-image mode, made for pictures that are shown while they arrive.
+// Coefficients are stored in virtual arrays, and pixels are made as rows of them become available.
 // Only the arrays are ours, so that all decompressors share them; each memory manager's public
 // methods return them. A row of pixels is requested only when its coefficients are there, so the
 // decompressors for pixels never read. Inverse transforms, upsampling and colour conversion are the
@@ -213,7 +213,7 @@ static bool is_of_means(const cjpeg_scales *scales, int component) {
     return true;
 }
 
-/// The most memory for a row of MCUs; enough for 43,000 pixels of 4:2:0. libjpeg alone keeps no
+/// The most memory for a row of MCUs, enough for 43,000 pixels of 4:2:0. libjpeg alone keeps no
 /// coefficients, and the memory estimate has no room for more.
 enum { MOST_ARRAY_BYTES = 1 << 21 };
 

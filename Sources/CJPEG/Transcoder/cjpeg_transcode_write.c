@@ -88,11 +88,11 @@ static void put_scan(writer *to, const j_compress_ptr cinfo, const cjpeg_symbols
 
 // MARK: - Codes
 
-/// Code words, indexed by a symbol's bits 16…25: bits 0…5 are the length of code and magnitude
-/// together, above them the code with zeros for the magnitude.
+/// Code words, indexed by a symbol's bits 16…25. Bits 0…5 are the length of code and magnitude
+/// together; above them is the code, with zeros for the magnitude.
 ///
-/// They have 26 bits at most. An AC symbol has 16 and 10; a DC symbol 12 and 11, since twelve
-/// symbols and the unused code of all ones have codes of at most 12 bits.
+/// They have 26 bits at most. An AC symbol has 16 and 10, a DC symbol 12 and 11: its table has
+/// twelve symbols and the unused code of all ones, so no code exceeds 12 bits.
 typedef struct {
     uint32_t of[CJPEG_TABLES * 256];
 } code_words;

@@ -13,7 +13,7 @@ bool cjpeg_is_transposing(int orientation);
 int cjpeg_transposed_place(int place);
 
 /// Whether the orientation can be applied to whole blocks, as `jpegtran -perfect` requires. An edge
-/// that becomes the left or top one must not cut through a block, or its padding would show; edges
+/// that becomes the left or top one must not cut through a block, or its padding would show. Edges
 /// that stay right and bottom may. Call it after `jpeg_read_header`.
 bool cjpeg_can_turn(j_decompress_ptr source, int orientation);
 

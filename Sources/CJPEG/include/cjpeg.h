@@ -1,7 +1,7 @@
 /// The boundary to libjpeg (libjpeg-turbo 2.1.5, the classic API).
 ///
-/// libjpeg reports errors by `longjmp`. Every function here sets its own jump target, creates and
-/// destroys the library's state itself and calls nothing outside C, so no jump ever crosses a
+/// libjpeg reports errors by `longjmp`. Every function here sets its own jump target, and creates
+/// and destroys the library's state itself. It calls nothing outside C, so no jump ever crosses a
 /// Swift frame. No function keeps state; all may run on several threads at once.
 #ifndef CJPEG_H
 #define CJPEG_H
@@ -121,8 +121,8 @@ typedef struct {
     size_t maximum_output;
 } cjpeg_rewriting;
 
-/// Verifies the file. If a quantisation table becomes coarser or the orientation is applied, writes
-/// the DCT coefficients again, quantised by the larger of the source's and the quality's step.
+/// Verifies the file, and writes the DCT coefficients again if a quantisation table becomes coarser
+/// or the orientation is applied. Each step is the larger of the source's and the quality's.
 ///
 /// `result->bytes` stays NULL with `CJPEG_OK` when nothing would change, or when the output would
 /// reach `maximum_output` bytes. The output is baseline (or sequential) Huffman; it is progressive

@@ -1,7 +1,7 @@
 /// The boundary to libpng (1.6.39, the full read interface) and to libdeflate.
 ///
-/// libpng reports errors by `longjmp`. Every reading function here sets its own jump target,
-/// creates and destroys the library's state itself and calls nothing outside C, so no jump ever
+/// libpng reports errors by `longjmp`. Every reading function here sets its own jump target, and
+/// creates and destroys the library's state itself. It calls nothing outside C, so no jump ever
 /// crosses a Swift frame. No function keeps state; all may run on several threads at once.
 #ifndef CPNG_H
 #define CPNG_H
@@ -51,8 +51,8 @@ enum {
     CPNG_HAS_TRNS = 16,
 };
 
-/// Decoded rows from the top. Each row is one spare byte, the place for a filter type, followed by
-/// `row_bytes` bytes; samples are packed and ordered as in a PNG without interlacing. `rows` is
+/// Decoded rows from the top. Each row is one spare byte, the place for a filter type, and
+/// `row_bytes` bytes. Samples are packed and ordered as in a PNG without interlacing. `rows` is
 /// owned by the caller, who releases it with `cpng_image_free`.
 ///
 /// Every function that works on the rows checks `interruption` and then returns `CPNG_INTERRUPTED`.
@@ -94,7 +94,7 @@ cpng_status cpng_decode(
     const uint8_t *source, size_t length, const cpng_limits *limits, cpng_image *image,
     char *message);
 
-/// Decodes to 8-bit grey or RGB. Palettes are expanded, 16 bits are scaled to 8, and transparency
+/// Decodes to 8-bit grey or RGB. Palettes are expanded, and 16 bits are scaled to 8. Transparency
 /// is blended over the background (red, green, blue) in the file's own encoding of light.
 /// Transparent grey becomes RGB over a background that is not grey. Rows have the spare byte, too.
 cpng_status cpng_decode_opaque(
@@ -258,8 +258,8 @@ void cpng_make_indices(
 cpng_status cpng_sample(
     const cpng_image *image, uint32_t bands, uint32_t band_rows, cpng_image *sample);
 
-/// Wraps 8-bit rows of 1 (grey), 3 (RGB) or 4 (RGB and alpha) channels, with a spare byte each, in
-/// an image, which owns them from now on.
+/// Returns an image of 8-bit rows, which it owns from now on. They have 1 (grey), 3 (RGB) or 4 (RGB
+/// and alpha) channels, and a spare byte each.
 cpng_image cpng_image_of(
     uint8_t *rows, uint32_t width, uint32_t height, int channels,
     cinterruption *_Nullable interruption);

@@ -1,6 +1,6 @@
-/// Placeholders: the ThumbHash of a picture (Evan Wallace, 2023; the format and reference
-/// implementations are at <https://evanw.github.io/thumbhash/>) and its dominant colour, both from
-/// a small version.
+/// Placeholders: the ThumbHash of a picture and its dominant colour, both from a small version.
+/// ThumbHash is by Evan Wallace (2023); the format and reference implementations are at
+/// <https://evanw.github.io/thumbhash/>.
 ///
 /// No function keeps state; all may run on several threads at once. Operations are neither fused
 /// nor reordered, so every processor gives the same bytes.
@@ -42,7 +42,7 @@ typedef struct {
     uint32_t width;
     uint32_t height;
     /// The part of the last column and of the last row that belongs to the picture, above 0, up to
-    /// 1: an earlier reduction may not divide evenly.
+    /// 1. An earlier reduction may not divide evenly.
     double last_column;
     double last_row;
 } cplaceholder_planes;
@@ -63,9 +63,9 @@ typedef struct {
 /// Reduces a picture, applies its EXIF orientation (1 to 8), and makes its placeholder.
 ///
 /// A picture of at most 48 pixels a side is used as it is. The longer side of a larger one is
-/// reduced to 32, by means over areas, in the samples' own encoding of light, with colours weighted
-/// by alpha. The highest ThumbHash cosine has three periods; means over a 32nd of the side
-/// keep 98.6 %.
+/// reduced to 32, by means over areas, in the samples' own encoding of light. Colours are weighted
+/// by alpha. The highest ThumbHash cosine has three periods; means over a 32nd of the side keep
+/// 98.6 %.
 void cplaceholder_make(const cplaceholder_rows *rows, int orientation, cplaceholder *result);
 
 /// Makes the placeholder of planes in the same way.

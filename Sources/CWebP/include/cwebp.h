@@ -65,7 +65,7 @@ cwebp_status cwebp_decode(
 /// decoding it. A file of 300 KB may need 1.3 GB. For several pictures it is the largest of them.
 ///
 /// A lossless picture, and the alpha of a lossy one, assigns each of its parts one of up to 65,536
-/// groups of codes; libwebp 1.2.4 holds tables of 12 to 20 KB for each. Files that it refuses
+/// groups of codes. libwebp 1.2.4 holds tables of 12 to 20 KB for each group. Files that it refuses
 /// before allocating count 0. Alpha without a palette includes its memory beside the tables.
 ///
 /// - `chunks`: the chunks of a file after `WEBP`, or a frame's. Truncated chunks count as far as

@@ -5,7 +5,7 @@
 /// The cost is limited: memory by the caller, depth by CXML_MAXIMUM_DEPTH, time by the
 /// interruption. Entity references in text are skipped. expat always expands those in attribute
 /// values, where drawing programs put namespaces. So an entity made of other entities ends the
-/// parse at its declaration, and all expansions together are limited to the larger of 1 MiB and the
+/// parse at its declaration. All expansions together are limited to the larger of 1 MiB and the
 /// document.
 #ifndef CXML_H
 #define CXML_H

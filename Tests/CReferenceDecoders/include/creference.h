@@ -1,5 +1,6 @@
-/// libjpeg and libpng as a plain program uses them, as a reference for `Codecs`: the libraries' own
-/// error managers except for the jump, no policy about warnings, and no code of CJPEG and CPNG.
+/// libjpeg and libpng as a plain program uses them, as a reference for `Codecs`. They have the
+/// libraries' own error managers except for the jump, no policy about warnings, and no code of
+/// CJPEG and CPNG.
 #ifndef CREFERENCE_H
 #define CREFERENCE_H
 
