@@ -1,22 +1,21 @@
 package import PrefetchModel
 
-/// One line of a manifest that is not warm, as it waits to be dealt with.
+/// One manifest line that is not warm, while it waits.
 ///
-/// Small, since many wait in memory, and without any reference to a stage, since others wait in a
-/// file.
+/// Small, since many wait in memory; without references to stages, since others wait in a file.
 package struct Entry: Sendable {
-    /// What has to be done for an entry.
+    /// The work that an entry needs.
     package enum Plan: Hashable, Sendable {
-        /// Nothing of it is stored.
+        /// Nothing is stored: fetch it.
         case fetch
-        /// A copy is stored: the origin is asked whether it is still good, or for what is missing.
+        /// A copy is stored: revalidate it, or fetch its missing variants.
         case refresh(resource: Int64)
-        /// What is missing is made from the stored original, without asking.
+        /// Make the missing variants from the stored original, without a request.
         case derive(resource: Int64)
-        /// It is warm, and gets attributes.
+        /// The entry is warm: store its attributes.
         case annotate(resource: Int64)
 
-        /// What is stored of the entry.
+        /// The stored resource; nil for none.
         package var resource: Int64? {
             switch self {
             case .fetch: nil
@@ -26,7 +25,7 @@ package struct Entry: Sendable {
 
         package var isAnnotation: Bool { if case .annotate = self { true } else { false } }
 
-        /// Whether the entry waits for a host.
+        /// Whether the entry needs a turn at its host.
         package var asksOrigin: Bool {
             switch self {
             case .fetch, .refresh: true
@@ -37,17 +36,17 @@ package struct Entry: Sendable {
 
     package let manifest: String
     package let line: Int
-    /// With credentials when the manifest has them.
+    /// Includes the credentials of the manifest.
     package let url: RequestURL
     package let key: String
     package internal(set) var priority: Priority
     package let queuedAt: ContinuousClock.Instant
     package let plan: Plan
-    /// Whether an earlier run has left a failure of its key.
+    /// Whether an earlier run recorded a failure of its key.
     package var failedBefore = false
-    /// Whether an earlier run has left anything of it.
+    /// Whether an earlier run stored anything about it.
     package var wasKnownBefore: Bool { plan.resource != nil || failedBefore }
-    /// The fields that few entries have, in a box, since the others wait in memory without them.
+    /// Boxed: few entries have extras, and the others need no memory for them.
     private let box: ExtrasBox?
     package var extras: EntryExtras? { box?.extras }
 
@@ -73,7 +72,7 @@ package struct Entry: Sendable {
         box = extras.map(ExtrasBox.init)
     }
 
-    /// An entry of the same key, which shares this one's fate.
+    /// An entry of the same key, which gets the same outcome.
     package struct Duplicate: Sendable {
         package let manifest: String
         package let line: Int

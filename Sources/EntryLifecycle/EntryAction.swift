@@ -1,84 +1,86 @@
 package import PrefetchModel
 internal import Scheduling
 
-/// What is to be done for an entry now. The next event says how it went.
+/// The next step for an entry. The following event reports how it ended.
 package indirect enum EntryAction: Sendable {
-    /// Look up what is known of it: ``EntryMachine/lookedUp(_:in:)``.
+    /// Look the entry up in the cache: ``EntryMachine/lookedUp(_:in:)``.
     case lookUp
-    case ask(Inquiry)
-    /// Let it wait for a turn at the host that its target is at.
-    case queue(QueueStanding)
-    /// The same, and its present host is not asked after all.
+    case ask(EntryRequest)
+    /// Let it wait for a turn at its target's host.
+    case queue(QueuePlacement)
+    /// Let it wait likewise; its present host gets no request after all.
     case moveOn
     case process(Work)
-    /// Keep what came of the body: ``EntryMachine/partSaved(_:in:)``.
+    /// Store the received part of the body: ``EntryMachine/partSaved(_:in:)``.
     case keepPart(PartialBody, receivedAt: Timestamp)
     case write(EntryChange)
-    /// Let no variant name this image any more.
+    /// Remove this image from all variants.
     case forget(StoredImage, then: EntryAction)
     case finish(EntryEnd)
 }
 
-/// Where an entry waits among those of its host.
-package enum QueueStanding: Hashable, Sendable {
-    /// It has had its turn already.
+/// The place of an entry in the queue of its host.
+package enum QueuePlacement: Hashable, Sendable {
+    /// In front: it has had its turn already.
     case next
     case retry(after: Duration)
 }
 
-/// What the codec workers have to do.
+/// Work for the codec workers.
 package enum Work: Sendable {
-    /// Decode the body of the answer, and make what is asked for of it; `stored` are the positions of
-    /// which a copy is there, of this body or another.
+    /// Decode the body of the response and make the requested variants. `stored`: the positions
+    /// that have a copy, of this body or another.
     case body(Known?, stored: Set<Int>, ResourceValidation)
-    /// Make what is missing of the stored original; `kept` has by position what is there.
+    /// Make the missing variants from the stored original. `kept` has the stored ones, by
+    /// position.
     case original(StoredImage, kept: [StoredImage?])
-    /// Forget the part that there may be of another body.
+    /// Remove the stored part of another body, if any.
     case refusal
 
-    /// A body that need not be decoded when it comes again, and by position the variants of it that
-    /// are stored.
+    /// A body that is not decoded again when it arrives unchanged, and its stored variants by
+    /// position.
     package struct Known: Hashable, Sendable {
         package let source: ContentDigest
         package let images: [StoredImage?]
     }
 }
 
-/// What is new of an entry's resource.
+/// A change of an entry's resource.
 package enum EntryChange: Sendable {
-    /// A body was stored: its variants, by position.
+    /// A new body, with its variants by position.
     case body(ResourceValidation, source: SourceImage, [VariantChange])
-    /// The body stays. Without a validation nobody was asked.
+    /// The same body. The validation is nil without a request.
     case resource(Int64, ResourceValidation?, [VariantChange])
 }
 
 /// A variant whose row is written.
 package struct VariantChange: Hashable, Sendable {
-    /// Among those that the entry asks for.
+    /// Index into the entry's variants.
     package let position: Int
     package let image: StoredImage
-    /// Whether it is in place already and has to be pinned until the commit; the workers pin what
-    /// they make.
+    /// Whether the image is stored already and must be pinned until the commit. The workers pin
+    /// the images that they make.
     package let isKept: Bool
 }
 
-/// How an entry ends.
+/// The end of an entry.
 package enum EntryEnd: Sendable {
-    /// It is warm.
+    /// The entry is warm.
     case stored(Outcome, Stored)
     case failed(Failed)
-    /// A rule of the user left it out; the reason is of what the image is, nil for what was not asked for.
+    /// A rule of the user excluded it. `reason`: a property of the image; nil when nothing was
+    /// requested.
     case excluded(message: String, reason: FailureReason? = nil)
     case cancelled
 
     package struct Stored: Sendable {
-        /// By position of the variant.
+        /// The variants, by position.
         package var variants: [VariantEnd]
-        /// Nil for what has to be validated at every use.
+        /// Nil for a response that must be validated at every use.
         package var expiresAt: Timestamp?
-        /// Empty for nothing to say.
+        /// A remark for the report; empty for none.
         package var remark = ""
-        /// Made with them.
+        /// The placeholder made with the variants.
         package var placeholder: Placeholder?
 
         package static let nothing = Stored(variants: [], expiresAt: nil)
@@ -86,37 +88,37 @@ package enum EntryEnd: Sendable {
 
     package struct Failed: Sendable {
         package enum Blame: Hashable, Sendable {
-            /// The origin's answer, or its absence.
+            /// The origin's response, or its absence.
             case origin
-            /// It was asked, and what failed then is ours.
+            /// The program or this machine failed after the response.
             case ours
-            /// It was not asked: its host is given up.
+            /// No request was sent: its host is given up.
             case hostGivenUp
         }
 
-        package let failure: AttemptFailure
+        package let failure: Failure
         package let blame: Blame
-        /// Of the variants some may have been made.
+        /// Some of the variants may have been made.
         package var stored = Stored.nothing
     }
 }
 
 extension EntryEnd.Failed {
-    /// What the next runs are told of it.
+    /// The record of a failure for later runs.
     package enum Memory: Hashable, Sendable {
         case none
-        /// It is known, and blocks nothing.
+        /// Recorded, without blacklisting the entry.
         case known
-        /// It is known, and may block.
+        /// Recorded, and counted towards blacklisting.
         case counted
     }
 
-    /// What the next runs are told, given the status of the entry's last response.
+    /// Returns the record to keep, given the status of the entry's last response.
     package func memory(httpStatus: Int?) -> Memory {
         switch blame {
         case .origin:
             FailurePolicy.isKnown(of: failure.reason, httpStatus: httpStatus) ? .known : .counted
-        // A format that cannot hold the image will not hold it tomorrow; limits may be wider by then.
+        // A format that cannot hold the image never will; limits may be wider in the next run.
         case .ours: failure.reason == .unsupportedImage ? .known : .none
         case .hostGivenUp: .none
         }

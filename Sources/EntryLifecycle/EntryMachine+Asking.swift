@@ -2,7 +2,7 @@ import HTTPSemantics
 import PrefetchModel
 
 extension EntryMachine {
-    /// What is known of the entry, as it was asked for by ``EntryAction/lookUp``.
+    /// Takes the findings that ``EntryAction/lookUp`` asked for.
     package mutating func lookedUp(
         _ findings: Findings, in context: EntryContext
     ) -> EntryAction {
@@ -10,7 +10,7 @@ extension EntryMachine {
             preconditionFailure("what is looked up was asked for")
         }
         if case .due = journey.lookup { journey.lookup = .done(findings) }
-        // What is said of a host is said at its end.
+        // The host's failure is reported at its end, after the look-up.
         if findings.isKnownTrouble { journey.findings.isKnownTrouble = true }
         return switch purpose {
         case .asking: ask(history, journey, context)
@@ -31,7 +31,7 @@ extension EntryMachine {
             let isElsewhere = target.origin != entry.url.origin
             journey.route.followMemory(to: target)
             if isElsewhere {
-                // Who has sent us there is not asked this time, and may have been anybody.
+                // The host that sent the redirect is not asked this time, and could have been any.
                 journey.route.addressRule = .redirectedFromPublic
                 state = .queued(history, journey)
                 return .moveOn
@@ -39,18 +39,18 @@ extension EntryMachine {
         }
         journey.route.visit(journey.route.target)
         let isForeign = journey.route.isForeign(to: entry.url)
-        let inquiry = Inquiry(
-            // A redirect inside an origin keeps what the list gave for it, as with curl.
+        let request = EntryRequest(
+            // A redirect inside an origin keeps the listed credentials, as with curl.
             url: isForeign
                 ? journey.route.target : journey.route.target.withCredentials(of: entry.url),
             conditions: conditions(journey, context), part: part(journey, context),
             isForeign: isForeign, addressRule: journey.route.addressRule,
             mayBeKnown: known(journey, context) != nil)
-        state = .asking(history, journey, inquiry)
-        return .ask(inquiry)
+        state = .asking(history, journey, request)
+        return .ask(request)
     }
 
-    /// Where permanent redirects led an earlier run, if that is where the first transfer goes.
+    /// The target of an earlier run's permanent redirects, if the first transfer should use it.
     private func remembered(_ journey: Journey, _ context: EntryContext) -> RequestURL? {
         guard journey.route.visited.isEmpty, journey.usesMemory, journey.usesConditions,
             !journey.route.followsMemory, context.rules.followsMemory,
@@ -62,17 +62,17 @@ extension EntryMachine {
         return target
     }
 
-    /// Whether a redirect gives up no encryption that the user wants to be kept.
+    /// Whether a redirect keeps the encryption that the user requires.
     func mayLead(
         from url: RequestURL, to target: RequestURL, _ context: EntryContext
     ) -> Bool {
         context.rules.allowsDowngrade || target.isEncrypted || !url.isEncrypted
     }
 
-    /// The fields that make a request conditional; none where a 304 would be of no use.
+    /// The fields that make a request conditional; empty where a 304 would be useless.
     private func conditions(_ journey: Journey, _ context: EntryContext) -> [HeaderField] {
-        // What is stored came from one URL. The validators of that one say nothing of another: not
-        // of the hops on the way, nor of what an entry's `key` now stands for.
+        // Validators belong to the URL that the copy was fetched from. They are meaningless for
+        // hops on the way, and for a new URL under the same `key`.
         guard context.rules.usesWhatIsStored, journey.usesConditions,
             let copy = journey.findings.copy,
             journey.route.target.withoutCredentials.text == copy.responseURL,
@@ -99,16 +99,16 @@ extension EntryMachine {
         return part
     }
 
-    /// The bytes that need not be decoded when they come again.
+    /// The stored body, which need not be decoded when it arrives again.
     func known(_ journey: Journey, _ context: EntryContext) -> Work.Known? {
         guard context.rules.usesWhatIsStored, let copy = journey.findings.copy, !copy.isEmpty
         else { return nil }
         return Work.Known(source: copy.sourceDigest, images: copy.kept.map { $0?.image })
     }
 
-    // MARK: Without asking
+    // MARK: Without a request
 
-    /// Makes what is missing of a copy, or has what is there committed.
+    /// Makes the missing variants of a copy, or commits a complete one.
     mutating func derive(
         _ history: History, _ journey: Journey, _ confirmation: Processing.Confirmation,
         _ context: EntryContext
@@ -127,22 +127,22 @@ extension EntryMachine {
         return .process(.original(original, kept: copy.kept.map { $0?.image }))
     }
 
-    /// Ends an entry of a host that is given up.
+    /// Ends an entry whose host is given up.
     private mutating func endGivenUp(
-        _ history: History, _ journey: Journey, _ trouble: AttemptFailure, _ context: EntryContext
+        _ history: History, _ journey: Journey, _ trouble: Failure, _ context: EntryContext
     ) -> EntryAction {
         var history = history
         if journey.route.followsMemory, !context.phase.isStopping {
             return restart(history, journey)
         }
-        let failure: AttemptFailure
+        let failure: Failure
         if case .retry(let former) = journey.turn {
-            failure = AttemptFailure(
+            failure = Failure(
                 former.reason, "\(former.message); not retried: \(trouble.message)")
         } else {
-            // That of a redirect, or of an earlier attempt.
+            // The last response belongs to a redirect or an earlier attempt.
             history.forgetResponse()
-            failure = AttemptFailure(trouble.reason, "not requested: \(trouble.message)")
+            failure = Failure(trouble.reason, "not requested: \(trouble.message)")
         }
         state = .queued(history, journey)
         return finish(

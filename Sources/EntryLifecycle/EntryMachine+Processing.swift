@@ -2,10 +2,10 @@ import HTTPSemantics
 import PrefetchModel
 
 extension EntryMachine {
-    /// The codec workers have done what was asked of them.
+    /// Takes the result of the codec workers.
     ///
-    /// Times are the processor's, nil where nothing was decoded; `remark` is what is to be said of what
-    /// is stored, empty for nothing.
+    /// `decode` and `encode` are processor times, nil where nothing was decoded. `remark`
+    /// describes the stored images; empty for none.
     package mutating func processed(
         _ result: ProcessingResult, decode: Duration?, encode: Duration?, remark: String,
         in context: EntryContext
@@ -36,7 +36,7 @@ extension EntryMachine {
             return cancel()
         case .failed(let failure):
             if processing.isContinued, failure.reason.mayComeFromPart {
-                // The two parts may not belong together, whatever the origin says.
+                // The two parts may belong to different bodies, whatever the origin claims.
                 return fetchWhole(history, journey, context)
             }
             return fail(failure, history, journey, context)
@@ -49,8 +49,7 @@ extension EntryMachine {
         }
     }
 
-    /// What came of a body that broke off has been dealt with: `part` is what there is of it now, nil
-    /// when nothing could be kept.
+    /// Takes the stored part of a body that broke off; nil when it could not be stored.
     package mutating func partSaved(
         _ part: PartialBody?, in context: EntryContext
     ) -> EntryAction {
@@ -65,7 +64,7 @@ extension EntryMachine {
         }
     }
 
-    // MARK: What is written
+    // MARK: Changes to write
 
     private mutating func write(
         _ ends: [VariantEnd], _ source: SourceImage, _ history: History, _ journey: Journey,
@@ -97,7 +96,7 @@ extension EntryMachine {
         }
     }
 
-    /// Writes what is new of a resource whose body stays.
+    /// Writes the change of a resource whose body stays.
     mutating func commit(
         _ history: History, _ journey: Journey, _ copy: StoredCopy, _ ends: [VariantEnd],
         _ confirmation: Processing.Confirmation, remark: String
@@ -121,7 +120,7 @@ extension EntryMachine {
         _ history: History, _ journey: Journey, _ change: EntryChange, _ stored: EntryEnd.Stored,
         _ outcome: CommittedOutcome
     ) -> EntryAction {
-        state = .committing(history, journey, Committing(stored: stored, outcome: outcome))
+        state = .committing(history, journey, PendingCommit(stored: stored, outcome: outcome))
         return .write(change)
     }
 }
@@ -138,10 +137,10 @@ extension Processing {
 }
 
 extension StoredCopy {
-    /// What there is of it, as an end. All of it is there.
+    /// The stored images as results. For a complete copy only.
     var keptEnds: [VariantEnd] { kept.compactMap { $0.map { .kept($0.image) } } }
 
-    /// What these ends change in its rows.
+    /// The rows that these results change.
     func changes(_ ends: [VariantEnd]) -> [VariantChange] {
         ends.enumerated().compactMap { position, end in
             switch end {
@@ -157,8 +156,8 @@ extension StoredCopy {
 }
 
 extension [VariantEnd] {
-    /// Why the first of those failed that could not be made; nil when all are there.
-    fileprivate var failure: AttemptFailure? {
+    /// The failure of the first variant that could not be made; nil when all were.
+    fileprivate var failure: Failure? {
         for case .failed(let failure) in self { return failure }
         return nil
     }
@@ -176,7 +175,7 @@ extension EntryEnd.Stored {
 }
 
 extension FailureReason {
-    /// Whether a body looks so when it was put together of two that do not belong together.
+    /// Whether a body joined from two different ones may fail for this reason.
     fileprivate var mayComeFromPart: Bool {
         switch self {
         case .corruptImage, .notAnImage, .interrupted: true

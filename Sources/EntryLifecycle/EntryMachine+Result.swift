@@ -1,7 +1,7 @@
 package import PrefetchModel
 
 extension EntryMachine {
-    /// What is reported of the entry.
+    /// The report of the entry.
     package func result(_ end: EntryEnd) -> EntryResult {
         let history = history
         var result = EntryResult(
@@ -25,7 +25,7 @@ extension EntryMachine {
         case .excluded(let message, let reason):
             result.message = message
             result.reason = reason
-            // It may have been stored when the rule was another.
+            // It may have been stored under another rule.
             describeKeptCopy(&result)
         case .cancelled:
             break
@@ -38,7 +38,7 @@ extension EntryMachine {
         if case .failure(_, let code) = history.answer { code } else { nil }
     }
 
-    /// What was known of it before this run; nothing if it was not looked up.
+    /// The findings of the look-up; empty without one.
     package var findings: Findings { journey.findings }
 
     private func exchange(_ history: History) -> EntryResult.Exchange {
@@ -51,7 +51,7 @@ extension EntryMachine {
             contentType: contentType, redirects: route.redirects)
     }
 
-    /// A failed refresh keeps the old copy and says so.
+    /// Reports the old copy, which a failed refresh keeps.
     private func describeWhatStays(_ failed: EntryEnd.Failed, _ result: inout EntryResult) {
         guard failed.stored.variants.isEmpty else {
             result.stored = failed.stored.variants.first?.image
@@ -80,7 +80,7 @@ extension EntryEnd {
         }
     }
 
-    /// Why it failed, or what of the image left it out; nil when it was neither.
+    /// The reason for a failure or an exclusion; nil for other ends.
     package var reason: FailureReason? {
         switch self {
         case .failed(let failed): failed.failure.reason

@@ -1,17 +1,17 @@
 import PrefetchModel
 import Scheduling
 
-/// The ways back into the queue.
+/// Returns to the queue.
 extension EntryMachine {
-    /// Takes a failed attempt: the entry is tried again, or has failed.
+    /// Takes a failed attempt: retries the entry, or ends it.
     mutating func fail(
-        _ failure: AttemptFailure, _ history: History, _ journey: Journey, _ context: EntryContext
+        _ failure: Failure, _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         guard !context.phase.isStopping, history.wasAsked, !failure.reason.isExclusion else {
             return end(failure, history, journey)
         }
         if journey.route.followsMemory {
-            // What was said to be for good is so no more: the listed URL decides.
+            // The remembered permanent redirect no longer holds: the listed URL decides.
             return restart(history, journey)
         }
         switch context.retry(failure.reason, history.httpStatus, history.attempts) {
@@ -19,11 +19,11 @@ extension EntryMachine {
             return end(failure, history, journey)
         case .exhausted:
             return end(
-                AttemptFailure(failure.reason, "\(failure.message); the run has no retries left"),
+                Failure(failure.reason, "\(failure.message); the run has no retries left"),
                 history, journey)
         case .noRoom:
             return end(
-                AttemptFailure(
+                Failure(
                     failure.reason,
                     "\(failure.message); too many entries wait for their retries"), history,
                 journey)
@@ -36,7 +36,7 @@ extension EntryMachine {
     }
 
     private mutating func end(
-        _ failure: AttemptFailure, _ history: History, _ journey: Journey
+        _ failure: Failure, _ history: History, _ journey: Journey
     ) -> EntryAction {
         state = .queued(history, journey)
         if failure.reason.isExclusion {
@@ -45,7 +45,7 @@ extension EntryMachine {
         return finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
     }
 
-    /// Asks for the entry at its listed URL, next at its host, and as part of the same attempt.
+    /// Requests the listed URL, next at its host, in the same attempt.
     mutating func restart(_ history: History, _ journey: Journey) -> EntryAction {
         var journey = journey
         journey.restart(at: entry.url, turn: .sameAttempt)
@@ -54,20 +54,20 @@ extension EntryMachine {
         return .queue(.next)
     }
 
-    /// Asks for the whole of a body whose part turned out to be of no use, next at its host and as
-    /// part of the same attempt.
+    /// Requests the whole body, next at its host and in the same attempt: the stored part is
+    /// unusable.
     mutating func fetchWhole(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
         journey.usesParts = false
-        // The same URL is asked once more, which is no loop.
+        // Requesting the same URL again is no loop.
         journey.route.leaveLast()
         state = .queued(history, journey)
         return context.phase.isStopping ? cancel() : .queue(.next)
     }
 
-    /// Asks for the entry without conditions: what is stored of it turned out to be of no use.
+    /// Requests the entry without conditions: the stored copy is unusable.
     mutating func fetchAnew(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {
@@ -84,7 +84,7 @@ extension EntryMachine {
         return .queue(.next)
     }
 
-    /// The same, and forgets the stored original, which is gone or damaged.
+    /// Does the same, and forgets the stored original, which is missing or damaged.
     mutating func fetchWithoutOriginal(
         _ history: History, _ journey: Journey, _ context: EntryContext
     ) -> EntryAction {

@@ -1,10 +1,9 @@
 package import PrefetchModel
 
-/// An entry's way from the queue to its outcome: what has to be done next after each thing that
-/// happens to it.
+/// The state machine of one entry, from the queue to its outcome.
 ///
-/// A value without I/O or clock. Every method takes an event, goes to the next state and returns the
-/// action that follows; an event that cannot come in a state is a mistake of the caller and ends the
+/// A value without I/O or clock. Each method takes an event, changes the state and returns the
+/// next action. An event that the state does not allow is a programming error and ends the
 /// program. Each entry ends with exactly one ``EntryAction/finish(_:)``.
 ///
 /// ```
@@ -14,7 +13,7 @@ package import PrefetchModel
 /// ```
 package struct EntryMachine: Sendable {
     package private(set) var entry: Entry
-    var state: EntryState
+    var state: State
 
     package init(_ entry: Entry) {
         self.entry = entry
@@ -23,13 +22,13 @@ package struct EntryMachine: Sendable {
 
     // MARK: In the queue
 
-    /// Where an entry is that waits for a turn, which is all that a file has to hold of it.
+    /// The state of a waiting entry: all that the spill file has to hold.
     package enum Rest: Sendable {
         case waiting
         case queued(History, Journey)
     }
 
-    /// Nil when something is being done for the entry.
+    /// Nil while a stage works on the entry.
     package var rest: Rest? {
         switch state {
         case .waiting: .waiting
@@ -38,7 +37,7 @@ package struct EntryMachine: Sendable {
         }
     }
 
-    /// An entry that was written down while it waited.
+    /// Restores an entry that waited in the spill file.
     package init(_ entry: Entry, rest: Rest) {
         self.entry = entry
         switch rest {
@@ -50,7 +49,7 @@ package struct EntryMachine: Sendable {
     /// Whether it has had no turn yet.
     package var isWaiting: Bool { if case .waiting = state { true } else { false } }
 
-    /// Lets it start by a higher priority, as long as it waits for its first turn.
+    /// Raises its priority. Only for an entry that waits for its first turn.
     package mutating func raise(to priority: Priority) {
         precondition(isWaiting, "only what waits for its first turn is raised")
         entry.priority = priority
@@ -63,11 +62,11 @@ package struct EntryMachine: Sendable {
     package var isAsking: Bool { if case .asking = state { true } else { false } }
     package var isWriting: Bool { if case .committing = state { true } else { false } }
 
-    /// Times that it was tried, each from its listed URL on.
+    /// Attempts so far, each from its listed URL on.
     package var attempts: Int { history.attempts }
-    /// Of the last response; nil when none arrived.
+    /// The status of the last response; nil when none arrived.
     package var httpStatus: Int? { history.httpStatus }
-    /// By position of the variant what is stored of it; empty when nothing is.
+    /// The stored images by position of the variant; empty when nothing is stored.
     package var keptImages: [StoredImage?] {
         journey.findings.copy.map { $0.kept.map { $0?.image } } ?? []
     }
@@ -77,18 +76,18 @@ package struct EntryMachine: Sendable {
         if case .queued(_, let journey) = state, case .retry = journey.turn { true } else { false }
     }
 
-    /// The URL of its next or present transfer, or of the last one.
+    /// The URL of its next, present or last transfer.
     package var target: RequestURL { isWaiting ? entry.url : journey.route.target }
 
     // MARK: Turns
 
-    /// Its turn has come at its host.
+    /// Begins its turn at its host.
     ///
     /// - Parameters:
-    ///   - position: among the run's starts, for an entry that has not been asked for.
+    ///   - position: among the run's starts; used for the entry's first turn.
     ///   - now: by the monotonic clock.
-    /// - Returns: ``EntryAction/lookUp`` for each turn. Who knows that there is nothing to be found
-    ///   answers at once.
+    /// - Returns: ``EntryAction/lookUp``, each time. A caller that knows that nothing is stored
+    ///   may skip the look-up and answer with `Findings.nothing`.
     package mutating func start(
         position: Int, at now: ContinuousClock.Instant
     ) -> EntryAction {
@@ -107,7 +106,7 @@ package struct EntryMachine: Sendable {
         return .lookUp
     }
 
-    /// Its variants are to be made from the stored original.
+    /// Begins making its variants from the stored original.
     package mutating func startDeriving(at now: ContinuousClock.Instant) -> EntryAction {
         var (history, journey) = turn()
         history.stages.queue = now - entry.queuedAt
@@ -116,24 +115,24 @@ package struct EntryMachine: Sendable {
         return .lookUp
     }
 
-    /// Its host is given up in this run, for a reason and with a text that says of which host.
+    /// Ends it, because its host is given up. `text` names the host and the cause.
     package mutating func giveUp(
         _ reason: FailureReason, _ text: String, at now: ContinuousClock.Instant
     ) -> EntryAction {
         var (history, journey) = turn()
         if isWaiting { history.stages.queue = now - entry.queuedAt }
-        state = .lookingUp(history, journey, then: .givingUp(AttemptFailure(reason, text)))
+        state = .lookingUp(history, journey, then: .givingUp(Failure(reason, text)))
         return .lookUp
     }
 
-    /// It is warm, and its resource gets attributes.
+    /// Stores the attributes of a warm entry.
     package mutating func annotate(
         resource: Int64, images: [StoredImage?], expiresAt: Timestamp
     ) -> EntryAction {
         precondition(isWaiting, "only what was found fresh is annotated")
         state = .committing(
             History(), Journey(from: entry.url),
-            Committing(
+            PendingCommit(
                 stored: EntryEnd.Stored(
                     variants: images.allSatisfy { $0 != nil }
                         ? images.compactMap { $0.map(VariantEnd.kept) } : [],
@@ -151,7 +150,7 @@ package struct EntryMachine: Sendable {
         }
     }
 
-    /// Whether ``EntryAction/lookUp`` is still to be carried out; else what was found is known.
+    /// Whether ``EntryAction/lookUp`` needs a look-up; if not, the findings are known.
     package var needsLookup: Bool {
         if case .lookingUp(_, let journey, _) = state, case .due = journey.lookup {
             true
@@ -162,11 +161,11 @@ package struct EntryMachine: Sendable {
 
     // MARK: Ends
 
-    /// The run ends it.
+    /// Ends it for a run that stops.
     package mutating func cancel() -> EntryAction { finish(.cancelled) }
 
-    /// The stage that it is in has ended, or could not take it.
-    package mutating func abort(_ failure: AttemptFailure) -> EntryAction {
+    /// Ends it because its stage has failed, or could not take it.
+    package mutating func abort(_ failure: Failure) -> EntryAction {
         finish(.failed(EntryEnd.Failed(failure: failure, blame: .origin)))
     }
 
@@ -185,7 +184,7 @@ package struct EntryMachine: Sendable {
         }
     }
 
-    /// Whether the entry fails with what is being written, in a way that the next runs are told of.
+    /// Whether the pending commit ends in a failure that is recorded for later runs.
     package var isCommittingFailure: Bool {
         guard case .committing(_, _, let committing) = state,
             case .failed(let failure, let blame) = committing.outcome
@@ -194,7 +193,7 @@ package struct EntryMachine: Sendable {
             != .none
     }
 
-    /// Ends it. What has happened on its way stays readable until it is forgotten.
+    /// Ends it. Its history stays readable.
     mutating func finish(_ end: EntryEnd) -> EntryAction {
         if case .ended = state { preconditionFailure("an entry has one outcome") }
         state = .ended(history, journey)

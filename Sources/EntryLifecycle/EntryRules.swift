@@ -2,26 +2,26 @@ package import HTTPSemantics
 package import PrefetchModel
 package import Scheduling
 
-/// What a run asks of all its entries, as far as their way depends on it.
+/// The rules of a run that decide an entry's states.
 package struct EntryRules: Sendable {
     package var maximumRedirects = 10
     /// Whether redirects from https to http are followed.
     package var allowsDowngrade = false
-    /// Whether nothing is asked for.
+    /// Whether no requests are sent.
     package var isOffline = false
-    /// Whether validators, parts of bodies and digests of what is stored are used; else everything is
-    /// fetched, decoded and stored anew.
+    /// Whether stored validators, parts and digests are used. If not, every entry is fetched,
+    /// decoded and stored again.
     package var usesWhatIsStored = true
-    /// Whether the targets of permanent redirects are used that earlier runs were told.
+    /// Whether requests use the targets of remembered permanent redirects.
     package var followsMemory = true
-    /// A part of a body is of use below this size.
+    /// A part of a body is resumed only below this size.
     package var maximumBodyBytes = 64 << 20
-    /// A smaller body is not worth keeping when it breaks off.
+    /// A smaller part is not worth storing when its transfer breaks off.
     package var smallestPartBytes = 1 << 20
     /// The lifetimes of an entry with these fields.
     package var freshness: @Sendable (EntryExtras?) -> Freshness.Rules
-    /// All fields of a request, of which some are the user's for this entry, and which may be for
-    /// another origin than the listed one.
+    /// All fields of a request, given the user's fields for the entry, and whether the request is
+    /// for another origin than the listed one.
     package var requestFields:
         @Sendable (_ userFields: [HeaderField], _ isForeign: Bool) -> [HeaderField]
 
@@ -38,29 +38,29 @@ package struct EntryRules: Sendable {
     }
 }
 
-/// How far a run has got.
+/// The phase of a run.
 package enum RunPhase: Hashable, Sendable, CaseIterable {
     case running
-    /// By a signal: nothing more starts, what runs is finished.
+    /// After a signal: nothing more starts, and running entries are finished.
     case stopping
-    /// What runs is not waited for any more.
+    /// Running transfers are cancelled.
     case cancelling
-    /// It cannot be completed: nothing more is stored.
+    /// The run cannot be completed: nothing more is stored.
     case failed
 
     package var isStopping: Bool { self != .running }
-    /// Whether bodies that have arrived are still decoded.
+    /// Whether received bodies are still decoded.
     var decodes: Bool { self == .running || self == .stopping }
-    /// Whether what is known anew of a stored copy is still written.
+    /// Whether news of a stored copy are still written.
     var writes: Bool { self != .failed }
 }
 
-/// What an event is judged by.
+/// The rules and state that an event is judged by.
 package struct EntryContext {
     package let rules: EntryRules
     package let phase: RunPhase
-    /// Whether a failed attempt is followed by another one; asked once for each, and a retry is
-    /// counted.
+    /// Decides whether a failed attempt is retried. Called once for each failed attempt, since a
+    /// retry is counted.
     package let retry: (FailureReason, _ httpStatus: Int?, _ attempts: Int) -> RetryPolicy.Decision
 
     package init(

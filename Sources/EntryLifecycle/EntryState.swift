@@ -1,24 +1,24 @@
 package import PrefetchModel
 
-/// What has become of an entry that has been dealt with at least once.
+/// The past of an entry that has had a turn.
 package struct History: Sendable {
     package enum Beginning: Hashable, Sendable {
         case notAsked
-        /// The position in which its first transfer began, 1 for the run's first.
+        /// `position`: the place of its first transfer among the run's starts, from 1.
         case asked(position: Int)
     }
 
-    /// What came back last.
+    /// The last response or failure.
     package enum LastAnswer: Hashable, Sendable {
         case none
         /// `contentType` is nil for a response without the field.
         case response(status: Int, contentType: String?)
-        /// `status` is nil when no head had arrived, `curlCode` where libcurl had no part.
+        /// `status` is nil before a head arrived, `curlCode` where libcurl reported none.
         case failure(status: Int?, curlCode: Int?)
     }
 
     package internal(set) var beginning = Beginning.notAsked
-    /// Times that it was tried, each from its listed URL on.
+    /// Attempts so far, each from the listed URL on.
     package internal(set) var attempts = 0
     package internal(set) var stages = StageDurations()
     package internal(set) var bytesReceived = 0
@@ -26,7 +26,7 @@ package struct History: Sendable {
 
     package init() {}
 
-    /// As it was written down.
+    /// Restores a spilled history.
     package init(
         beginning: Beginning, attempts: Int, stages: StageDurations, bytesReceived: Int,
         answer: LastAnswer
@@ -49,42 +49,31 @@ package struct History: Sendable {
     }
 }
 
-/// Why an attempt failed.
-package struct AttemptFailure: Hashable, Sendable {
-    package let reason: FailureReason
-    package let message: String
-
-    package init(_ reason: FailureReason, _ message: String) {
-        self.reason = reason
-        self.message = message
-    }
-}
-
-/// An entry's way through the run from its first turn on.
+/// An entry's way through the run, from its first turn on.
 package struct Journey: Sendable {
-    /// What the next turn at a host is.
+    /// The purpose of the next turn at a host.
     package enum Turn: Sendable {
         case firstAttempt
-        case retry(after: AttemptFailure)
-        /// The next hop, or the listed URL once more as part of the same attempt.
+        case retry(after: Failure)
+        /// The next hop, or the listed URL once more in the same attempt.
         case sameAttempt
     }
 
-    /// What is stored of the entry. Looked up once, and again after the entry has waited in a file.
+    /// The findings of the look-up: done once, and again after the entry has waited in a file.
     package enum Lookup: Sendable {
         case due
-        /// Boxed, since a journey is handed on at every step and this is most of it.
+        /// Boxed: this is most of a journey, which is copied at every step.
         indirect case done(Findings)
     }
 
     package internal(set) var route: Route
     package internal(set) var turn: Turn
     package internal(set) var lookup: Lookup
-    /// False when what earlier runs were told of redirects has turned out to be wrong.
+    /// False when a remembered redirect has turned out to be wrong.
     package internal(set) var usesMemory: Bool
-    /// False when a part of the body has turned out to be of no use, so that the whole is asked for.
+    /// False when a stored part has turned out to be unusable: the whole body is requested.
     package internal(set) var usesParts: Bool
-    /// False when what is stored has turned out to be of no use, so that nothing is confirmed.
+    /// False when the stored copy has turned out to be unusable: requests are unconditional.
     package internal(set) var usesConditions: Bool
 
     package init(from url: RequestURL) {
@@ -93,7 +82,7 @@ package struct Journey: Sendable {
             usesConditions: true)
     }
 
-    /// As it was written down.
+    /// Restores a spilled journey.
     package init(
         route: Route, turn: Turn, usesMemory: Bool, usesParts: Bool, usesConditions: Bool
     ) {
@@ -115,66 +104,68 @@ package struct Journey: Sendable {
         set { lookup = .done(newValue) }
     }
 
-    /// Begins anew at the listed URL.
+    /// Starts again at the listed URL.
     mutating func restart(at url: RequestURL, turn: Turn) {
         route = Route(from: url)
         self.turn = turn
     }
 }
 
-/// Where an entry is, with all that it needs there and nothing else.
-///
-/// Boxed, so that an entry that waits for its first turn is no larger than what was listed of it.
-indirect enum EntryState: Sendable {
-    /// For its first turn.
-    case waiting
-    /// For another turn, at the host that the route leads to.
-    case queued(History, Journey)
-    /// Its turn has come; what is stored of it is looked up.
-    case lookingUp(History, Journey, then: LookupPurpose)
-    /// A request is on the wire.
-    case asking(History, Journey, Inquiry)
-    /// A codec worker keeps what came of a body.
-    case savingPart(History, Journey, then: BrokenEnd)
-    /// A body or a stored original is with the codec workers.
-    case processing(History, Journey, Processing)
-    /// A change of its row is with the writer.
-    case committing(History, Journey, Committing)
-    /// It has its outcome.
-    case ended(History, Journey)
+extension EntryMachine {
+    /// The state of an entry, with the values that it needs there and no others.
+    ///
+    /// Boxed, so that an entry waiting for its first turn is no larger than its listed fields.
+    indirect enum State: Sendable {
+        /// Waits for its first turn.
+        case waiting
+        /// Waits for another turn, at the host of the route's target.
+        case queued(History, Journey)
+        /// Has its turn; the cache is looked up.
+        case lookingUp(History, Journey, then: LookupPurpose)
+        /// Has a request on the wire.
+        case asking(History, Journey, EntryRequest)
+        /// A codec worker saves the received part of a body.
+        case savingPart(History, Journey, then: TransferInterruption)
+        /// The codec workers have its body or stored original.
+        case processing(History, Journey, Processing)
+        /// The writer has a change of its row.
+        case committing(History, Journey, PendingCommit)
+        /// Has its outcome.
+        case ended(History, Journey)
+    }
 }
 
-/// What a look-up is for.
+/// The purpose of a look-up.
 enum LookupPurpose: Sendable {
     case asking
     case deriving
-    /// The host is given up; of what is stored the copy stays, which is said.
-    case givingUp(AttemptFailure)
+    /// The host is given up; the report mentions a stored copy, which stays.
+    case givingUp(Failure)
 }
 
-/// What follows when what came of a body has been kept.
-enum BrokenEnd: Sendable {
-    case failure(AttemptFailure)
+/// The reason why a body broke off, which decides the step after storing its part.
+enum TransferInterruption: Sendable {
+    case failure(Failure)
     case cancellation
 }
 
-/// What is with the writer.
-struct Committing: Sendable {
+/// A change with the writer.
+struct PendingCommit: Sendable {
     let stored: EntryEnd.Stored
     let outcome: CommittedOutcome
 }
 
-/// What follows with the commit.
+/// The outcome after the commit.
 enum CommittedOutcome: Sendable {
     case warm(Outcome)
-    /// Some variant could not be made; the others are stored.
-    case failed(AttemptFailure, EntryEnd.Failed.Blame)
+    /// A variant could not be made; the others are stored.
+    case failed(Failure, EntryEnd.Failed.Blame)
 }
 
-/// What is with the codec workers.
+/// A job with the codec workers.
 struct Processing: Sendable {
     enum Source: Sendable {
-        /// `isContinued`: whether it began with a part that was there.
+        /// `isContinued`: whether the body began with a stored part.
         case body(isContinued: Bool, ResourceValidation)
         /// The stored original.
         case original(Confirmation)
@@ -182,15 +173,15 @@ struct Processing: Sendable {
         case refusal
     }
 
-    /// What a run knows of a resource whose original is used.
+    /// The validity of a resource whose original is used.
     enum Confirmation: Sendable {
-        /// It is fresh: nobody was asked.
+        /// Fresh: no request was sent.
         case fresh
-        /// By a 304.
+        /// Confirmed by a 304.
         case confirmed(ResourceValidation)
     }
 
     let source: Source
-    /// What there is to say of the entry if it becomes warm; empty for nothing.
+    /// A remark for the report if the entry becomes warm; empty for none.
     var remark: String
 }

@@ -1,15 +1,15 @@
 package import PrefetchModel
 
-/// What is known of an entry from earlier runs, looked up once when it starts.
+/// The facts about an entry from earlier runs, looked up once when it starts.
 package struct Findings: Sendable {
     /// Nil when nothing is stored.
     package var copy: StoredCopy?
-    /// The part of a body that an earlier transfer left; nil without one.
+    /// The part of a body that an earlier transfer left.
     package var part: PartialBody?
-    /// How it failed in an earlier run; nil when it did not.
+    /// The failure of an earlier run.
     package var formerFailure: FormerFailure?
-    /// Whether an earlier run had the same trouble with the host that this one gives up. Looked up
-    /// for such entries only; false for all others.
+    /// Whether an earlier run gave up the host for the same reason. Looked up only for entries of
+    /// a host that is given up; false for all others.
     package var isKnownTrouble: Bool
 
     package static let nothing = Findings()
@@ -25,12 +25,12 @@ package struct Findings: Sendable {
     }
 }
 
-/// What is stored of an entry, seen by the variants that it asks for.
+/// The stored copy of an entry, by the variants that the entry requests.
 package struct StoredCopy: Sendable {
     /// An image that the entry's recipe would make again.
     package struct Kept: Hashable, Sendable {
         package let image: StoredImage
-        /// Whether it is stored as this variant; else another one has the same bytes.
+        /// Whether it is stored as this variant; if not, another variant has the same bytes.
         package let isNamed: Bool
 
         package init(image: StoredImage, isNamed: Bool) {
@@ -40,21 +40,21 @@ package struct StoredCopy: Sendable {
     }
 
     package let resource: Int64
-    /// That was asked for, without user information.
+    /// The requested URL, without user information.
     package let url: String
-    /// That gave the response, at the end of all redirects, without user information.
+    /// The URL at the end of all redirects, without user information.
     package let responseURL: String
-    /// Where the permanent redirects led that came first from ``url`` on; nil without such.
+    /// The target of the permanent redirects that directly follow ``url``.
     package let permanentTarget: RequestURL?
     package let response: StoredResponse
     package let fetchedAt: Timestamp
     package let expiresAt: Timestamp
     package let sourceDigest: ContentDigest
-    /// By position of the variant that the entry asks for: nil where its file is not there whole.
+    /// The stored images by position of the variant; nil for a missing or damaged file.
     package internal(set) var kept: [Kept?]
-    /// The source's bytes, if they are stored; nil else.
+    /// The source's bytes, if they are stored.
     package private(set) var original: StoredImage?
-    /// Whether the file of ``original`` was there when it was looked up.
+    /// Whether the file of ``original`` existed at the look-up.
     package private(set) var isOriginalWhole: Bool
 
     package init(
@@ -75,7 +75,7 @@ package struct StoredCopy: Sendable {
         self.isOriginalWhole = isOriginalWhole
     }
 
-    /// Whether nothing has to be made.
+    /// Whether all variants are stored.
     package var isComplete: Bool { kept.allSatisfy { $0 != nil } }
     var isEmpty: Bool { kept.allSatisfy { $0 == nil } }
 
@@ -85,13 +85,13 @@ package struct StoredCopy: Sendable {
     }
 }
 
-/// A part of a body that is there.
+/// The stored part of a body.
 package struct PartialBody: Hashable, Sendable {
-    /// That it came from, without user information.
+    /// The URL it was fetched from, without user information.
     package let url: String
-    /// Bytes that are there.
+    /// Stored bytes.
     package let count: Int
-    /// What to send in `If-Range` for the rest.
+    /// The validator for `If-Range`.
     package let validator: PartialValidator
     /// Bytes of the whole body; nil when the response did not say.
     package let total: Int?
@@ -104,7 +104,7 @@ package struct PartialBody: Hashable, Sendable {
     }
 }
 
-/// The failure that an earlier run left of a key.
+/// The failure that an earlier run recorded for a key.
 package struct FormerFailure: Hashable, Sendable {
     package let url: String
     package let reason: FailureReason

@@ -1,22 +1,21 @@
 package import PrefetchModel
 
-/// The way of one attempt from the listed URL on, through redirects.
+/// The path of one attempt through redirects, from the listed URL on.
 package struct Route: Sendable {
-    /// Where the present transfer goes; changes with each redirect.
+    /// The URL of the present transfer; changes with each redirect.
     package internal(set) var target: RequestURL
-    /// Where permanent redirects (301, 308) led, as long as no other kind came before them; nil for
-    /// nowhere.
+    /// The target of the permanent redirects (301, 308) before any other kind; nil without any.
     package internal(set) var permanentTarget: RequestURL?
     /// Whether all redirects so far were permanent.
     package internal(set) var isPermanentSoFar: Bool
-    /// Whether the first transfer went where an earlier run was redirected for good.
+    /// Whether the first transfer used the target of a remembered permanent redirect.
     package internal(set) var followsMemory: Bool
-    /// Where the present transfer may lead; nil for the rule of what is listed.
+    /// The addresses that the present transfer may use; nil for the rule of listed URLs.
     package internal(set) var addressRule: AddressRule?
-    /// The URLs asked so far, without credentials, the present one included, to see loops: their
-    /// hashes, since a million entries may wait that a host of long names has redirected.
+    /// The URLs requested so far, including the present one and without credentials, to detect
+    /// loops. As hashes: a host of long names may have redirected a million waiting entries.
     package internal(set) var visited: [Int]
-    /// Redirects that were followed since the listed URL was asked.
+    /// Redirects followed since the listed URL was requested.
     package internal(set) var redirects: Int
 
     package init(from url: RequestURL) {
@@ -25,7 +24,7 @@ package struct Route: Sendable {
             addressRule: nil, visited: [], redirects: 0)
     }
 
-    /// As it was written down.
+    /// Restores a spilled route.
     package init(
         target: RequestURL, permanentTarget: RequestURL?, isPermanentSoFar: Bool,
         followsMemory: Bool, addressRule: AddressRule?, visited: [Int], redirects: Int
@@ -39,8 +38,8 @@ package struct Route: Sendable {
         self.redirects = redirects
     }
 
-    /// Whether a redirect has led to another origin than the listed one, for which nothing that the
-    /// user gave is meant.
+    /// Whether a redirect led to another origin than the listed one, which the user's fields and
+    /// credentials are not for.
     package func isForeign(to listed: RequestURL) -> Bool {
         target != listed && target.origin != listed.origin
     }
@@ -49,22 +48,21 @@ package struct Route: Sendable {
         visited.contains(url.withoutCredentials.hashValue)
     }
 
-    /// Forgets that the target was asked.
+    /// Forgets the request of the target.
     mutating func leaveLast() { visited.removeLast() }
 
     mutating func visit(_ url: RequestURL) { visited.append(url.withoutCredentials.hashValue) }
 
-    /// Goes straight to where an earlier run was redirected for good.
+    /// Uses the target of a remembered permanent redirect.
     mutating func followMemory(to url: RequestURL) {
         target = url
         permanentTarget = url
         followsMemory = true
     }
 
-    /// Takes a redirect, which may be permanent by its status; `rule` is for where it leads.
+    /// Follows a redirect, permanent by its status; `rule` is for its target.
     ///
-    /// What an unprotected answer says is not remembered for an entry whose listed URL asks for
-    /// protection.
+    /// A redirect over plain HTTP is not remembered for an entry whose listed URL is encrypted.
     mutating func follow(
         to url: RequestURL, isPermanent: Bool, listed: RequestURL, rule: AddressRule
     ) {
@@ -73,7 +71,7 @@ package struct Route: Sendable {
         redirects += 1
         isPermanentSoFar = isPermanentSoFar && !isDowngraded && isPermanent
         if isPermanentSoFar { permanentTarget = url }
-        // Once the public has sent us somewhere, nothing on the way is the user's choice.
+        // After a redirect from a public address, no further target is the user's choice.
         if addressRule != .redirectedFromPublic { addressRule = rule }
     }
 }

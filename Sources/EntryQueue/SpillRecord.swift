@@ -278,7 +278,7 @@ extension SpillReader {
         case 0: turn = .firstAttempt
         case 2:
             let reason = FailureReason.allCases[number()]
-            turn = .retry(after: AttemptFailure(reason, text()))
+            turn = .retry(after: Failure(reason, text()))
         default: turn = .sameAttempt
         }
         return Journey(

@@ -58,7 +58,7 @@ struct EntryFields {
     /// - Throws: a problem that names the first field that is not good.
     init(
         _ line: UnsafeBufferPointer<UInt8>, from first: Int, variants known: VariantSet?
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         var index = first
         while true {
             while index < line.count, line[index].isBlank { index += 1 }
@@ -73,11 +73,9 @@ struct EntryFields {
 
     private mutating func add(
         _ line: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ known: VariantSet?
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         guard let equals = line[range].firstIndex(of: UInt8(ascii: "=")) else {
-            throw EntryBatch.Problem(
-                reason: .invalidEntry,
-                message: "text without '=' after the URL; a space in a URL is written %20")
+            throw LineProblem("text without '=' after the URL; a space in a URL is written %20")
         }
         let name = line[range.lowerBound..<equals]
         let value = (equals + 1)..<range.upperBound
@@ -104,7 +102,7 @@ struct EntryFields {
 
     private mutating func addAttribute(
         _ field: Slice<UnsafeBufferPointer<UInt8>>, _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         let nameBytes = field.dropFirst(EntryFields.attributePrefix.utf8.count)
         guard let name = String(validating: nameBytes, as: UTF8.self) else {
             throw EntryFields.problem("an attribute's name is not UTF-8")
@@ -127,7 +125,7 @@ struct EntryFields {
 
     private mutating func addHeader(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         guard let text = String(validating: value, as: UTF8.self) else {
             throw EntryFields.problem("a header is not UTF-8")
         }
@@ -150,7 +148,7 @@ struct EntryFields {
 
     private static func timeToLive(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(EntryBatch.Problem) -> Duration {
+    ) throws(LineProblem) -> Duration {
         guard value.count <= maximumTimeToLiveBytes,
             let duration = Duration(quantity: String(decoding: value, as: UTF8.self))
         else {
@@ -161,7 +159,7 @@ struct EntryFields {
 
     private static func priority(
         _ value: Slice<UnsafeBufferPointer<UInt8>>
-    ) throws(EntryBatch.Problem) -> Priority {
+    ) throws(LineProblem) -> Priority {
         switch String(decoding: value.prefix(8), as: UTF8.self) {
         case "high" where value.count == 4: return .high
         case "normal" where value.count == 6: return .normal
@@ -176,7 +174,7 @@ struct EntryFields {
 
     private static func checkKey(
         _ value: UnsafeBufferPointer<UInt8>
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         guard (1...maximumKeyBytes).contains(value.count) else {
             throw problem("field 'key' takes 1 to \(maximumKeyBytes) bytes")
         }
@@ -191,7 +189,7 @@ struct EntryFields {
 
     private static func problemOfUnknown(
         _ name: Slice<UnsafeBufferPointer<UInt8>>
-    ) -> EntryBatch.Problem {
+    ) -> LineProblem {
         guard let text = shown(name) else {
             return problem("an unknown field after the URL; \(knownNames)")
         }
@@ -220,14 +218,14 @@ struct EntryFields {
         return String(decoding: name, as: UTF8.self)
     }
 
-    static func problem(_ message: String) -> EntryBatch.Problem {
-        EntryBatch.Problem(reason: .invalidEntry, message: message, isOfField: true)
+    static func problem(_ message: String) -> LineProblem {
+        LineProblem(message, namesField: true)
     }
 
     /// Of a value that a field does not take. It is repeated where it cannot be half a URL with a password.
     static func problem(
         _ name: String, takes allowed: String, _ value: some Collection<UInt8>
-    ) -> EntryBatch.Problem {
+    ) -> LineProblem {
         let isPlain = value.allSatisfy {
             $0.isLetter || $0.isDecimalDigit || "-_.,^!%".utf8.contains($0)
         }

@@ -173,12 +173,10 @@ final class LineReading: @unchecked Sendable {
         var start = 0
         while start < bytes.count, bytes[start].isBlank { start += 1 }
         if start == bytes.count ? !isTooLong : bytes[start] == UInt8(ascii: "#") { return }
-        do throws(URLParsingError) {
+        do throws(LineFailure) {
             if isTooLong {
                 throw .problem(
-                    EntryBatch.Problem(
-                        reason: .invalidEntry,
-                        message: "the line is longer than \(options.maximumLineBytes) bytes"))
+                    LineProblem("the line is longer than \(options.maximumLineBytes) bytes"))
             }
             try append(UnsafeBufferPointer(rebasing: bytes[start...]), to: &batch)
         } catch {
@@ -195,7 +193,7 @@ final class LineReading: @unchecked Sendable {
 
     /// Appends a line that is no entry; its key is its text, since a cache may have such a key.
     private func appendBad(
-        _ line: UnsafeBufferPointer<UInt8>, _ problem: EntryBatch.Problem,
+        _ line: UnsafeBufferPointer<UInt8>, _ problem: LineProblem,
         to batch: inout EntryBatch
     ) {
         func append(_ excerpt: [UInt8]) -> Range<Int> {
@@ -204,20 +202,20 @@ final class LineReading: @unchecked Sendable {
             return start..<batch.text.count
         }
         let key = append(LineExcerpt.make(line))
-        let url = problem.isOfField ? line.firstIndex(where: \.isBlank) : nil
+        let url = problem.namesField ? line.firstIndex(where: \.isBlank) : nil
         batch.records.append(
             EntryBatch.Record(
                 line: self.line,
                 url: url.map {
                     append(LineExcerpt.make(UnsafeBufferPointer(rebasing: line[..<$0])))
                 } ?? key, key: key, priority: .normal, problem: batch.problems.count))
-        batch.problems.append(problem)
+        batch.problems.append(problem.failure)
     }
 
     /// Appends the entry of a line that begins with its URL; leaves the batch as it was on a throw.
     private func append(
         _ bytes: UnsafeBufferPointer<UInt8>, to batch: inout EntryBatch
-    ) throws(URLParsingError) {
+    ) throws(LineFailure) {
         guard let start = bytes.baseAddress else { return }
         let canonical = parser.canonicalPrefix(start, count: bytes.count)
         if canonical == bytes.count {
@@ -229,19 +227,23 @@ final class LineReading: @unchecked Sendable {
             return
         }
         guard !bytes.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
-            throw .problem(
-                EntryBatch.Problem(
-                    reason: .invalidEntry, message: "the line contains a control character"))
+            throw .problem(LineProblem("the line contains a control character"))
         }
         let end = bytes.firstIndex(where: \.isBlank) ?? bytes.count
         let fields: EntryFields
-        do throws(EntryBatch.Problem) {
+        do throws(LineProblem) {
             fields = try EntryFields(bytes, from: end, variants: options.variants)
         } catch {
             throw .problem(error)
         }
         let url = UnsafeBufferPointer(rebasing: bytes[..<end])
-        let (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
+        let urlRange: Range<Int>
+        let normalizedKey: Range<Int>
+        do throws(URLParsingError) {
+            (urlRange, normalizedKey) = try parser.append(url.span, to: &batch.text)
+        } catch {
+            throw LineFailure(error)
+        }
         var keyRange = normalizedKey
         if let key = fields.key {
             batch.text.removeSubrange(urlRange.upperBound...)

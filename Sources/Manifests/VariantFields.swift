@@ -35,13 +35,13 @@ struct VariantFields {
     /// - Throws: when the field stood before, or its value is not good.
     mutating func add(
         _ field: Field, _ value: Slice<UnsafeBufferPointer<UInt8>>, in known: VariantSet?
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         guard !given.contains(field) else {
             throw EntryFields.problem("duplicate field '\(field.rawValue)'")
         }
         given.append(field)
         let text = String(decoding: value, as: UTF8.self)
-        func problem(takes allowed: String) -> EntryBatch.Problem {
+        func problem(takes allowed: String) -> LineProblem {
             EntryFields.problem(field.rawValue, takes: allowed, value)
         }
         switch field {
@@ -72,7 +72,7 @@ struct VariantFields {
 
     private mutating func addVariants(
         _ text: String, in known: VariantSet?
-    ) throws(EntryBatch.Problem) {
+    ) throws(LineProblem) {
         var names: Set<VariantName> = []
         var picked: VariantSelection = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -102,7 +102,7 @@ struct VariantFields {
     /// Looks at the fields together, when all have been read.
     ///
     /// - Throws: when they contradict each other or the run.
-    func check(in known: VariantSet?) throws(EntryBatch.Problem) {
+    func check(in known: VariantSet?) throws(LineProblem) {
         if lacksMain, let field = given.first(where: { $0 != .variants }) {
             throw EntryFields.problem(
                 "field '\(field.rawValue)' is for the variant main, which is not among the variants"
@@ -124,7 +124,7 @@ struct VariantFields {
     }
 
     /// Of format and animation the line may say the one and the run the other.
-    private func checkAnimation(_ main: Recipe?) throws(EntryBatch.Problem) {
+    private func checkAnimation(_ main: Recipe?) throws(LineProblem) {
         guard encoding != nil || animation != nil,
             (encoding ?? main?.encoding) == .original,
             let asked = animation ?? main?.animation, asked != .keep

@@ -1,11 +1,11 @@
 internal import CCurl
 package import URLParsing
 
-/// libcurl as it is loaded, and what it was loaded with.
+/// The versions of the loaded libcurl and its libraries.
 package enum CurlVersion {
-    /// `7.88.1 (OpenSSL/3.0.17 zlib/1.2.13 nghttp2/1.52.0)`. Needs nothing to be set up.
+    /// As in `7.88.1 (OpenSSL/3.0.17 zlib/1.2.13 nghttp2/1.52.0)`. Needs no setup.
     ///
-    /// - Throws: where libcurl cannot be loaded.
+    /// - Throws: when libcurl cannot be loaded.
     package static func text() throws(CurlLibrary.Missing) -> String {
         try CurlLibrary.load()
         guard let text = ccurl_version() else { return "" }

@@ -1,28 +1,28 @@
 package import PrefetchModel
 
-/// Why a text has not become a URL.
+/// The reason why a text is no URL.
 package enum URLParsingError: Error, Equatable {
-    /// It is none that can be requested.
-    case problem(EntryBatch.Problem)
-    /// libcurl has to read it and cannot be loaded, which is no fault of the text.
+    /// The text is no URL that can be requested.
+    case invalid(Failure)
+    /// libcurl is needed to read the text and cannot be loaded.
     case missingLibrary(CurlLibrary.Missing)
 
     init(_ reason: FailureReason, _ message: String) {
-        self = .problem(EntryBatch.Problem(reason: reason, message: message))
+        self = .invalid(Failure(reason, message))
     }
 
-    /// One line that holds nothing of the text.
+    /// One line that repeats nothing of the text.
     package var message: String {
         switch self {
-        case .problem(let problem): problem.message
+        case .invalid(let failure): failure.message
         case .missingLibrary(let missing): missing.description
         }
     }
 
-    /// What can be done about it, beside mending the text.
+    /// A remedy other than correcting the text.
     package var hint: String? {
         switch self {
-        case .problem: nil
+        case .invalid: nil
         case .missingLibrary(let missing): missing.hint
         }
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct EntryMachineTests {
     // MARK: Tables
 
-    /// What follows from each answer, with nothing stored and with a whole copy.
+    /// Every status, with nothing stored and with a complete copy.
     @Test(arguments: [
         (200, true, "decode", "decode"), (200, false, "http-status", "http-status"),
         (204, false, "http-status", "http-status"), (206, false, "http-status", "http-status"),
@@ -16,28 +16,28 @@ import Testing
         (404, false, "http-status", "http-status"), (416, false, "http-status", "http-status"),
         (500, false, "http-status", "http-status"),
     ])
-    func whatFollowsFromAnAnswer(
+    func handlesEveryStatus(
         status: Int, hasBody: Bool, without: String, with: String
     ) {
         for (findings, expected) in [
             (Findings.nothing, without), (Findings(copy: Sample.copy()), with),
         ] {
             var machine = EntryMachine.asking(findings, plan: .refresh(resource: 7))
-            let action = machine.answered(
-                Sample.answer(status, hasBody ? .received(gap: 0) : .none), cost: Sample.cost,
+            let action = machine.responded(
+                Sample.response(status), gap: hasBody ? 0 : nil,
                 kept: machine.keptImages.map { _ in true }, in: Sample.context())
             #expect(action.word == expected)
         }
     }
 
-    /// What is asked for, by what is stored.
+    /// The request, by the stored copy.
     @Test(arguments: [
         (Findings.nothing, "ask"), (Findings(copy: Sample.copy()), "ask if changed"),
-        // A 304 would be of no use.
+        // A 304 would be useless.
         (Findings(copy: Sample.copy(kept: [true, false])), "ask"),
         (Findings(copy: Sample.copy(kept: [false, false])), "ask"),
         (Findings(copy: Sample.copy(kept: [false, false], original: true)), "ask if changed"),
-        // Its validators are of another URL.
+        // The validators belong to another URL.
         (Findings(copy: Sample.copy(responseURL: "http://h/2")), "ask"),
         (Findings(part: Sample.part), "ask for the rest"),
         (
@@ -47,14 +47,14 @@ import Testing
             "ask"
         ),
         (Findings(copy: Sample.copy(permanentTarget: "http://other/1")), "move on"),
-        // In the same origin no other host has to be waited for, and its validators are of the other URL.
+        // The same origin needs no other host's turn; the validators belong to the other URL.
         (Findings(copy: Sample.copy(permanentTarget: "http://h/2")), "ask"),
         (
             Findings(copy: Sample.copy(permanentTarget: "http://h/2", responseURL: "http://h/2")),
             "ask if changed"
         ),
     ])
-    func whatIsAskedFor(findings: Findings, expected: String) {
+    func choosesTheRequestByTheStoredCopy(findings: Findings, expected: String) {
         var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
         #expect(machine.start(position: 1, at: Sample.now).word == "look up")
         #expect(machine.needsLookup)
@@ -62,24 +62,24 @@ import Testing
         #expect(!machine.needsLookup)
     }
 
-    /// What a 304 leads to, by what is still there when it comes.
+    /// The step after a 304, by the files that still exist.
     @Test(arguments: [
         ([true, true], false, "write validation 0"), ([true, true], true, "write validation 0"),
         ([true, false], true, "derive"), ([false, false], true, "derive"),
-        // The file went while the origin was asked.
+        // The file disappeared during the request.
         ([true, false], false, "queue"),
     ])
-    func aConfirmedCopy(kept: [Bool], original: Bool, expected: String) {
+    func usesAConfirmedCopy(kept: [Bool], original: Bool, expected: String) {
         var machine = EntryMachine.asking(
             Findings(copy: Sample.copy(original: original)), plan: .refresh(resource: 7))
-        let action = machine.answered(
-            Sample.answer(304), cost: Sample.cost, kept: kept, in: Sample.context())
+        let action = machine.responded(
+            Sample.response(304), kept: kept, in: Sample.context())
         #expect(action.word == expected)
     }
 
-    /// What the codec workers say of a body, of one that continues a part, and of a stored original.
+    /// Each result for a body, for a resumed body, and for a stored original.
     @Test(arguments: EntryMachineTests.results)
-    func whatIsMade(
+    func handlesResultsOfTheWorkers(
         name: String, result: ProcessingResult, body: String, continued: String,
         original: String?
     ) {
@@ -87,8 +87,8 @@ import Testing
         #expect(machine.processed(result).word == body, "\(name), of a body")
 
         machine = .asking(Findings(part: Sample.part))
-        _ = machine.answered(
-            Sample.answer(206, .received(gap: 2 << 20)), cost: Sample.cost, kept: [],
+        _ = machine.responded(
+            Sample.response(206), gap: 2 << 20,
             in: Sample.context())
         #expect(machine.processed(result).word == continued, "\(name), of a continued one")
 
@@ -107,15 +107,15 @@ import Testing
             (
                 "half made",
                 ProcessingResult.made(
-                    [.made(Sample.image(3)), .failed(AttemptFailure(.internal, "no"))],
+                    [.made(Sample.image(3)), .failed(Failure(.internal, "no"))],
                     source: Sample.source), "write body", "write body", "write 1"
             ),
             (
-                "corrupt", .failed(AttemptFailure(.corruptImage, "cut")), "corrupt-image", "queue",
+                "corrupt", .failed(Failure(.corruptImage, "cut")), "corrupt-image", "queue",
                 "corrupt-image"
             ),
             (
-                "too large", .failed(AttemptFailure(.tooManyPixels, "big")), "too-many-pixels",
+                "too large", .failed(Failure(.tooManyPixels, "big")), "too-many-pixels",
                 "too-many-pixels", "too-many-pixels"
             ),
             ("part damaged", .partDamaged, "queue", "queue", nil),
@@ -124,22 +124,23 @@ import Testing
                 "original damaged", .originalDamaged, "queue", "queue", "forget, queue"
             ),
             (
-                "underivable", .underivable(AttemptFailure(.tooLarge, "big")), "too-large",
+                "underivable", .underivable(Failure(.tooLarge, "big")), "too-large",
                 "too-large", "too-large"
             ),
         ]
 
-    /// Transfers that end without a response, and whether what came of the body is kept.
+    /// Transfers without a whole response, with and without a part to store.
     @Test(arguments: FailureReason.allCases)
-    func brokenTransfers(reason: FailureReason) {
+    func handlesTransfersWithoutAResponse(reason: FailureReason) {
         let isKept = [.interrupted, .timeout, .stalled, .tls].contains(reason)
         let isRetried = RetryPolicy.isRetried(reason, httpStatus: nil)
-        for broken in [nil, Sample.broken] {
+        for interrupted in [nil, Sample.interrupted] {
             var machine = EntryMachine.asking()
             let context = Sample.context(retries: 1)
-            var action = machine.broke(
-                Sample.brokenTransfer(reason, leaving: broken), cost: Sample.cost, in: context)
-            if broken != nil, isKept {
+            var action = machine.transferFailed(
+                Sample.transferFailure(reason), leaving: interrupted, cost: Sample.cost, in: context
+            )
+            if interrupted != nil, isKept {
                 #expect(action.word == "keep part")
                 action = machine.partSaved(Sample.part, in: context)
             }
@@ -147,59 +148,60 @@ import Testing
         }
     }
 
-    // MARK: Ways
+    // MARK: Sequences
 
-    @Test func aRetryBeginsAtTheListedURLAndGoesOnFromThePart() throws {
+    @Test func aRetryStartsAtTheListedURLAndResumesThePart() throws {
         let context = Sample.context(retries: 1)
         var machine = EntryMachine.asking()
         let target = RequestURL(normalized: "http://other/2")
         #expect(
-            machine.answered(
-                Sample.answer(301, redirect: .to(target)), cost: Sample.cost, kept: [],
+            machine.responded(
+                Sample.response(301, redirect: .to(target)),
                 in: context
             ).word == "queue")
         #expect(machine.target == target)
         #expect(machine.start(position: 9, at: Sample.now).word == "look up")
         #expect(!machine.needsLookup)
         #expect(machine.lookedUp(.nothing, in: context).word == "ask")
-        let broke = machine.broke(
-            Sample.brokenTransfer(leaving: Sample.broken), cost: Sample.cost, in: context)
-        guard case .keepPart(let part, _) = broke else {
-            Issue.record("\(broke)")
+        let action = machine.transferFailed(
+            Sample.transferFailure(), leaving: Sample.interrupted, cost: Sample.cost, in: context)
+        guard case .keepPart(let part, _) = action else {
+            Issue.record("\(action)")
             return
         }
         #expect(part.url == target.text)
         #expect(machine.partSaved(part, in: context).word == "retry")
         #expect(machine.target == Sample.url && machine.waitsForRetry)
         _ = machine.start(position: 10, at: Sample.now)
-        // The part is of the other URL.
+        // The part belongs to the other URL.
         #expect(machine.lookedUp(.nothing, in: context).word == "ask")
-        _ = machine.answered(
-            Sample.answer(302, redirect: .to(target)), cost: Sample.cost, kept: [], in: context)
+        _ = machine.responded(
+            Sample.response(302, redirect: .to(target)), in: context)
         _ = machine.start(position: 11, at: Sample.now)
         #expect(machine.lookedUp(.nothing, in: context).word == "ask for the rest")
-        let end = machine.broke(Sample.brokenTransfer(), cost: Sample.cost, in: context)
+        let end = machine.transferFailed(
+            Sample.transferFailure(), leaving: nil, cost: Sample.cost, in: context)
         let result = machine.result(try #require(end.end))
         #expect(result.attempts == 2 && result.start == 1 && result.bytesReceived == 40)
         #expect(result.reason == .interrupted && result.exchange?.finalURL == target.text)
         #expect(result.exchange?.redirects == 1)
     }
 
-    @Test func redirectsAreFollowedToTheirLimit() {
+    @Test func followsRedirectsUpToTheLimit() {
         var machine = EntryMachine(Sample.entry())
         for hop in 0...10 {
             _ = machine.start(position: 1, at: Sample.now)
             #expect(machine.lookedUp(.nothing, in: Sample.context()).word == "ask")
             let target = RequestURL(normalized: "http://h/hop\(hop)")
-            let action = machine.answered(
-                Sample.answer(302, redirect: .to(target)), cost: Sample.cost, kept: [],
+            let action = machine.responded(
+                Sample.response(302, redirect: .to(target)),
                 in: Sample.context())
             #expect(action.word == (hop < 10 ? "queue" : "redirect"))
         }
         machine = .asking()
         #expect(
-            machine.answered(
-                Sample.answer(302, redirect: .to(Sample.url)), cost: Sample.cost, kept: [],
+            machine.responded(
+                Sample.response(302, redirect: .to(Sample.url)),
                 in: Sample.context()
             ).word == "redirect", "a loop")
         machine = EntryMachine(
@@ -207,14 +209,13 @@ import Testing
         _ = machine.start(position: 1, at: Sample.now)
         _ = machine.lookedUp(.nothing, in: Sample.context())
         #expect(
-            machine.answered(
-                Sample.answer(302, redirect: .to(Sample.url)), cost: Sample.cost, kept: [],
+            machine.responded(
+                Sample.response(302, redirect: .to(Sample.url)),
                 in: Sample.context()
             ).word == "redirect", "a downgrade")
     }
 
-    /// Where permanent redirects led, and what is done when that is so no more.
-    @Test func aRememberedTargetIsAnOffer() throws {
+    @Test func usesARememberedTargetUntilItFails() throws {
         let context = Sample.context()
         var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
         _ = machine.start(position: 1, at: Sample.now)
@@ -224,29 +225,29 @@ import Testing
         #expect(machine.target.text == "http://other/1")
         _ = machine.start(position: 2, at: Sample.now)
         let action = machine.lookedUp(.nothing, in: context)
-        guard case .ask(let inquiry) = action else {
+        guard case .ask(let request) = action else {
             Issue.record("\(action)")
             return
         }
-        #expect(inquiry.isForeign && inquiry.addressRule == .redirectedFromPublic)
-        #expect(!inquiry.conditions.isEmpty)
-        // As part of the same attempt, and not again.
+        #expect(request.isForeign && request.addressRule == .redirectedFromPublic)
+        #expect(!request.conditions.isEmpty)
+        // In the same attempt, and only once.
         #expect(
-            machine.answered(
-                Sample.answer(404), cost: Sample.cost, kept: [true, true], in: context
+            machine.responded(
+                Sample.response(404), kept: [true, true], in: context
             )
             .word == "queue")
         #expect(machine.target == Sample.url)
         _ = machine.start(position: 3, at: Sample.now)
         #expect(machine.lookedUp(.nothing, in: context).word == "ask")
-        let end = machine.answered(
-            Sample.answer(404), cost: Sample.cost, kept: [true, true], in: context)
+        let end = machine.responded(
+            Sample.response(404), kept: [true, true], in: context)
         let result = machine.result(try #require(end.end))
         #expect(result.attempts == 1 && result.start == 1)
         #expect(result.message?.hasSuffix("stays") == true && result.stored != nil)
     }
 
-    @Test func whatIsMadeIsReportedAndWritten() throws {
+    @Test func writesAndReportsNewVariants() throws {
         let kept = Findings(copy: Sample.copy(kept: [true, false]))
         var machine = EntryMachine.processing(kept)
         let ends: [VariantEnd] = [.kept(Sample.image(1)), .made(Sample.image(4))]
@@ -264,10 +265,10 @@ import Testing
         #expect(result.stages.decode == .milliseconds(1) && result.stages.queue != nil)
     }
 
-    /// The others are stored, and the entry has failed.
-    @Test func aVariantThatCannotBeMadeFailsTheEntry() throws {
+    /// The other variants are stored.
+    @Test func aFailedVariantFailsTheEntry() throws {
         var machine = EntryMachine.processing()
-        let failure = AttemptFailure(.tooManyPixels, "variant web: too large")
+        let failure = Failure(.tooManyPixels, "variant web: too large")
         #expect(
             machine.processed(
                 .made([.made(Sample.image(3)), .failed(failure)], source: Sample.source)
@@ -278,14 +279,14 @@ import Testing
         #expect(result.message == failure.message && result.stored == Sample.image(3))
     }
 
-    @Test func theSameBytesConfirmTheCopy() throws {
+    @Test func identicalBytesConfirmTheCopy() throws {
         var machine = EntryMachine.processing(Findings(copy: Sample.copy()))
         #expect(machine.processed(.unchanged).word == "write validation 0")
         let result = machine.result(try #require(machine.committed().end))
         #expect(result.message == "the same bytes as before" && result.outcome == .downloaded)
     }
 
-    @Test func attributesOfAFreshEntry() throws {
+    @Test func writesAttributesOfAFreshEntry() throws {
         var machine = EntryMachine(Sample.entry(.annotate(resource: 7)))
         let action = machine.annotate(
             resource: 7, images: [Sample.image(1), Sample.image(2)], expiresAt: Sample.time)
@@ -295,8 +296,8 @@ import Testing
         #expect(result.stored == Sample.image(1) && result.expiresAt == Sample.time)
     }
 
-    /// Of an offline run, for which a damaged original cannot be fetched.
-    @Test func aDamagedOriginalOffline() {
+    /// An offline run cannot fetch it again.
+    @Test func excludesADamagedOriginalOffline() {
         let context = Sample.context(isOffline: true)
         var machine = EntryMachine(Sample.entry(.derive(resource: 7)))
         _ = machine.startDeriving(at: Sample.now)
@@ -308,9 +309,9 @@ import Testing
 
     // MARK: Hosts that are given up
 
-    @Test func entriesOfAHostThatIsGivenUp() throws {
+    @Test func endsEntriesOfAHostThatIsGivenUp() throws {
         let context = Sample.context(retries: 1)
-        // One that was never asked for.
+        // An entry that was never requested.
         var machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
         #expect(machine.giveUp(.connect, "h is down", at: Sample.now).word == "look up")
         var findings = Findings(copy: Sample.copy())
@@ -323,16 +324,17 @@ import Testing
         guard case .failed(let failed) = end else { return }
         #expect(failed.blame == .hostGivenUp)
 
-        // One that waits for its retry.
+        // An entry that waits for its retry.
         machine = .asking(.nothing, context)
-        _ = machine.broke(Sample.brokenTransfer(.connect), cost: Sample.cost, in: context)
+        _ = machine.transferFailed(
+            Sample.transferFailure(.connect), leaving: nil, cost: Sample.cost, in: context)
         #expect(machine.waitsForRetry)
         _ = machine.giveUp(.connect, "h is down", at: Sample.now)
         end = try #require(machine.lookedUp(.nothing, in: context).end)
         result = machine.result(end)
         #expect(result.message == "broke; not retried: h is down" && result.attempts == 1)
 
-        // One that waits where a permanent redirect led.
+        // An entry that waits at the target of a permanent redirect.
         machine = EntryMachine(Sample.entry(.refresh(resource: 7)))
         _ = machine.start(position: 1, at: Sample.now)
         let copy = Sample.copy(permanentTarget: "http://other/1")

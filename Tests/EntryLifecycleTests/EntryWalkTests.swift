@@ -5,7 +5,7 @@ import Testing
 
 @testable import EntryLifecycle
 
-/// Entries that meet whatever may happen to them: each ends once, and by the rules of its run.
+/// Random events: each entry ends once, by the rules of its run.
 @Suite struct EntryWalkTests {
     @Test(arguments: 0..<8)
     func everyWalkEndsInOneOutcome(seed: Int) {
@@ -16,28 +16,28 @@ import Testing
             outcomes[end.outcome, default: 0] += 1
             #expect(steps < 400)
         }
-        // The walk gets everywhere.
+        // The walks reach every outcome.
         for outcome in [Outcome.downloaded, .revalidated, .derived, .failed, .cancelled] {
             #expect(outcomes[outcome, default: 0] > 10, "\(outcome): \(outcomes)")
         }
     }
 
-    /// Every pair of what is being done for an entry and what goes wrong then.
-    @Test func whateverRunsAndWhateverGoesWrong() {
+    /// Every state, with every event that may follow in each phase of a run.
+    @Test func everyStateEndsOnceInEveryPhase() {
         for (name, machine) in Walk.places() {
             for phase in RunPhase.allCases {
                 var ended = machine
                 #expect(ended.cancel().end?.outcome == .cancelled, "\(name), \(phase)")
                 ended = machine
                 #expect(ended.abort(Sample.failure).end?.reason == .connect, "\(name), \(phase)")
-                // What was begun before goes on to one end.
+                // Any other event leads to one end, too.
                 var walk = Walk(seed: 1)
                 for _ in 0..<50 {
                     var going = machine
                     let action = walk.happen(to: &going, in: phase)
                     let (end, steps) = walk.follow(action, &going, in: phase)
                     #expect(steps < 400, "\(name), \(phase)")
-                    // A run that stops begins no other attempt.
+                    // A stopping run begins no further attempt.
                     if phase.isStopping { #expect(going.attempts <= machine.attempts + 1) }
                     #expect(going.result(end).outcome == end.outcome)
                 }
@@ -45,8 +45,7 @@ import Testing
         }
     }
 
-    /// Nothing new is asked for by a run that stops.
-    @Test func aStoppingRunAsksForNothing() {
+    @Test func aStoppingRunSendsNoRequests() {
         for phase in RunPhase.allCases where phase.isStopping {
             for (name, machine) in Walk.places() where !machine.isWaiting {
                 var walk = Walk(seed: 2)
@@ -65,7 +64,7 @@ import Testing
     }
 }
 
-/// Answers what machines ask for with whatever may come.
+/// Answers actions with random events.
 private struct Walk {
     private var random: SplitMix
     private let retries = 2
@@ -74,7 +73,7 @@ private struct Walk {
         random = SplitMix(seed: seed)
     }
 
-    /// Takes an entry from its list to its end.
+    /// Runs an entry from its list to its end.
     mutating func run() -> (EntryEnd, steps: Int) {
         let plans: [Entry.Plan] = [.fetch, .refresh(resource: 7), .derive(resource: 7)]
         var machine = EntryMachine(Sample.entry(pick(plans)))
@@ -90,7 +89,7 @@ private struct Walk {
         }
     }
 
-    /// Goes on from an action to the end.
+    /// Continues from an action to the end.
     mutating func follow(
         _ first: EntryAction, _ machine: inout EntryMachine, in phase: RunPhase
     ) -> (EntryEnd, steps: Int) {
@@ -128,14 +127,14 @@ private struct Walk {
             if case .forget(_, let next) = action { return next }
             return action
         case .queue, .moveOn:
-            // What waits is cancelled by a run that stops.
+            // A stopping run cancels waiting entries.
             return phase.isStopping ? machine.cancel() : turn(of: &machine)
         case .lookUp, .ask, .process, .keepPart, .write:
             return happen(to: &machine, in: phase)
         }
     }
 
-    /// Lets the next thing happen that may come in the machine's state.
+    /// Applies a random event that the state allows.
     mutating func happen(to machine: inout EntryMachine, in phase: RunPhase) -> EntryAction {
         let context = context(phase)
         switch machine.state {
@@ -143,8 +142,8 @@ private struct Walk {
             return phase.isStopping ? machine.cancel() : turn(of: &machine)
         case .lookingUp:
             return machine.lookedUp(findings(), in: context)
-        case .asking(_, _, let inquiry):
-            return respond(to: inquiry, &machine, context)
+        case .asking(_, _, let request):
+            return respond(to: request, &machine, context)
         case .savingPart:
             return machine.partSaved(pick([nil, Sample.part]), in: context)
         case .processing(_, let journey, let processing):
@@ -152,7 +151,7 @@ private struct Walk {
                 result(of: processing, journey, keeps: phase), in: context)
         case .committing:
             return pick([true, true, true, false])
-                ? machine.committed() : machine.abort(AttemptFailure(.disk, "full"))
+                ? machine.committed() : machine.abort(Failure(.disk, "full"))
         case .ended:
             preconditionFailure("nothing happens to an entry that has ended")
         }
@@ -169,40 +168,39 @@ private struct Walk {
     }
 
     private mutating func respond(
-        to inquiry: Inquiry, _ machine: inout EntryMachine, _ context: EntryContext
+        to request: EntryRequest, _ machine: inout EntryMachine, _ context: EntryContext
     ) -> EntryAction {
         let kept = machine.keptImages.map { _ in pick([true, true, true, false]) }
-        func answered(_ answer: Answer) -> EntryAction {
-            machine.answered(answer, cost: Sample.cost, kept: kept, in: context)
+        func responded(_ response: Response, gap: Int? = nil) -> EntryAction {
+            machine.responded(response, gap: gap, kept: kept, in: context)
         }
         switch pick(Array(0..<10)) {
-        case 0, 1: return answered(Sample.answer(200, .received(gap: 0)))
-        case 2 where inquiry.part != nil:
-            return answered(Sample.answer(206, .received(gap: inquiry.part?.count ?? 0)))
-        case 3 where !inquiry.conditions.isEmpty:
-            // Of the copy, or of another response.
+        case 0, 1: return responded(Sample.response(200), gap: 0)
+        case 2 where request.part != nil:
+            return responded(Sample.response(206), gap: request.part?.count ?? 0)
+        case 3 where !request.conditions.isEmpty:
+            // The copy's tag, or another.
             let tag = pick(["\"e\"", "\"other\""])
-            return answered(
-                Sample.answer(304, fields: [HeaderField(name: "ETag", value: tag)]))
+            return responded(
+                Sample.response(304, fields: [HeaderField(name: "ETag", value: tag)]))
         case 4:
             let target = RequestURL(
                 normalized: "http://\(pick(["h", "other"]))/\(pick([1, 2, 3, 4, 5]))")
-            return answered(Sample.answer(pick([301, 302]), redirect: .to(target)))
-        case 5: return answered(Sample.answer(pick([206, 304, 404, 416, 429, 500])))
+            return responded(Sample.response(pick([301, 302]), redirect: .to(target)))
+        case 5: return responded(Sample.response(pick([206, 304, 404, 416, 429, 500])))
         case 6:
-            return machine.refused(
-                Sample.answer(200), cost: Sample.cost, in: context)
+            return machine.bodyRefused(
+                Sample.response(200), cost: Sample.cost, in: context)
         case 7:
             return machine.transferCancelled(
-                leaving: pick([nil, Sample.broken]), cost: Sample.cost, in: context)
+                leaving: pick([nil, Sample.interrupted]), cost: Sample.cost, in: context)
         case 8:
             let fields = [HeaderField(name: "Cache-Control", value: "no-store")]
-            return answered(Sample.answer(200, .received(gap: 0), fields: fields))
+            return responded(Sample.response(200, fields: fields), gap: 0)
         default:
-            return machine.broke(
-                Sample.brokenTransfer(
-                    pick([.connect, .interrupted, .timeout, .tls, .tooLarge]),
-                    leaving: pick([nil, Sample.broken])),
+            return machine.transferFailed(
+                Sample.transferFailure(pick([.connect, .interrupted, .timeout, .tls, .tooLarge])),
+                leaving: pick([nil, Sample.interrupted]),
                 cost: Sample.cost, in: context)
         }
     }
@@ -211,20 +209,20 @@ private struct Walk {
         of processing: Processing, _ journey: Journey, keeps phase: RunPhase
     ) -> ProcessingResult {
         let failures: [ProcessingResult] = [
-            .failed(AttemptFailure(.corruptImage, "cut")),
-            .failed(AttemptFailure(.interrupted, "cut")), .cancelled,
+            .failed(Failure(.corruptImage, "cut")),
+            .failed(Failure(.interrupted, "cut")), .cancelled,
         ]
         let halfMade = ProcessingResult.made(
-            [.made(Sample.image(3)), .failed(AttemptFailure(.internal, "no"))],
+            [.made(Sample.image(3)), .failed(Failure(.internal, "no"))],
             source: Sample.source)
         switch processing.source {
         case .refusal:
-            return .failed(AttemptFailure(.notAnImage, "text"))
+            return .failed(Failure(.notAnImage, "text"))
         case .original:
             return pick(
                 failures + [
                     Sample.made, halfMade, .originalDamaged,
-                    .underivable(AttemptFailure(.tooLarge, "big")),
+                    .underivable(Failure(.tooLarge, "big")),
                 ])
         case .body:
             let isComplete = journey.findings.copy?.isComplete == true
@@ -247,15 +245,16 @@ private struct Walk {
         places.append(("giving up", machine))
         places.append(("asking", .asking()))
         machine = .asking()
-        _ = machine.broke(Sample.brokenTransfer(.connect), cost: Sample.cost, in: context)
+        _ = machine.transferFailed(
+            Sample.transferFailure(.connect), leaving: nil, cost: Sample.cost, in: context)
         places.append(("waiting for a retry", machine))
         machine = .asking()
-        _ = machine.broke(
-            Sample.brokenTransfer(leaving: Sample.broken), cost: Sample.cost, in: context)
+        _ = machine.transferFailed(
+            Sample.transferFailure(), leaving: Sample.interrupted, cost: Sample.cost, in: context)
         places.append(("saving a part", machine))
         machine = .asking()
         _ = machine.transferCancelled(
-            leaving: Sample.broken, cost: Sample.cost, in: context)
+            leaving: Sample.interrupted, cost: Sample.cost, in: context)
         places.append(("saving a part of a cancelled transfer", machine))
         places.append(("decoding", .processing(Findings(copy: Sample.copy()))))
         machine = EntryMachine(Sample.entry(.derive(resource: 7)))
@@ -264,7 +263,7 @@ private struct Walk {
         _ = machine.lookedUp(whole, in: context)
         places.append(("deriving", machine))
         machine = .asking()
-        _ = machine.refused(Sample.answer(200), cost: Sample.cost, in: context)
+        _ = machine.bodyRefused(Sample.response(200), cost: Sample.cost, in: context)
         places.append(("dropping", machine))
         machine = .processing()
         _ = machine.processed(Sample.made)

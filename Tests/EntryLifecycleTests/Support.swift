@@ -4,13 +4,13 @@ import Scheduling
 
 @testable import EntryLifecycle
 
-/// Values for machines: an entry that asks for two variants.
+/// Values for state machines: an entry with two variants.
 enum Sample {
     static let url = RequestURL(normalized: "http://h/1")
     static let now = ContinuousClock.now
     static let cost = TransferCost(bytesReceived: 10, elapsed: .milliseconds(5))
     static let time = Timestamp(milliseconds: 1_000_000)
-    static let failure = AttemptFailure(.connect, "refused")
+    static let failure = Failure(.connect, "refused")
 
     static func entry(
         _ plan: Entry.Plan = .fetch, url: RequestURL = url, extras: EntryExtras? = nil
@@ -38,7 +38,7 @@ enum Sample {
         digest: digest(9), format: .jpeg,
         widthInPixels: 2, heightInPixels: 1, size: ByteCount(500))
 
-    /// A copy of which each of the two variants is there, or not.
+    /// A copy with some of the two variants.
     static func copy(
         kept: [Bool] = [true, true], original: Bool = false, permanentTarget: String? = nil,
         responseURL: String? = nil
@@ -57,30 +57,24 @@ enum Sample {
     static let part = PartialBody(
         url: url.text, count: 2 << 20, validator: .entityTag("\"e\""), total: 3 << 20)
 
-    static func answer(
-        _ status: Int, _ body: Answer.Body = .none, redirect: Answer.Redirect = .none,
+    static func response(
+        _ status: Int, redirect: Redirect? = nil,
         fields: [HeaderField] = [HeaderField(name: "ETag", value: "\"e\"")]
-    ) -> Answer {
-        Answer(
-            status: status, fields: fields, receivedAt: time, body: body, redirect: redirect)
+    ) -> Response {
+        Response(status: status, fields: fields, redirect: redirect, receivedAt: time)
     }
 
-    static let broken = BrokenAnswer(
-        fields: [HeaderField(name: "ETag", value: "\"e\"")], receivedAt: time, count: 2 << 20,
-        gap: 0)
+    static let interrupted = InterruptedResponse(
+        head: response(200), body: BodyExtent(count: 2 << 20, gap: 0))
 
-    static func brokenTransfer(
-        _ reason: FailureReason = .interrupted, leaving broken: BrokenAnswer? = nil
-    ) -> BrokenTransfer {
-        BrokenTransfer(
-            failure: AttemptFailure(reason, "broke"), httpStatus: nil, curlCode: 56,
-            broken: broken)
+    static func transferFailure(_ reason: FailureReason = .interrupted) -> TransferFailure {
+        TransferFailure(Failure(reason, "broke"), httpStatus: nil, curlCode: 56)
     }
 
     static let made = ProcessingResult.made(
         [.made(image(3)), .made(image(4))], source: source)
 
-    /// A context in which each entry has so many retries.
+    /// A context that allows `retries` retries per entry.
     static func context(
         _ phase: RunPhase = .running, retries: Int = 0, isOffline: Bool = false
     ) -> EntryContext {
@@ -94,7 +88,7 @@ enum Sample {
 }
 
 extension EntryMachine {
-    /// One whose request is on the wire.
+    /// A machine whose request is on the wire.
     static func asking(
         _ findings: Findings = .nothing, plan: Entry.Plan = .fetch,
         _ context: EntryContext = Sample.context()
@@ -105,13 +99,23 @@ extension EntryMachine {
         return machine
     }
 
-    /// One whose body is with the codec workers.
+    /// A machine whose body is with the codec workers.
     static func processing(_ findings: Findings = .nothing) -> EntryMachine {
         var machine = asking(findings, plan: .refresh(resource: 7))
-        _ = machine.answered(
-            Sample.answer(200, .received(gap: 0)), cost: Sample.cost, kept: [],
+        _ = machine.responded(
+            Sample.response(200), gap: 0,
             in: Sample.context())
         return machine
+    }
+
+    /// A response with a body of nothing but `gap`; nil for a response without a body.
+    mutating func responded(
+        _ response: Response, gap: Int? = nil, kept: [Bool] = [],
+        in context: EntryContext = Sample.context()
+    ) -> EntryAction {
+        responded(
+            response, body: gap.map { BodyExtent(count: $0, gap: $0) },
+            redirectRule: .redirectedFromPublic, cost: Sample.cost, kept: kept, in: context)
     }
 
     mutating func processed(
@@ -122,14 +126,14 @@ extension EntryMachine {
 }
 
 extension EntryAction {
-    /// What it is, in a word or two, for tables.
+    /// The action in a word or two, for tables.
     var word: String {
         switch self {
         case .lookUp: "look up"
-        case .ask(let inquiry):
+        case .ask(let request):
             "ask"
-                + (inquiry.conditions.isEmpty ? "" : " if changed")
-                + (inquiry.part == nil ? "" : " for the rest")
+                + (request.conditions.isEmpty ? "" : " if changed")
+                + (request.part == nil ? "" : " for the rest")
         case .queue(.next): "queue"
         case .queue(.retry): "retry"
         case .moveOn: "move on"

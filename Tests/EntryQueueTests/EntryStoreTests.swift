@@ -266,7 +266,7 @@ struct EntryStoreTests {
         ]
         let turns: [Journey.Turn] = [
             .firstAttempt, .sameAttempt,
-            .retry(after: AttemptFailure(FailureReason.allCases[number % 19], "why")),
+            .retry(after: Failure(FailureReason.allCases[number % 19], "why")),
         ]
         return Journey(
             route: Route(

@@ -169,7 +169,7 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
 
     private func completion(of request: TransferRequest) -> TransferCompletion {
         let result: TransferCompletion.Result
-        var broken: BrokenBody?
+        var broken: InterruptedBody?
         switch random.next() % 12 {
         case 0...4: result = .response(response(200), body(gap: 0))
         case 5 where request.continuation != nil:
@@ -182,21 +182,21 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
         case 8: result = .response(response(pick([404, 403, 500, 503, 429])), nil)
         case 9:
             result = .refused(
-                response(200), BodyRefusal(reason: .notAnImage, message: "text"))
+                response(200), Failure(.notAnImage, "text"))
         case 10:
-            broken = BrokenBody(body: body(gap: 0), head: response(200))
+            broken = InterruptedBody(body: body(gap: 0), head: response(200))
             result = .failure(
                 TransferFailure(
-                    reason: .interrupted, curlCode: 18, httpStatus: 200, message: "cut"))
+                    Failure(.interrupted, "cut"), httpStatus: 200, curlCode: 18))
         default:
             result = .failure(
                 TransferFailure(
-                    reason: pick([.connect, .timeout, .dns, .tls]), curlCode: 7, httpStatus: nil,
-                    message: "down"))
+                    Failure(pick([.connect, .timeout, .dns, .tls]), "down"), httpStatus: nil,
+                    curlCode: 7))
         }
         return TransferCompletion(
             id: request.id, result: result, bytesReceived: 10, elapsed: .milliseconds(1),
-            address: .global, brokenBody: broken)
+            address: .global, interruptedBody: broken)
     }
 
     private func response(_ status: Int, redirect: Redirect? = nil) -> Response {
@@ -231,13 +231,13 @@ final class FakeRun: EventSource, StageProviding, RunRecording, RunObserving {
     }
 
     private func completion(of job: CodecJob) -> CodecCompletion {
-        let failure = AttemptFailure(pick([.corruptImage, .interrupted, .unsupportedImage]), "no")
+        let failure = Failure(pick([.corruptImage, .interrupted, .unsupportedImage]), "no")
         let result: CodecCompletion.Result
         switch job.input {
         case .broken(let broken):
             result = .partSaved(chance(50) ? broken.part : nil)
         case .refused(let refusal, _):
-            result = .processed(.failed(AttemptFailure(refusal.reason, refusal.message)))
+            result = .processed(.failed(refusal))
         case .original:
             result = .processed(
                 pick([made, made, .originalDamaged, .underivable(failure), .cancelled]))

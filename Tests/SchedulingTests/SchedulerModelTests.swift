@@ -10,8 +10,8 @@ private struct Model {
         let host: Int
         let priority: Priority
         /// 0 next, 1 fresh, 2 retry.
-        let standing: Int
-        /// Among those of its priority and standing; set anew when it wakes.
+        let rank: Int
+        /// Among those of its priority and rank; set anew when it wakes.
         var position: Int
         var wakeTime: ContinuousClock.Instant?
     }
@@ -26,7 +26,7 @@ private struct Model {
     mutating func push(_ item: Item) {
         positions += 1
         var item = item
-        item.position = item.standing == 1 && order == .lifo ? -positions : positions
+        item.position = item.rank == 1 && order == .lifo ? -positions : positions
         waiting.append(item)
     }
 
@@ -46,10 +46,10 @@ private struct Model {
     }
 
     private func isFirst(_ left: Item, _ right: Item) -> Bool {
-        if (left.standing == 0) != (right.standing == 0) { return left.standing == 0 }
-        if left.standing == 0 { return left.position < right.position }
-        return (-Int(left.priority.value), left.standing, left.position)
-            < (-Int(right.priority.value), right.standing, right.position)
+        if (left.rank == 0) != (right.rank == 0) { return left.rank == 0 }
+        if left.rank == 0 { return left.position < right.position }
+        return (-Int(left.priority.value), left.rank, left.position)
+            < (-Int(right.priority.value), right.rank, right.position)
     }
 
     func first(at now: ContinuousClock.Instant) -> Item? {
@@ -91,17 +91,17 @@ struct SchedulerModelTests {
         for entry in 0..<1500 {
             switch Int.random(in: 0..<8, using: &random) {
             case 0...2:
-                let standing = [1, 1, 1, 2, 0].randomElement(using: &random) ?? 1
+                let rank = [1, 1, 1, 2, 0].randomElement(using: &random) ?? 1
                 let item = Model.Item(
                     entry: entry, host: Int.random(in: 0..<hosts, using: &random),
                     priority: [.low, .normal, .high].randomElement(using: &random) ?? .normal,
-                    standing: standing, position: 0,
-                    wakeTime: standing == 2 && Bool.random(using: &random)
+                    rank: rank, position: 0,
+                    wakeTime: rank == 2 && Bool.random(using: &random)
                         ? now + .seconds(Double.random(in: 0.5...9, using: &random)) : nil)
-                let standings: [Scheduler.Standing] = [.next, .fresh, .retry]
+                let ranks: [Scheduler.Rank] = [.next, .fresh, .retry]
                 try scheduler.push(
                     entry, priority: item.priority, host: "http://\(item.host)",
-                    standing: standings[standing], notBefore: item.wakeTime, at: now)
+                    rank: ranks[rank], notBefore: item.wakeTime, at: now)
                 model.push(item)
             case 3, 4:
                 model.wake(at: now)
@@ -163,7 +163,7 @@ struct SchedulerModelTests {
             let isSleeping = Bool.random(using: &random)
             try scheduler.push(
                 entry, priority: .normal, host: "http://\(entry % 5)",
-                standing: isSleeping ? .retry : .fresh,
+                rank: isSleeping ? .retry : .fresh,
                 notBefore: isSleeping
                     ? now + .seconds(Double.random(in: 0...100, using: &random)) : nil,
                 at: now)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Transfers
 
-/// The classes of addresses and the rules about them, as tables.
+/// The classes of addresses, and the rules about them.
 @Suite(.timeLimit(.minutes(5)))
 struct AddressTests {
     static let classes: [(String, AddressClass)] = [
-        // IPv4, both ends of each range and what lies beside it.
+        // IPv4, both ends of each range and their neighbours.
         ("0.0.0.0", .unspecified), ("0.255.255.255", .unspecified), ("1.0.0.0", .global),
         ("9.255.255.255", .global), ("10.0.0.0", .private), ("10.255.255.255", .private),
         ("11.0.0.0", .global), ("100.63.255.255", .global), ("100.64.0.0", .shared),
@@ -74,12 +74,12 @@ struct AddressTests {
         "", "localhost", "127.1", "0x7f.0.0.1", "2130706433", "0177.0.0.1", "127.0.0.1.",
         "127.0.0.1%eth0", " 127.0.0.1", "[::1]", ":::", "1.2.3.4.5",
     ])
-    func takesNothingElseForAnAddress(text: String) {
+    func rejectsOtherText(text: String) {
         #expect(AddressClass(text: text) == nil)
     }
 
     @Test(arguments: AddressClass.allCases)
-    func listedAddressesAreFineUnlessTheyAreOfTheLink(kind: AddressClass) {
+    func listedURLsMayUseAllButLinkLocalAddresses(kind: AddressClass) {
         let refused: Set<AddressClass> = [.linkLocal, .multicast, .broadcast]
         let rule = AddressRule.listed(allowsLinkLocal: false)
         #expect((rule.refusal(of: kind) != nil) == refused.contains(kind))
@@ -90,11 +90,11 @@ struct AddressTests {
     }
 
     @Test(arguments: AddressClass.allCases, [AddressRule.publicOnly, .redirectedFromPublic])
-    func onlyPublicAddressesAreFineForTheOtherRules(kind: AddressClass, rule: AddressRule) {
+    func otherRulesAllowOnlyPublicAddresses(kind: AddressClass, rule: AddressRule) {
         #expect((rule.refusal(of: kind) == nil) == (kind == .global))
     }
 
-    @Test func redirectsKeepTheRuleOfWhereTheyComeFrom() {
+    @Test func redirectsKeepTheRuleOfTheirSource() {
         var configuration = TransferConfiguration(userAgent: "")
         configuration.requests.allowsLinkLocal = true
         for kind in AddressClass.allCases {

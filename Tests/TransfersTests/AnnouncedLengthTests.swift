@@ -14,7 +14,7 @@ struct AnnouncedLengthTests {
         (["five"], .unreadable), ([""], .unreadable), (["5,"], .unreadable),
         (["５"], .unreadable), (["5", "-5"], .unreadable),
     ])
-    func readsDigitsAndNothingElse(values: [String], expected: AnnouncedLength) {
+    func readsOnlyDigits(values: [String], expected: AnnouncedLength) {
         #expect(AnnouncedLength(of: values) == expected)
     }
 }

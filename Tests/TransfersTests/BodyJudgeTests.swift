@@ -5,12 +5,12 @@ import Threading
 
 @testable import Transfers
 
-/// Bodies that end their transfers by what they are.
+/// Bodies judged by their beginning.
 @Suite(.timeLimit(.minutes(5)))
 struct BodyJudgeTests {
-    private static let refusal = BodyRefusal(reason: .notAnImage, message: "no image")
+    private static let refusal = Failure(.notAnImage, "no image")
 
-    /// Asks after each piece of a body, and says how long it was when the judge was asked.
+    /// Feeds a body in pieces, and returns its length at each judgement.
     private func looks(
         pieces: [Int], total: Int?, accepts: Bool = false
     ) -> [Int] {
@@ -33,7 +33,7 @@ struct BodyJudgeTests {
         return looks.withLock { $0 }
     }
 
-    @Test func theJudgeIsAskedAgainWhenTheBodyHasDoubled() {
+    @Test func judgesAgainAfterTheBodyHasDoubled() {
         let pieces = [Int](repeating: 16_000, count: 20)
         let doubling = [16_000, 32_000, 64_000, 128_000, 256_000]
         #expect(looks(pieces: pieces, total: 1 << 20) == doubling)
@@ -41,15 +41,15 @@ struct BodyJudgeTests {
         #expect(looks(pieces: pieces, total: 1 << 20, accepts: true) == [16_000])
     }
 
-    @Test func theJudgeIsNotAskedWhereLittleIsLeft() {
+    @Test func doesNotJudgeNearTheEnd() {
         #expect(looks(pieces: [1_000, 1_000], total: 65_536) == [])
         #expect(looks(pieces: [1_000, 1_000], total: 66_537) == [1_000])
         #expect(looks(pieces: [65_536], total: nil) == [])
         #expect(looks(pieces: [200_000, 99_999], total: 300_000) == [200_000])
     }
 
-    /// Those that wait for memory are judged, and ended, while they are resumed.
-    @Test func refusedBodiesGiveTheirMemoryToOthers() async throws {
+    /// Paused bodies are judged, and ended, while they are resumed.
+    @Test func refusedBodiesReleaseTheirMemory() async throws {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
         configuration.stallTimeout = .seconds(300)
         configuration.bodyBudget = .mebibytes(1)
@@ -83,7 +83,7 @@ struct BodyJudgeTests {
                             #expect(head.status == 200)
                             #expect(refusal == BodyJudgeTests.refusal)
                             #expect(completion.bytesReceived < 1 << 20)
-                            #expect(completion.brokenBody == nil)
+                            #expect(completion.interruptedBody == nil)
                         default:
                             Issue.record("\(completion.result)")
                         }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct FailureReasonTests {
-    /// Codes that say something about the origin or the way to it; all others are ours.
+    /// Codes that the origin or the network is responsible for; all others are ours.
     private static let origins: [UInt32: FailureReason] = [
         5: .dns, 6: .dns, 7: .connect, 45: .connect, 96: .connect, 97: .connect,
         35: .tls, 59: .tls, 60: .tls, 64: .tls, 80: .tls, 83: .tls, 90: .tls, 91: .tls, 98: .tls,
@@ -20,7 +20,7 @@ struct FailureReasonTests {
         TransferFailure.reason(curlCode: CURLcode(rawValue: code), in: phase)
     }
 
-    @Test func everyCodeHasItsReason() {
+    @Test func mapsEveryCode() {
         let byPhase: Set<UInt32> = [1, 27, 28]
         for code in UInt32(1)...120 where !byPhase.contains(code) {
             for phase in TransferFailure.Phase.allCases {
@@ -30,7 +30,7 @@ struct FailureReasonTests {
         }
     }
 
-    @Test func aBadAnswerIsNotAFaultOfTheURL() {
+    @Test func aMalformedResponseIsInterrupted() {
         #expect(Self.reason(1, .connecting) == .unsupportedScheme)
         #expect(Self.reason(1, .answering) == .interrupted)
         #expect(Self.reason(27, .connecting) == .internal)

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ProxyRulesTests {
     @Test(arguments: [
-        // List, URL, whether the origin is asked directly.
+        // List, URL, whether the connection is direct.
         ("", "http://a.b/", false), ("*", "http://a.b/", true), ("*,x", "http://a.b/", false),
         ("a.b", "http://a.b/", true), ("A.B", "http://a.b:8080/", true),
         ("a.b", "https://x.a.b/", true), (".a.b", "http://a.b/", true),
@@ -26,7 +26,7 @@ struct ProxyRulesTests {
         ("fd00::/8", "http://10.0.0.1/", false), ("a.b", "http://a.b@c.d/", false),
         ("a.b", "HTTP://u:p@A.B/", true),
     ])
-    func exceptsAsLibcurlDoes(list: String, url: String, isDirect: Bool) {
+    func matchesExceptionsLikeLibcurl(list: String, url: String, isDirect: Bool) {
         let rules = ProxyRules(ProxySettings(explicit: "p:1", exceptions: list))
         #expect(rules.proxy(for: RequestURL(parsing: url)) == (isDirect ? nil : "p:1"))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transfers
 
-/// Addresses refused by the loop, on the socket that libcurl opens and on the connection it reuses.
+/// Refused addresses, on sockets that libcurl opens and on connections that it reuses.
 @Suite(.timeLimit(.minutes(5)))
 struct RefusedAddressTests {
     private static func denying() -> TransferConfiguration {
@@ -14,7 +14,7 @@ struct RefusedAddressTests {
         return configuration
     }
 
-    /// Ways to write an address of this machine, or to name it.
+    /// Spellings and names of this machine.
     static let loopbackHosts = [
         "127.0.0.1", "127.1", "127.0.1", "0x7f.1", "0x7f000001", "0x7F.0x0.0x0.0x1", "2130706433",
         "017700000001", "0177.0.0.1", "0177.0.0.01", "127.000.000.001", "%31%32%37.0.0.1",
@@ -24,7 +24,7 @@ struct RefusedAddressTests {
     ]
 
     @Test(arguments: loopbackHosts)
-    func thisMachineIsRefusedHoweverItIsWritten(host: String) async throws {
+    func refusesEverySpellingOfThisMachine(host: String) async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image([1, 2, 3]))
             try await withLoop(Self.denying()) { loop in
@@ -34,7 +34,7 @@ struct RefusedAddressTests {
                 #expect(
                     failure.message.contains("this machine") || failure.message.contains("loop"))
                 #expect(completion.address == nil)
-                // The same after a redirect from outside.
+                // The same after a redirect from a public address.
                 let redirected = await loop.get(
                     "http://\(host):\(origin.port)/a", addressRule: .redirectedFromPublic)
                 #expect(redirected.failure?.reason == .refusedAddress)
@@ -43,9 +43,9 @@ struct RefusedAddressTests {
         }
     }
 
-    /// Names, to libcurl, that resolvers may answer or not.
+    /// libcurl takes these for names, which resolvers may answer.
     @Test(arguments: ["127.0.0.1.", "localhost.", "127.1.", "2130706433.", "0x7f.0.0.1."])
-    func aFullStopAtTheEndIsNoWayAround(host: String) async throws {
+    func refusesAddressesWithATrailingFullStop(host: String) async throws {
         try await withOrigin { origin in
             try await withLoop(Self.denying()) { loop in
                 let failure = await loop.get("http://\(host):\(origin.port)/a").failure
@@ -61,7 +61,7 @@ struct RefusedAddressTests {
         "[2002:a9fe:a9fe::]", "[64:ff9b::169.254.169.254]", "100.100.100.200", "192.0.0.192",
         "224.0.0.1", "[ff02::1]", "255.255.255.255",
     ])
-    func linkLocalAddressesAreRefusedWithoutBeingAsked(host: String) async throws {
+    func refusesLinkLocalAddressesByDefault(host: String) async throws {
         try await withLoop { loop in
             let completion = await loop.get("http://\(host):1/")
             #expect(completion.failure?.reason == .refusedAddress, "\(completion)")
@@ -73,14 +73,14 @@ struct RefusedAddressTests {
         "[fc00::1]", "[fec0::1]", "[::10.0.0.1]", "[2002:a00:1::]",
         "[2001:0:808:808:0:0:80ff:fffe]", "[2001:db8::5efe:192.168.0.1]", "0xa000001", "167772161",
     ])
-    func privateAddressesAreRefusedWhenTheyAreDenied(host: String) async throws {
+    func refusesDeniedPrivateAddresses(host: String) async throws {
         try await withLoop(Self.denying()) { loop in
             let completion = await loop.get("http://\(host):1/")
             #expect(completion.failure?.reason == .refusedAddress, "\(completion)")
         }
     }
 
-    @Test func aConnectionThatAnotherRequestMayUseIsNotReusedAgainstTheRule() async throws {
+    @Test func checksTheRuleOnReusedConnections() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image([1, 2, 3]))
             try await withLoop { loop in
@@ -95,15 +95,16 @@ struct RefusedAddressTests {
                     failure.message
                         == "127.0.0.1 is a loopback address, "
                         + "and a redirect from a public one never leads there")
-                // Nothing of the refusal sticks to the handle.
+                // The refusal does not affect the handle's next request.
                 #expect(await loop.get(origin.url("/a")).status == 200)
             }
-            // The refused one was stopped before its request, on the connection or a new socket.
+            // The refused request was stopped before it was sent, on the connection or a new
+            // socket.
             #expect(origin.snapshot.requests.count == 2)
         }
     }
 
-    @Test func aRefusedAddressDoesNotHideAnAllowedFailure() async throws {
+    @Test func reportsTheFailureOfAnAllowedAddress() async throws {
         try await withLoop(Self.denying()) { loop in
             let completion = await loop.get("http://no-such-host.invalid/")
             #expect(completion.failure?.reason == .dns)
@@ -114,7 +115,7 @@ struct RefusedAddressTests {
         }
     }
 
-    /// Descriptors of connections must not reach programs that we start.
+    /// Programs that we start must not inherit connections.
     @Test func socketsAreClosedOnExec() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image([1, 2, 3]))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Transfers
 
-/// What requests carry, as the origin sees it.
+/// The fields of requests, as the origin receives them.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestOptionTests {
     private static func configuration(
@@ -20,7 +20,7 @@ struct RequestOptionTests {
         try HeaderField(requestLine: line)
     }
 
-    /// `a.test` and `b.test`, both this origin.
+    /// `a.test` and `b.test` both resolve to this origin.
     private func names(_ origin: Origin) throws -> [HostAddresses] {
         try ["a.test", "b.test", "c.test"].map {
             try #require(HostAddresses(text: "\($0):\(origin.port):127.0.0.1"))
@@ -31,7 +31,7 @@ struct RequestOptionTests {
         origin.serve { _ in .image([1, 2, 3]) }
     }
 
-    @Test func fieldsOfTheUserReplaceOursAndEachOther() async throws {
+    @Test func userFieldsReplaceOursAndEachOther() async throws {
         try await withOrigin { origin in
             answering(origin)
             let configuration = try Self.configuration {
@@ -68,8 +68,8 @@ struct RequestOptionTests {
         }
     }
 
-    /// One handle carries all of them, one after the other.
-    @Test func aForeignRequestCarriesNothingOfTheListedOne() async throws {
+    /// One handle sends all of them, one after another.
+    @Test func foreignRequestsGetNothingOfTheListedOrigin() async throws {
         try await withOrigin { origin in
             answering(origin)
             let configuration = try Self.configuration {
@@ -110,7 +110,7 @@ struct RequestOptionTests {
         }
     }
 
-    @Test func credentialsOfANetrcFileStayWithTheirHost() async throws {
+    @Test func netrcCredentialsStayWithTheirHost() async throws {
         try await withOrigin { origin in
             answering(origin)
             let file = NSTemporaryDirectory() + "netrc-\(UUID().uuidString)"
@@ -141,7 +141,7 @@ struct RequestOptionTests {
         }
     }
 
-    @Test func cookiesStayWithTheirHostAndOutliveTheLoop() async throws {
+    @Test func cookiesStayWithTheirHostAndPersist() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 var response = Response.image([1, 2, 3])
@@ -163,7 +163,7 @@ struct RequestOptionTests {
             }
             try await withLoop(configuration) { loop in
                 await get("a.test:\(origin.port)/set", loop)
-                // On one handle and on another one.
+                // On one handle and on another.
                 async let first: Void = get("a.test:\(origin.port)/1", loop)
                 async let second: Void = get("a.test:\(origin.port)/2", loop)
                 async let third: Void = get("b.test:\(origin.port)/3", loop)
@@ -192,7 +192,7 @@ struct RequestOptionTests {
         }
     }
 
-    /// Who sets cookies without end, and which: libcurl keeps all that it is given.
+    /// The cookies of a flood: libcurl keeps all that it receives.
     enum CookieFlood: CaseIterable {
         case largeOnesOfAStranger, largeOnesOfKnownHosts, smallOnesOfAStranger
 
@@ -203,7 +203,7 @@ struct RequestOptionTests {
     }
 
     @Test(arguments: CookieFlood.allCases)
-    func cookiesTakeNoMemoryWithoutEnd(flood: CookieFlood) async throws {
+    func limitsTheMemoryOfCookies(flood: CookieFlood) async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 var response = Response.image([1, 2, 3])
@@ -236,14 +236,14 @@ struct RequestOptionTests {
             let text = try String(contentsOfFile: file, encoding: .utf8)
             #expect(text.utf8.count < held.utf8.count + 1 << 20)
             #expect(text.split(separator: "\n").count < 201 + 3000 + 2)
-            // What was there stays.
+            // The file's cookies stay.
             #expect(text.components(separatedBy: "\told\n").count - 1 == 201)
             let last = try #require(origin.requests.last?.header("Cookie"))
             #expect(last.contains("=old"))
         }
     }
 
-    @Test func aJarThatCannotBeWrittenIsAnErrorOfTheLoop() async throws {
+    @Test func anUnwritableJarIsALoopError() async throws {
         let configuration = Self.configuration { $0.cookieJar = "/nowhere/at/all/jar" }
         let loop = try TransferLoop(configuration: configuration) { Timestamp(milliseconds: 0) }
         loop.stop()
@@ -254,7 +254,7 @@ struct RequestOptionTests {
         }
     }
 
-    @Test func cookiesAreNotKeptWithoutAJar() async throws {
+    @Test func dropsCookiesWithoutAJar() async throws {
         try await withOrigin { origin in
             var response = Response.image([1, 2, 3])
             response.headers.append(("Set-Cookie", "id=1"))
@@ -267,9 +267,9 @@ struct RequestOptionTests {
         }
     }
 
-    // MARK: The way
+    // MARK: Proxies and addresses
 
-    @Test func aProxyGetsItsCredentialsAndNobodyElse() async throws {
+    @Test func onlyTheProxyGetsItsCredentials() async throws {
         try await withOrigin { proxy in
             try await withOrigin { origin in
                 answering(proxy)
@@ -307,7 +307,7 @@ struct RequestOptionTests {
         "127.0.0.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:7f00:1]", "localhost", "LocalHost.",
         "a.localhost", "127.0.0.1.", "%31%32%37.0.0.1", "10.0.0.1", "169.254.169.254",
     ])
-    func anAddressInTheURLIsRefusedThroughAProxyToo(host: String) async throws {
+    func refusesAddressesInURLsThroughAProxy(host: String) async throws {
         try await withOrigin { proxy in
             answering(proxy)
             let configuration = Self.configuration {
@@ -318,7 +318,7 @@ struct RequestOptionTests {
                 let refused = await loop.get("http://\(host):1/")
                 #expect(refused.failure?.reason == .refusedAddress, "\(refused)")
                 #expect(await loop.get("http://example.test/").status == 200)
-                // And on the connection to the proxy that is open now.
+                // The connection to the proxy is open now.
                 let again = await loop.get("http://\(host):1/")
                 #expect(again.failure?.reason == .refusedAddress)
             }
@@ -326,7 +326,7 @@ struct RequestOptionTests {
         }
     }
 
-    @Test func goesOnToTheNextAddressOfTheNameAfterARefusedOne() async throws {
+    @Test func triesTheNextAddressAfterARefusedOne() async throws {
         try await withOrigin { origin in
             answering(origin)
             let configuration = try Self.configuration {
@@ -352,7 +352,7 @@ struct RequestOptionTests {
         (RequestSettings.AddressFamily.any, true, true), (.ipv4, true, false),
         (.ipv6, false, true),
     ])
-    func takesTheAddressFamilyThatIsAskedFor(
+    func usesTheRequestedAddressFamily(
         family: RequestSettings.AddressFamily, ipv4: Bool, ipv6: Bool
     ) async throws {
         for (address, isReached) in [("127.0.0.1", ipv4), ("::1", ipv6)] {
@@ -360,7 +360,7 @@ struct RequestOptionTests {
                 answering(origin)
                 let configuration = Self.configuration { $0.addressFamily = family }
                 try await withLoop(configuration) { loop in
-                    // `localhost` has both.
+                    // `localhost` has both families.
                     let completion = await loop.get("http://localhost:\(origin.port)/")
                     #expect((completion.status == 200) == isReached, "\(completion)")
                 }
@@ -389,8 +389,8 @@ struct RequestOptionTests {
         }
     }
 
-    /// Those of proxies say nothing of the origin, and are the user's to mend or soon over.
-    @Test func tellsFailuresOfProxiesFromOthers() async throws {
+    /// A proxy's failure does not concern the origin: the user can correct it, or it is temporary.
+    @Test func distinguishesFailuresOfProxies() async throws {
         try await withOrigin { proxy in
             proxy.serve("/", .image([1]))
             for (scheme, status, reason) in [
@@ -410,9 +410,9 @@ struct RequestOptionTests {
         }
     }
 
-    /// Origins close idle connections whenever they like, also while a request is on its way.
+    /// Origins close idle connections at any time, even while a request is on its way.
     @Test(arguments: [Response.Ending.closedBeforeHead, .resetBeforeHead])
-    func aRequestOnAClosedConnectionIsRepeatedSilently(ending: Response.Ending) async throws {
+    func repeatsARequestOnAClosedConnection(ending: Response.Ending) async throws {
         try await withOrigin { origin in
             origin.serve("/first", .image([1]))
             origin.serve("/second", .image([1], ending: ending), .image([2]))
@@ -431,7 +431,7 @@ struct RequestOptionTests {
         }
     }
 
-    // MARK: What Vary sees
+    // MARK: Fields for Vary
 
     @Test func fieldsForVaryHoldNoSecret() throws {
         var configuration = try Self.configuration {
@@ -449,7 +449,7 @@ struct RequestOptionTests {
         #expect(fields.values(of: "x-key") == ["print of 7"])
         #expect(fields.first("accept-language") == "de")
         #expect(fields.first("user-agent") == nil)
-        // Whatever a build asks for, responses count as selected by the same.
+        // `Vary` values stay the same, whatever formats a build asks for.
         #expect(fields.first("accept") == "image/jpeg, image/png, image/*;q=0.5, */*;q=0.1")
         configuration.accept = "image/avif, */*"
         #expect(configuration.requestFields(userFields: own) == fields)

@@ -7,8 +7,8 @@ import URLParsing
 
 @testable import Transfers
 
-/// A transfer loop on a thread of its own that answers each request where it was made, so that one
-/// can follow the other on the same handles and connections.
+/// A transfer loop on its own thread. Each request returns its completion, so that requests can
+/// follow one another on the same handles and connections.
 final class RunningLoop: Sendable {
     private let loop: TransferLoop
     private let waiting = Monitor([Int: CheckedContinuation<TransferCompletion, Never>]())
@@ -70,7 +70,8 @@ func withLoop(
 }
 
 extension RequestURL {
-    /// As a manifest's, or as it is where the parser refuses it, so that libcurl has to.
+    /// Parses like a manifest. Text that the parser refuses is kept, so that libcurl must refuse
+    /// it.
     init(parsing text: String) {
         self = (try? URLParser().parse(text.utf8)) ?? RequestURL(normalized: text)
     }

@@ -6,13 +6,13 @@ import Threading
 
 @testable import Transfers
 
-/// What the origin answers; the loop has a type of that name too.
+/// The origin's response; PrefetchModel has a type of this name, too.
 typealias Response = TestSupport.Response
 
-/// The transfer loop against a real origin on loopback.
+/// The transfer loop with a real origin on loopback.
 @Suite(.timeLimit(.minutes(5)))
 struct TransferLoopTests {
-    /// Runs requests through a loop on a thread of its own and returns what it delivered, by ID.
+    /// Runs requests through a loop on its own thread, and returns the completions by ID.
     ///
     /// The loop is stopped when every request has its completion.
     private func completions(
@@ -52,7 +52,7 @@ struct TransferLoopTests {
 
     private static func configuration() -> TransferConfiguration {
         var configuration = TransferConfiguration(userAgent: "prefetch-tests")
-        // Tests that hold answers back may be kept from going on by others that decode.
+        // Tests that hold responses back may be delayed by others that decode.
         configuration.stallTimeout = .seconds(300)
         return configuration
     }
@@ -79,7 +79,7 @@ struct TransferLoopTests {
     private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
     @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited])
-    func deliversTheBodyWhole(framing: Response.Framing) async throws {
+    func deliversWholeBodies(framing: Response.Framing) async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image(Self.bytes, framing: framing))
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
@@ -97,7 +97,7 @@ struct TransferLoopTests {
     }
 
     @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited])
-    func refusesABodyOverTheLimitHoweverItIsFramed(framing: Response.Framing) async throws {
+    func refusesABodyOverTheLimitWithAnyFraming(framing: Response.Framing) async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image(Self.bytes, framing: framing))
             var configuration = Self.configuration()
@@ -115,7 +115,7 @@ struct TransferLoopTests {
         try await withOrigin { origin in
             origin.serve("/a", .image(Self.bytes))
             let url = "http://127.0.0.1:\(origin.port)/a"
-            // One after the other: each is started by the one before it.
+            // Sequential: each request is started by the completion of the previous one.
             let count = 20
             let loop = try TransferLoop(configuration: Self.configuration()) {
                 Timestamp(milliseconds: 0)
@@ -154,10 +154,10 @@ struct TransferLoopTests {
         }
     }
 
-    /// Bodies of 300 kB under a budget of 400 kB: each has to wait for the one before it to be let
-    /// go of. Under one of 50 kB none fits, and they still arrive, one at a time.
+    /// Bodies of 300 kB under a budget of 400 kB: each waits until the previous one is released.
+    /// With a budget of 50 kB none fits, and they still arrive one at a time.
     @Test(arguments: [Response.Framing.announced, .chunked, .closeDelimited], [400_000, 50_000])
-    func aSmallBudgetDelaysBodiesAndLosesNone(
+    func aSmallBudgetDelaysBodiesWithoutLoss(
         framing: Response.Framing, budget: Int
     ) async throws {
         try await withOrigin { origin in
@@ -200,7 +200,7 @@ struct TransferLoopTests {
         (.complete, .lengthTexts(["+300000"])), (.complete, .lengthTexts(["300000 1"])),
         (.complete, .lengthTexts(["300000, 300001"])),
     ])
-    func tellsABrokenAnswerFromAWholeOne(
+    func detectsInterruptedBodies(
         ending: Response.Ending, framing: Response.Framing
     ) async throws {
         try await withOrigin { origin in
@@ -210,13 +210,13 @@ struct TransferLoopTests {
         }
     }
 
-    /// libcurl has one code for all of these, and for a scheme that it does not know.
+    /// libcurl uses one code for all of these, and for an unknown scheme.
     @Test(arguments: [
         "", "HTTP/3.9 200 OK\r\n\r\n", "HTTP/1.2 200 OK\r\n\r\n", "HTTP/1.1 000 OK\r\n\r\n",
         "HTTP/1.1 0 OK\r\n\r\n", "HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 1000 OK\r\n\r\n",
         "HTTP/1.1 199 OK\r\nContent-Length: 300000\r\n\r\n",
     ])
-    func anAnswerThatIsNotHTTPIsInterrupted(head: String) async throws {
+    func aResponseThatIsNotHTTPIsInterrupted(head: String) async throws {
         try await withOrigin { origin in
             var response = Response(body: Self.bytes, framing: .closeDelimited)
             response.rawHead = head
@@ -226,14 +226,14 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func aLengthThatCannotBeReadIsNotWaitedFor() async throws {
+    @Test func refusesAnUnreadableLengthAtOnce() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a",
                 .image(
                     Self.bytes, framing: .lengthTexts(["99999999999999999999999"]),
                     ending: .stalledAfter(bodyBytes: Self.bytes.count)))
-            // Stalls count after minutes here.
+            // A stall takes minutes here.
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
             let failure = try failure(result)
             #expect(failure.reason == .interrupted)
@@ -242,7 +242,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func bytesBehindCompressedDataAreTheOriginsFault() async throws {
+    @Test func blamesTheOriginForBytesAfterCompressedData() async throws {
         try await withOrigin { origin in
             var response = Response.image(
                 Encodings.encoded(Self.bytes, .gzip) + [UInt8](repeating: 7, count: 400))
@@ -255,7 +255,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func aHeaderLineWithoutEndIsTheOriginsFault() async throws {
+    @Test func blamesTheOriginForAnEndlessHeaderLine() async throws {
         try await withOrigin { origin in
             var response = Response.image(Self.bytes)
             response.headers.append(("X-Long", String(repeating: "x", count: 200_000)))
@@ -267,7 +267,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func saysHowABodyIsTooLarge() async throws {
+    @Test func saysWhichSizeExceedsTheLimit() async throws {
         try await withOrigin { origin in
             let bytes = [UInt8](repeating: 0, count: 300_000)
             var compressed = Response.image(Encodings.encoded(bytes, .gzip))
@@ -296,7 +296,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func tellsStalledFromTimedOut() async throws {
+    @Test func distinguishesStallsFromTimeouts() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .image(Self.bytes, ending: .stalledAfter(bodyBytes: 10)))
             let urls = ["http://127.0.0.1:\(origin.port)/a"]
@@ -344,7 +344,7 @@ struct TransferLoopTests {
         ("//LOCALHOST:/", "http://localhost/"), ("http://[::0:1]:80", "http://[::1]/"),
         ("http://bücher.de/é", "http://xn--bcher-kva.de/%C3%A9"), ("http://h./", "http://h./"),
     ])
-    func targetsOfRedirectsAreNormalised(location: String, expected: String) async throws {
+    func normalisesTargetsOfRedirects(location: String, expected: String) async throws {
         try await withOrigin { origin in
             origin.serve("/a", .redirect(to: location))
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
@@ -356,7 +356,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func aRedirectToAFragmentIsOneToTheURLItself() async throws {
+    @Test func aFragmentRedirectsToTheURLItself() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .redirect(to: "#x"))
             origin.serve("/b", .redirect(to: ""))
@@ -371,7 +371,7 @@ struct TransferLoopTests {
         }
     }
 
-    @Test func aRedirectWithoutASchemeIsNotToldAboutManifests() async throws {
+    @Test func messagesAboutRedirectsNameNoManifestFlags() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .redirect(to: "example.com:8080/x"))
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
@@ -388,9 +388,9 @@ struct TransferLoopTests {
     }
 
     @Test(arguments: ["ftp://u:secret@h/", "http://u:secret@h:99999/", "http://a|b/"])
-    func aRedirectThatLeadsNowhereShowsNoSecret(location: String) async throws {
+    func unusableRedirectsShowNoSecret(location: String) async throws {
         try await withOrigin { origin in
-            // One character may have any number of scalars.
+            // A character may have any number of scalars.
             let rest = String(repeating: "x\u{301}\u{301}\u{301}", count: 1000)
             origin.serve("/a", .redirect(to: location + rest))
             let result = try await completions(of: ["http://127.0.0.1:\(origin.port)/a"])[0]
@@ -425,9 +425,8 @@ struct TransferLoopTests {
         }
     }
 
-    /// A list of many hosts: what libcurl keeps of each whose connection it closes for another's
-    /// sake stays to the end.
-    @Test func afterManyConnectionsTheLastOneOfAHostIsClosed() async throws {
+    /// libcurl keeps the data of each host whose connection it had to close for another one.
+    @Test func closesAHostsLastConnectionAfterMany() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 var response = Response.image([1, 2, 3])

@@ -2,7 +2,7 @@ import Foundation
 import PrefetchModel
 import URLParsing
 
-/// The shared test data, read-only; nil where it is not there.
+/// The shared test data, read-only; nil where it is missing.
 enum SharedData {
     static let folder: URL? = {
         let named = ProcessInfo.processInfo.environment["PREFETCH_SHARED_DATA"]
@@ -14,7 +14,7 @@ enum SharedData {
         return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
     }()
 
-    /// The JSON files of URL parsing.
+    /// The JSON files about URL parsing.
     static let urlParsing: [URL] = {
         guard let folder = folder?.appending(path: "text/url-parsing") else { return [] }
         let files = try? FileManager.default.contentsOfDirectory(
@@ -24,10 +24,10 @@ enum SharedData {
 }
 
 extension URLParsingError {
-    /// Of a problem with the text; nil for a library that is missing.
+    /// Nil for a missing library.
     var reason: FailureReason? {
         switch self {
-        case .problem(let problem): problem.reason
+        case .invalid(let failure): failure.reason
         case .missingLibrary: nil
         }
     }

@@ -181,7 +181,7 @@ struct DiagnosisTests {
         .response(status: status, elapsed: .milliseconds(12), clockOffset: offset)
     }
 
-    private func failure(_ reason: FailureReason, _ code: Int32?) -> Diagnosis.OriginAnswer {
+    private func failure(_ reason: FailureReason, _ code: Int?) -> Diagnosis.OriginAnswer {
         .failure(reason: reason, curlCode: code, message: "no")
     }
 

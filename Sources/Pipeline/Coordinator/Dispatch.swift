@@ -73,18 +73,18 @@ struct Dispatch {
     /// Has an entry wait for the host of its next transfer. After an error it waits in memory all the
     /// same.
     mutating func requeue(
-        _ identifier: Int, _ machine: EntryMachine, _ standing: QueueStanding, at now: Instant
+        _ identifier: Int, _ machine: EntryMachine, _ placement: QueuePlacement, at now: Instant
     ) throws(FatalError) {
         store.waits(identifier)
-        let place: (Scheduler.Standing, Instant?) =
-            switch standing {
+        let place: (Scheduler.Rank, Instant?) =
+            switch placement {
             case .next: (.next, nil)
             case .retry(after: let delay): (.retry, now + delay)
             }
         try spilling {
             try scheduler.push(
                 identifier, priority: machine.entry.priority, host: machine.target.origin,
-                standing: place.0, notBefore: place.1, at: now)
+                rank: place.0, notBefore: place.1, at: now)
         }
     }
 

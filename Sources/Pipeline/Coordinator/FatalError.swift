@@ -19,7 +19,7 @@ struct FatalError: Error, Sendable {
 
 extension FatalError {
     /// As the entries see it that it catches.
-    var failure: AttemptFailure { AttemptFailure(reason, message) }
+    var failure: Failure { Failure(reason, message) }
 
     init(_ error: StorageError) {
         self.init(

@@ -10,8 +10,8 @@ extension RunCoordinator {
     enum Payload {
         case none
         case body(Body, isFramed: Bool)
-        case broken(BrokenBody)
-        case refusal(BodyRefusal)
+        case broken(InterruptedBody)
+        case refusal(Failure)
     }
 
     /// What a machine judges events by now.
@@ -30,10 +30,10 @@ extension RunCoordinator {
         switch action {
         case .lookUp:
             lookUp(identifier, trouble: trouble)
-        case .ask(let inquiry):
-            ask(inquiry, for: identifier)
-        case .queue(let standing):
-            queue(identifier, standing)
+        case .ask(let request):
+            ask(request, for: identifier)
+        case .queue(let placement):
+            queue(identifier, placement)
         case .moveOn:
             dispatch.withdrew(identifier, at: clock.now)
             queue(identifier, .next)
@@ -118,7 +118,7 @@ extension RunCoordinator {
         perform(action, for: identifier)
     }
 
-    private func ask(_ inquiry: Inquiry, for identifier: Int) {
+    private func ask(_ request: EntryRequest, for identifier: Int) {
         guard let entry = store[identifier]?.entry else { return }
         // What is not there yet would be downloaded for nothing.
         if stages.isFull, case .fetch = entry.plan {
@@ -128,17 +128,17 @@ extension RunCoordinator {
         ledger.countRequest()
         stages.ask(
             rules.requests.request(
-                inquiry, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
+                request, of: entry, id: identifier, isAlone: dispatch.isAlone(identifier),
                 // Some bytes are not judged by their header even when they are whole: those that are
                 // stored already, however the limits have changed, and those that ended a run, for which
                 // another reason is given. Whether a body is one of them is known at its end.
-                judgesFormatOnly: inquiry.mayBeKnown || stages.knowsCrashes))
+                judgesFormatOnly: request.mayBeKnown || stages.knowsCrashes))
     }
 
-    private func queue(_ identifier: Int, _ standing: QueueStanding) {
+    private func queue(_ identifier: Int, _ placement: QueuePlacement) {
         guard let machine = store[identifier] else { return }
         attempt { () throws(FatalError) in
-            try dispatch.requeue(identifier, machine, standing, at: clock.now)
+            try dispatch.requeue(identifier, machine, placement, at: clock.now)
         }
     }
 
@@ -178,7 +178,7 @@ extension RunCoordinator {
             CodecJob(
                 id: identifier, variants: rules.variants(of: entry.extras),
                 input: .broken(
-                    CodecJob.BrokenDownload(
+                    CodecJob.InterruptedDownload(
                         body: broken.body, key: entry.key, part: part, receivedAt: receivedAt))))
     }
 

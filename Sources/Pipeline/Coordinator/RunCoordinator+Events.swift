@@ -20,26 +20,33 @@ extension RunCoordinator {
         let cost = TransferCost(
             bytesReceived: completion.bytesReceived, elapsed: completion.elapsed)
         let context = context
+        let interrupted = completion.interruptedBody.map {
+            InterruptedResponse(head: $0.head, body: $0.body.extent)
+        }
         switch completion.result {
         case .cancelled:
             let action = store.update(identifier) {
-                $0.transferCancelled(
-                    leaving: completion.brokenBody.map(BrokenAnswer.init), cost: cost, in: context)
+                $0.transferCancelled(leaving: interrupted, cost: cost, in: context)
             }
-            perform(action, for: identifier, with: Payload(completion.brokenBody))
+            perform(action, for: identifier, with: Payload(completion.interruptedBody))
         case .failure(let failure):
-            let transfer = BrokenTransfer(failure, leaving: completion.brokenBody)
-            let action = store.update(identifier) { $0.broke(transfer, cost: cost, in: context) }
-            perform(action, for: identifier, with: Payload(completion.brokenBody))
+            let action = store.update(identifier) {
+                $0.transferFailed(
+                    failure.namingCurlCode, leaving: interrupted, cost: cost, in: context)
+            }
+            perform(action, for: identifier, with: Payload(completion.interruptedBody))
         case .refused(let response, let refusal):
-            let answer = rules.requests.answer(response, nil, from: completion.address)
-            let action = store.update(identifier) { $0.refused(answer, cost: cost, in: context) }
+            let action = store.update(identifier) {
+                $0.bodyRefused(response, cost: cost, in: context)
+            }
             perform(action, for: identifier, with: .refusal(refusal))
         case .response(let response, let body):
-            let answer = rules.requests.answer(response, body, from: completion.address)
             let kept = machine.keptImages.map { $0.map(recorder.hasWholeFile) ?? true }
             let action = store.update(identifier) {
-                $0.answered(answer, cost: cost, kept: kept, in: context)
+                $0.responded(
+                    response, body: body?.extent,
+                    redirectRule: rules.requests.redirectRule(from: completion.address),
+                    cost: cost, kept: kept, in: context)
             }
             perform(
                 action, for: identifier,
@@ -129,27 +136,8 @@ extension RunCoordinator {
 }
 
 extension RunCoordinator.Payload {
-    fileprivate init(_ broken: BrokenBody?) {
+    fileprivate init(_ broken: InterruptedBody?) {
         self = broken.map { .broken($0) } ?? .none
-    }
-}
-
-extension BrokenAnswer {
-    fileprivate init(_ broken: BrokenBody) {
-        self.init(
-            fields: broken.head.fields, receivedAt: broken.head.receivedAt,
-            count: broken.body.count, gap: broken.body.gap)
-    }
-}
-
-extension BrokenTransfer {
-    fileprivate init(_ failure: TransferFailure, leaving broken: BrokenBody?) {
-        // libcurl's code for what we have ended ourselves says nothing.
-        let code = failure.isEndedByUs ? "" : failure.curlCode.map { " (libcurl \($0))" } ?? ""
-        self.init(
-            failure: AttemptFailure(failure.reason, failure.message + code),
-            httpStatus: failure.httpStatus, curlCode: failure.curlCode.map(Int.init),
-            broken: broken.map(BrokenAnswer.init))
     }
 }
 

@@ -32,7 +32,7 @@ extension BodyJudge.Verdict {
         case .refused(let error):
             // A beginning that can be judged is long enough for a signature, however the body ends.
             let failure = error.failure(sourceBytes: .max, hasFramedBody: true)
-            self = .refused(BodyRefusal(reason: failure.reason, message: failure.message))
+            self = .refused(Failure(failure.reason, failure.message))
         }
     }
 }

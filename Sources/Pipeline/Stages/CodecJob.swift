@@ -10,10 +10,10 @@ struct CodecJob: Sendable {
         /// The stored original, from which what is missing is made; `kept` has by position what is there.
         case original(StoredImage, originURL: String, kept: [StoredImage?])
         /// A body that broke off, which is kept as it is.
-        case broken(BrokenDownload)
+        case broken(InterruptedDownload)
         /// A body that was refused by its beginning: of the part that there may be of another one is no
         /// use either.
-        case refused(BodyRefusal, part: PartKey)
+        case refused(Failure, part: PartKey)
 
         var isBody: Bool { if case .body = self { true } else { false } }
     }
@@ -43,7 +43,7 @@ struct CodecJob: Sendable {
     }
 
     /// As much of a body as came.
-    struct BrokenDownload: Sendable {
+    struct InterruptedDownload: Sendable {
         let body: Body
         let key: String
         /// What it is when it has been kept.
@@ -55,7 +55,7 @@ struct CodecJob: Sendable {
     let variants: VariantSet
     let input: Input
 
-    var isOfBrokenBody: Bool {
+    var isOfInterruptedBody: Bool {
         if case .broken = input { true } else { false }
     }
 
@@ -95,8 +95,8 @@ extension CodecJob {
 
 extension [VariantEnd?] {
     /// The first failure, where there is nothing else.
-    var onlyFailure: AttemptFailure? {
-        var first: AttemptFailure?
+    var onlyFailure: Failure? {
+        var first: Failure?
         for end in self {
             guard case .failed(let failure)? = end else { return nil }
             first = first ?? failure

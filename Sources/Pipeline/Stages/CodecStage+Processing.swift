@@ -56,7 +56,7 @@ extension CodecStage {
         case .damaged:
             return job.ended(.originalDamaged)
         case .unreadable(let error):
-            return job.ended(.underivable(AttemptFailure(.disk, error.description)))
+            return job.ended(.underivable(Failure(.disk, error.description)))
         }
     }
 
@@ -68,7 +68,7 @@ extension CodecStage {
         hasher: borrowing SHA256Hasher
     ) throws(StorageError) -> CodecCompletion {
         if let crash = crashes.crash(of: digest), !retriesCrashes {
-            return job.ended(.failed(AttemptFailure(.unsupportedImage, crash.description)))
+            return job.ended(.failed(Failure(.unsupportedImage, crash.description)))
         }
         let positions = kept.indices.filter { kept[$0] == nil }
         let processed: ProcessedEntry
@@ -94,7 +94,7 @@ extension CodecStage {
             guard case .failure(let error) = result else { continue }
             var failure = error.failure(sourceBytes: bytes.count, hasFramedBody: hasFramedBody)
             if names {
-                failure = AttemptFailure(
+                failure = Failure(
                     failure.reason,
                     "variant \(job.variants[position].name): \(failure.message)")
             }
@@ -128,7 +128,7 @@ extension CodecStage {
             guard error.isAboutOnePath else { throw error }
             return job.ended(
                 .failed(
-                    AttemptFailure(
+                    Failure(
                         .disk, "\(error.description); \(error.hint ?? "move it away")")))
         }
         return CodecCompletion(
@@ -166,9 +166,9 @@ extension CodecError {
     ///
     /// Where the transport could not see where the body ends, data that simply ends is a cut of
     /// the connection and not the origin's fault.
-    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> AttemptFailure {
+    package func failure(sourceBytes: Int, hasFramedBody: Bool) -> Failure {
         let (reason, message) = verdict(sourceBytes: sourceBytes, hasFramedBody: hasFramedBody)
-        return AttemptFailure(reason, message)
+        return Failure(reason, message)
     }
 
     private func verdict(

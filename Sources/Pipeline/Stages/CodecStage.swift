@@ -52,8 +52,8 @@ final class CodecStage: Sendable {
     /// kept all the same.
     func dropWaiting() -> [Int] {
         state.update { state in
-            let dropped = state.jobs.filter { !$0.isOfBrokenBody }.map(\.id)
-            state.jobs.removeAll { !$0.isOfBrokenBody }
+            let dropped = state.jobs.filter { !$0.isOfInterruptedBody }.map(\.id)
+            state.jobs.removeAll { !$0.isOfInterruptedBody }
             return dropped
         }
     }
@@ -135,7 +135,7 @@ final class CodecStage: Sendable {
                 return try completion?.get()
                     ?? job.ended(
                         .underivable(
-                            AttemptFailure(
+                            Failure(
                                 .tooLarge,
                                 "its original has \(image.size), but --memory leaves \(originals.total) for it"
                             )))
@@ -143,7 +143,7 @@ final class CodecStage: Sendable {
                 return CodecCompletion(id: job.id, result: .partSaved(try keep(broken)))
             case .refused(let refusal, let part):
                 try partials.discard(key: part.key)
-                return job.ended(.failed(AttemptFailure(refusal.reason, refusal.message)))
+                return job.ended(.failed(refusal))
             }
         } catch {
             return CodecCompletion(id: job.id, result: .fatal(FatalError(error)))
@@ -172,7 +172,7 @@ final class CodecStage: Sendable {
         }
     }
 
-    private func keep(_ broken: CodecJob.BrokenDownload) throws(StorageError) -> PartialBody? {
+    private func keep(_ broken: CodecJob.InterruptedDownload) throws(StorageError) -> PartialBody? {
         let part = broken.part
         do throws(StorageError) {
             // Without its beginning the rest is worth nothing.

@@ -17,30 +17,21 @@ struct RequestBuilder: Sendable {
     /// Makes a request; `isAlone` when nothing else of the host runs or waits. With `judgesFormatOnly` the
     /// body is not to be refused for what its header says.
     func request(
-        _ inquiry: Inquiry, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
+        _ request: EntryRequest, of entry: Entry, id: Int, isAlone: Bool, judgesFormatOnly: Bool
     ) -> TransferRequest {
         // The limits were judged for the variants of the run, not for those of a line of its own.
         let judgesHeader = !judgesFormatOnly && entry.extras?.changesVariants != true
         return TransferRequest(
-            id: id, url: inquiry.url,
-            fields: inquiry.conditions + (inquiry.part?.rangeFields ?? []),
-            userFields: entry.extras?.headers ?? [], isForeign: inquiry.isForeign,
-            addressRule: inquiry.addressRule, continuation: inquiry.part?.continuation,
+            id: id, url: request.url,
+            fields: request.conditions + (request.part?.rangeFields ?? []),
+            userFields: entry.extras?.headers ?? [], isForeign: request.isForeign,
+            addressRule: request.addressRule, continuation: request.part?.continuation,
             judge: judgesHeader ? judges.byHeader : judges.byFormat, isLastOfHost: isAlone)
     }
 
-    func answer(_ response: Response, _ body: Body?, from address: AddressClass?) -> Answer {
-        let redirect: Answer.Redirect =
-            switch response.redirect {
-            case .to(let url): .to(url)
-            case .nowhere(let location, let message):
-                .nowhere(location: location, message: message)
-            case nil: .none
-            }
-        return Answer(
-            status: response.status, fields: response.fields, receivedAt: response.receivedAt,
-            body: body.map { .received(gap: $0.gap) } ?? .none, redirect: redirect,
-            ruleForRedirect: transfers.addressRule(afterRedirectFrom: address))
+    /// The rule for the target of a redirect from this address.
+    func redirectRule(from address: AddressClass?) -> AddressRule {
+        transfers.addressRule(afterRedirectFrom: address)
     }
 }
 

@@ -119,12 +119,12 @@ struct RunStages {
     var isFull: Bool { storing?.room?.isFull == true }
 
     /// What an entry ends with that finds no room.
-    static let noRoom = AttemptFailure(
+    static let noRoom = Failure(
         .disk,
         "--max-size leaves no room for it, and what is stored is on this run's lists, too")
 
     /// The same for what would not fit into an empty cache.
-    static let tooLarge = AttemptFailure(.disk, "it is larger than --max-size")
+    static let tooLarge = Failure(.disk, "it is larger than --max-size")
 
     mutating func noteFound() { lookingUp -= 1 }
     /// - Returns: whether the entry has its turn and waits for the findings.

@@ -48,33 +48,19 @@ package struct EntryBatch: Sendable {
         }
     }
 
-    /// A reason to reject a line.
-    package struct Problem: Error, Equatable, Sendable {
-        /// `invalidEntry` or `unsupportedScheme`.
-        package let reason: FailureReason
-        /// A one-line message without the manifest's name and the line number.
-        package let message: String
-        /// Whether the message names a field, so that showing the URL identifies the line.
-        package let isOfField: Bool
-
-        package init(reason: FailureReason, message: String, isOfField: Bool = false) {
-            self.reason = reason
-            self.message = message
-            self.isOfField = isOfField
-        }
-    }
-
     /// The manifest's path as the user gave it; `-` for standard input.
     package let manifest: String
     /// UTF-8 (URLs are ASCII) of less than 2 GiB that holds the ranges of the records.
     package var text: [UInt8]
     package var records: [Record]
-    package var problems: [Problem]
+    /// The reasons to reject lines, `invalidEntry` or `unsupportedScheme`. The messages are one line,
+    /// without the manifest's name and the line number.
+    package var problems: [Failure]
     /// The extras of entries that have some, in order.
     package var extras: [EntryExtras]
 
     package init(
-        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Problem] = [],
+        manifest: String, text: [UInt8] = [], records: [Record] = [], problems: [Failure] = [],
         extras: [EntryExtras] = []
     ) {
         self.manifest = manifest

@@ -5,7 +5,7 @@ package import PrefetchModel
 /// Decides which waiting entry starts next: by priority, order and the readiness of its host.
 ///
 /// A value type without clock or I/O; entries are identifiers whose contents lie elsewhere. Every
-/// host keeps its own queues, one for each priority and standing. A heap holds the hosts that are
+/// host keeps its own queues, one for each priority and rank. A heap holds the hosts that are
 /// ready (something waits, fewer than the limit run, nothing to wait for), ordered by what each
 /// would start; another one holds those that have to wait for a time. So a start or a push costs
 /// O(log hosts) however many entries wait, entries of a busy or cooling host keep their place
@@ -24,7 +24,7 @@ package struct Scheduler {
     package typealias Instant = ContinuousClock.Instant
 
     /// Where an entry stands among those of its priority.
-    package enum Standing: Sendable {
+    package enum Rank: Sendable {
         /// In manifest order.
         case fresh
         /// Behind all fresh entries of the priority, in the order in which they came back.
@@ -41,7 +41,7 @@ package struct Scheduler {
         package let host: HostUse
         /// Whether nothing else of the host runs or waits.
         package let isAlone: Bool
-        /// Whether it was pushed with the standing `fresh`.
+        /// Whether it was pushed with the rank `fresh`.
         package let isFresh: Bool
     }
 
@@ -130,14 +130,14 @@ package struct Scheduler {
         hosts.recall(memory, of: name)
     }
 
-    /// Adds an entry; with standing `fresh` it comes after all pushed before it in FIFO order and
+    /// Adds an entry; with rank `fresh` it comes after all pushed before it in FIFO order and
     /// before them in LIFO order. The host is scheme, host and port, as one text.
     ///
     /// It does not start before `wakeTime`, and keeps nobody waiting until then.
     ///
     /// - Throws: what the storage throws. The entry waits in memory then.
     package mutating func push(
-        _ entry: Int, priority: Priority, host name: String, standing: Standing = .fresh,
+        _ entry: Int, priority: Priority, host name: String, rank: Rank = .fresh,
         notBefore wakeTime: Instant? = nil, at now: Instant
     ) throws {
         pushes += 1
@@ -145,7 +145,7 @@ package struct Scheduler {
         let number = hosts.number(of: name)
         let host = hosts.activate(number, at: now)
         if hosts[host].isRemembered { hosts.noteName(name, of: host) }
-        let level = Scheduler.level(priority, standing)
+        let level = Scheduler.level(priority, rank)
         if let wakeTime, wakeTime > now {
             hosts[host].sleeping += 1
             sleepers.insert(
@@ -156,7 +156,7 @@ package struct Scheduler {
         defer { update(number, at: now) }
         let queue = queueIndex(level, of: host)
         switch order {
-        case .lifo where standing == .fresh: try prepend(entry, to: queue, of: host)
+        case .lifo where rank == .fresh: try prepend(entry, to: queue, of: host)
         default: try append(entry, to: queue, of: host)
         }
     }
@@ -325,9 +325,9 @@ package struct Scheduler {
     // MARK: Queues
 
     /// 0 for the next hop of a redirect, then two for each priority from the highest to the lowest.
-    private static func level(_ priority: Priority, _ standing: Standing) -> Int {
+    private static func level(_ priority: Priority, _ rank: Rank) -> Int {
         let base = 1 + 2 * (Priority.range.upperBound - Int(priority.value))
-        return switch standing {
+        return switch rank {
         case .next: 0
         case .fresh: base
         case .retry: base + 1

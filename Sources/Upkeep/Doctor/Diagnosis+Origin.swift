@@ -7,13 +7,13 @@ extension Diagnosis {
     package enum OriginAnswer: Hashable, Sendable {
         /// `clockOffset` is what its clock is ahead of ours; nil where it does not say.
         case response(status: Int, elapsed: Duration, clockOffset: Duration?)
-        case failure(reason: FailureReason, curlCode: Int32?, message: String)
+        case failure(reason: FailureReason, curlCode: Int?, message: String)
         /// Not in the time that there was.
         case none
     }
 
     /// CURLE_COULDNT_RESOLVE_PROXY and CURLE_PROXY.
-    private static let codesOfProxies: Set<Int32> = [5, 97]
+    private static let codesOfProxies: Set<Int> = [5, 97]
 
     /// - Parameters:
     ///   - origin: scheme, host and port.

@@ -14,11 +14,11 @@ package struct OriginProbe: Sendable {
 
     private struct State {
         var answers: [Int: Diagnosis.OriginAnswer] = [:]
-        var failure: Failure?
+        var failure: ProbeError?
     }
 
     /// A reason that no origin could be asked.
-    private struct Failure: Error {
+    private struct ProbeError: Error {
         let message: String
         let hint: String?
 
@@ -59,7 +59,7 @@ package struct OriginProbe: Sendable {
                     remedy: "see http_proxy, https_proxy and all_proxy")
             ]
         }
-        do throws(Failure) {
+        do throws(ProbeError) {
             let answers = try ask(origins)
             return zip(origins, answers).map { Diagnosis.origin($0, $1) } + [.clock(answers)]
         } catch {
@@ -68,12 +68,12 @@ package struct OriginProbe: Sendable {
     }
 
     /// - Throws: where libcurl cannot be used, or there is no thread.
-    private func ask(_ origins: [String]) throws(Failure) -> [Diagnosis.OriginAnswer] {
+    private func ask(_ origins: [String]) throws(ProbeError) -> [Diagnosis.OriginAnswer] {
         let loop: TransferLoop
         do throws(TransferLoopError) {
             loop = try TransferLoop(configuration: configuration, wallClock: wallClock)
         } catch {
-            throw Failure(error)
+            throw ProbeError(error)
         }
         let state = Monitor(State())
         let thread: OwnedThread
@@ -88,18 +88,18 @@ package struct OriginProbe: Sendable {
                         }
                     }
                 } catch {
-                    state.update { $0.failure = Failure(error) }
+                    state.update { $0.failure = ProbeError(error) }
                 }
             }
         } catch {
-            throw Failure(error)
+            throw ProbeError(error)
         }
         loop.start(
             origins.enumerated().map { index, origin in
                 TransferRequest(
                     id: index, url: RequestURL(normalized: origin + "/"),
                     judge: BodyJudge { _, _ in
-                        .refused(BodyRefusal(reason: .internal, message: ""))
+                        .refused(Failure(.internal, ""))
                     })
             })
         // Each transfer ends by its own limit; this is for what a transfer does not bound.

@@ -108,7 +108,7 @@ package struct ImageSeed {
 }
 
 extension CodecError {
-    fileprivate func failure(of bytes: [UInt8]) -> AttemptFailure {
+    fileprivate func failure(of bytes: [UInt8]) -> Failure {
         failure(sourceBytes: bytes.count, hasFramedBody: true)
     }
 }

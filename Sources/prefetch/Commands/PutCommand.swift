@@ -82,9 +82,9 @@ struct PutCommand: ParsableCommand {
             return try URLParser().parse(url.utf8)
         } catch {
             switch error {
-            case .problem(let problem):
+            case .invalid(let failure):
                 throw CommandFailure(
-                    exitStatus: EX_USAGE, message: "\(RedactedURL(url)): \(problem.message)")
+                    exitStatus: EX_USAGE, message: "\(RedactedURL(url)): \(failure.message)")
             case .missingLibrary(let missing):
                 throw CommandFailure.unusable(missing.description, hint: missing.hint)
             }

@@ -39,7 +39,7 @@ struct InputOptions: ParsableArguments {
             _ = try URLParser(baseURL: baseURL)
         } catch {
             switch error {
-            case .problem:
+            case .invalid:
                 throw ValidationError(
                     "--base-url takes an absolute http or https URL, like https://example.com/a/")
             case .missingLibrary:

@@ -50,7 +50,7 @@ struct ImageName {
                 return try URLParser().parse(text.utf8).withoutCredentials.text
             } catch {
                 switch error {
-                case .problem: return nil
+                case .invalid: return nil
                 case .missingLibrary(let missing):
                     throw .unusable(missing.description, hint: missing.hint)
                 }

@@ -1,27 +1,27 @@
 internal import CCurl
 import Glibc
 
-/// The cookies of all transfers, kept in a file between runs.
+/// The cookies of all transfers, stored in a file between runs.
 ///
-/// libcurl decides which host gets which cookie; this only holds what it shares among its handles.
-/// One thread uses it, the loop's, so that libcurl needs no locks.
+/// libcurl decides which host gets which cookie; this only owns the data that libcurl shares among
+/// handles. Only the loop's thread uses it, so that libcurl needs no locks.
 final class CookieJar {
     /// For CURLOPT_SHARE of every handle, which must not outlive this.
     let share: UnsafeMutableRawPointer
     private let handle: UnsafeMutableRawPointer
     private let path: String
-    /// What the file held when the run began, which stays whatever comes.
+    /// The cookies of the file when the run began, which are always kept.
     private var kept: Set<Cookie> = []
     private var keptDomains: Set<Substring> = []
-    /// Beyond so much, cookies go.
+    /// The limit beyond which cookies are dropped.
     private var most = Extent()
-    /// What has come since the cookies were looked at.
+    /// Cookies received since the last check.
     private var arrived = Extent()
 
-    /// Beside what the file held, so much may come in a run. libcurl goes through all cookies of a
-    /// domain, and of a 63rd of the others, for each that comes; browsers keep about 3 000.
+    /// The cookies that a run may add to the file's. For each received cookie libcurl searches all
+    /// cookies of its domain, and a 63rd of the others; browsers keep about 3,000.
     private static let room = Extent(count: 3000, bytes: 1 << 20)
-    /// For a domain that the file had cookies for; browsers keep about as many.
+    /// The limit for one domain of the file; browsers keep about as many.
     private static let mostOfDomain = 180
 
     private struct Extent {
@@ -36,18 +36,18 @@ final class CookieJar {
             Extent(count: extent.count / part, bytes: extent.bytes / part)
         }
 
-        /// Whether it is above another one in count or in bytes.
+        /// Whether it exceeds another one in count or in bytes.
         func exceeds(_ other: Extent) -> Bool { count > other.count || bytes > other.bytes }
     }
 
-    /// What tells one cookie from another (RFC 6265 section 5.3), of a line of the file.
+    /// The identity of a cookie (RFC 6265 §5.3), from a line of the file.
     private struct Cookie: Hashable {
         let domain: Substring
         let path: Substring
         let name: Substring
 
         init(line: String) {
-            // Domain, whether subdomains get it, path, whether it needs TLS, expiry, name, value.
+            // Fields: domain, subdomains, path, TLS only, expiry, name, value.
             let fields = line.split(
                 separator: "\t", maxSplits: 6, omittingEmptySubsequences: false)
             var domain = fields[0]
@@ -58,7 +58,7 @@ final class CookieJar {
         }
     }
 
-    /// Reads the file, if it is there.
+    /// Reads the file, if it exists.
     init(path: String) throws(TransferLoopError) {
         guard let share = ccurl_share_init() else {
             throw CookieJar.error(path, CURLE_OUT_OF_MEMORY)
@@ -75,7 +75,7 @@ final class CookieJar {
         for code in [
             ccurl_easy_set_pointer(handle, CURLOPT_SHARE, share),
             ccurl_easy_set_string(handle, CURLOPT_COOKIEFILE, path),
-            // Now and once: with the option alone, every handle would read the file again.
+            // Read now and once: with the option alone, every handle would read the file again.
             ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, "RELOAD"),
         ] where code != CURLE_OK {
             throw CookieJar.error(path, code)
@@ -86,14 +86,14 @@ final class CookieJar {
         most = CookieJar.extent(of: lines) + CookieJar.room
     }
 
-    /// Notes that a cookie has come, of at most so many bytes as a line of the file.
+    /// Counts a received cookie; `bytes` limits the length of its line in the file.
     func received(_ bytes: Int) { arrived = arrived + Extent(count: 1, bytes: bytes) }
 
-    /// Sees to it that cookies take neither memory nor time without end.
+    /// Limits the memory and time that cookies take.
     ///
-    /// When too many have come, what the file held stays, then what its domains have got since, up to
-    /// a number for each; what strangers set goes. What stays leaves room, so that each look is paid
-    /// for by as many cookies that came.
+    /// When there are too many, the file's cookies stay, then newer ones of the file's domains up
+    /// to a number for each; cookies of other domains are dropped. The rest leaves room, so that
+    /// each check is paid for by as many received cookies.
     func dropExcess() throws(TransferLoopError) {
         if arrived.exceeds(CookieJar.room / 8) { try dropExcessNow() }
     }
@@ -125,7 +125,7 @@ final class CookieJar {
             let code = ccurl_easy_set_string(handle, CURLOPT_COOKIELIST, line)
             guard code == CURLE_OK else { throw CookieJar.error(path, code) }
         }
-        // What the file held may have grown by itself.
+        // Cookies of the file may have got longer values.
         let next = extent + CookieJar.room / 4
         most = Extent(
             count: max(most.count, next.count), bytes: max(most.bytes, next.bytes))
@@ -140,13 +140,13 @@ final class CookieJar {
         ccurl_share_cleanup(share)
     }
 
-    /// Writes all cookies, for nobody else to read: beside the file and then in its place, so that a
-    /// run that is killed leaves the old ones.
+    /// Writes all cookies, readable by their owner alone: to a file beside the target, which then
+    /// replaces it, so that a killed run leaves the old one.
     ///
-    /// Ourselves, since libcurl makes a new file readable by everybody.
+    /// libcurl's own function makes a new file readable by everyone.
     func save() throws(TransferLoopError) {
         try dropExcessNow()
-        // libcurl gives them in the order of its hash table.
+        // libcurl lists them in the order of its hash table.
         let text =
             "# Netscape HTTP Cookie File\n\n" + (try lines()).sorted().map { $0 + "\n" }.joined()
         try write(Array(text.utf8))
@@ -168,7 +168,7 @@ final class CookieJar {
     }
 
     private func write(_ bytes: [UInt8]) throws(TransferLoopError) {
-        // A link stays a link.
+        // A symbolic link stays one.
         let resolved = realpath(path, nil)
         defer { free(resolved) }
         let target = resolved.map { String(cString: $0) } ?? path
@@ -178,7 +178,7 @@ final class CookieJar {
         // A device or pipe is written to and never replaced.
         let descriptor = isSpecial ? open(target, O_WRONLY | O_CLOEXEC) : mkstemp(&name)
         guard descriptor >= 0 else { throw CookieJar.error(path) }
-        // Nothing is started here; glibc's mkostemp is not to be seen from Swift.
+        // No process is started here; Swift cannot see glibc's mkostemp.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         var written = 0
         while written < bytes.count {

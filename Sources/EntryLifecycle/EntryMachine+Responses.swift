@@ -1,102 +1,104 @@
 import HTTPSemantics
-import PrefetchModel
+package import PrefetchModel
 
 extension EntryMachine {
     // MARK: Whole responses
 
-    /// A whole response has come. `kept` says by position of the variant whether the file of what was
-    /// stored is still there.
-    package mutating func answered(
-        _ answer: Answer, cost: TransferCost, kept: [Bool], in context: EntryContext
+    /// Takes a whole response. `kept` says for each variant whether its stored file still exists.
+    package mutating func responded(
+        _ response: Response, body: BodyExtent?, redirectRule: AddressRule, cost: TransferCost,
+        kept: [Bool], in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, inquiry) = asked(cost)
-        history.note(answer)
+        var (history, journey, request) = asked(cost)
+        history.note(response)
         journey.dropLost(kept)
-        switch (answer.status, answer.body) {
-        case (200, .received(let gap)), (206, .received(let gap)):
-            return store(answer, gap: gap, cost, history, journey, inquiry, context)
-        case (206, .none) where inquiry.part != nil, (416, _) where inquiry.part != nil:
+        switch (response.status, body) {
+        case (200, let body?), (206, let body?):
+            return store(response, gap: body.gap, cost, history, journey, request, context)
+        case (206, nil) where request.part != nil, (416, _) where request.part != nil:
             return fetchWhole(history, journey, context)
-        case (304, _) where !inquiry.conditions.isEmpty:
-            return confirm(answer, cost, history, journey, context)
+        case (304, _) where !request.conditions.isEmpty:
+            return confirm(response, cost, history, journey, context)
         case (301, _), (302, _), (303, _), (307, _), (308, _):
-            return follow(answer, history, journey, context)
+            return follow(response, redirectRule, history, journey, context)
         default:
             return fail(
-                AttemptFailure(.httpStatus, EntryMachine.message(ofStatus: answer.status)),
+                Failure(.httpStatus, EntryMachine.message(ofStatus: response.status)),
                 history, journey, context)
         }
     }
 
-    /// A response has come whose body was refused by its beginning.
+    /// Takes a response whose body was refused by its beginning.
     ///
-    /// It goes the way that the whole body would have gone: what must not be stored is
-    /// ``PrefetchModel/FailureReason/uncacheable``, whatever it is.
-    package mutating func refused(
-        _ answer: Answer, cost: TransferCost, in context: EntryContext
+    /// A response that must not be stored ends as ``PrefetchModel/FailureReason/uncacheable``, as
+    /// it would with its whole body.
+    package mutating func bodyRefused(
+        _ response: Response, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
         var (history, journey, _) = asked(cost)
-        history.note(answer)
-        guard expiry(answer.fields, answer, cost, context) != nil else {
+        history.note(response)
+        guard expiry(response.fields, response, cost, context) != nil else {
             return endUncacheable(history, journey)
         }
         state = .processing(history, journey, Processing(source: .refusal, remark: ""))
         return context.phase.decodes ? .process(.refusal) : cancel()
     }
 
-    /// The transfer that was asked for has come to its end.
-    private func asked(_ cost: TransferCost) -> (History, Journey, Inquiry) {
-        guard case .asking(var history, let journey, let inquiry) = state else {
+    /// Adds the cost of the transfer that has ended.
+    private func asked(_ cost: TransferCost) -> (History, Journey, EntryRequest) {
+        guard case .asking(var history, let journey, let request) = state else {
             preconditionFailure("a transfer belongs to an entry that asked for it")
         }
         history.bytesReceived += cost.bytesReceived
         history.stages.transfer = (history.stages.transfer ?? .zero) + cost.elapsed
-        return (history, journey, inquiry)
+        return (history, journey, request)
     }
 
     private mutating func store(
-        _ answer: Answer, gap: Int, _ cost: TransferCost, _ history: History, _ journey: Journey,
-        _ inquiry: Inquiry, _ context: EntryContext
+        _ response: Response, gap: Int, _ cost: TransferCost, _ history: History,
+        _ journey: Journey,
+        _ request: EntryRequest, _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
-        let fields = answer.storedFields(continuing: inquiry.part)
-        guard let expiresAt = expiry(fields, answer, cost, context) else {
+        let fields = response.storedFields(continuing: request.part)
+        guard let expiresAt = expiry(fields, response, cost, context) else {
             return endUncacheable(history, journey)
         }
-        let response = storable(
+        let stored = storable(
             StoredResponse(
                 fields: fields, varyingOn: requestFields(journey, context),
-                receivedAt: answer.receivedAt), context)
+                receivedAt: response.receivedAt), context)
         let validation = ResourceValidation(
-            location: location(journey), response: response, fetchedAt: answer.receivedAt,
-            validatedAt: answer.receivedAt, expiresAt: expiresAt)
-        // The workers use it up, or forget it.
+            location: location(journey), response: stored, fetchedAt: response.receivedAt,
+            validatedAt: response.receivedAt, expiresAt: expiresAt)
+        // The workers use the part, or remove it.
         journey.findings.part = nil
-        let isContinued = inquiry.part != nil && answer.status == 206
+        let isContinued = request.part != nil && response.status == 206
         state = .processing(
             history, journey,
             Processing(
                 source: .body(isContinued: isContinued, validation),
                 remark: gap > 0 ? "continued from byte \(gap)" : ""))
-        // After a fatal error nothing more is stored, after a signal what has arrived is.
+        // After a fatal error nothing more is stored; after a signal, received bodies are.
         guard context.phase.decodes else { return cancel() }
         let kept = journey.findings.copy?.kept ?? []
-        let stored = Set(kept.indices.filter { kept[$0] != nil })
-        return .process(.body(known(journey, context), stored: stored, validation))
+        let positions = Set(kept.indices.filter { kept[$0] != nil })
+        return .process(.body(known(journey, context), stored: positions, validation))
     }
 
-    /// Takes a 304: the copy is good, and its row gets the new dates and fields.
+    /// Takes a 304: the copy is valid, and its row gets the new dates and fields.
     private mutating func confirm(
-        _ answer: Answer, _ cost: TransferCost, _ history: History, _ journey: Journey,
+        _ response: Response, _ cost: TransferCost, _ history: History, _ journey: Journey,
         _ context: EntryContext
     ) -> EntryAction {
-        guard let copy = journey.findings.copy, copy.response.isConfirmed(by: answer.fields) else {
+        guard let copy = journey.findings.copy, copy.response.isConfirmed(by: response.fields)
+        else {
             return fetchAnew(history, journey, context)
         }
         let (updated, fields) = copy.response.updated(
-            by: answer.fields, varyingOn: requestFields(journey, context),
-            receivedAt: answer.receivedAt)
-        guard let expiresAt = expiry(fields, answer, cost, context) else {
+            by: response.fields, varyingOn: requestFields(journey, context),
+            receivedAt: response.receivedAt)
+        guard let expiresAt = expiry(fields, response, cost, context) else {
             return endUncacheable(history, journey)
         }
         guard context.phase.writes else {
@@ -105,37 +107,38 @@ extension EntryMachine {
         }
         let validation = ResourceValidation(
             location: location(journey), response: storable(updated, context),
-            validatedAt: answer.receivedAt, expiresAt: expiresAt)
+            validatedAt: response.receivedAt, expiresAt: expiresAt)
         return derive(history, journey, .confirmed(validation), context)
     }
 
-    /// Goes on to where a redirect points, under that host's limits.
+    /// Follows a redirect, under the limits of its target's host.
     private mutating func follow(
-        _ answer: Answer, _ history: History, _ journey: Journey, _ context: EntryContext
+        _ response: Response, _ rule: AddressRule, _ history: History, _ journey: Journey,
+        _ context: EntryContext
     ) -> EntryAction {
         var journey = journey
         let target: RequestURL
         let refusal: String?
-        switch answer.redirect {
-        case .none:
+        switch response.redirect {
+        case nil:
             (target, refusal) = (journey.route.target, "a redirect without a Location")
-        case .nowhere(let location, let message):
+        case .nowhere(let location, let message)?:
             target = journey.route.target
             refusal = "a redirect to \(location), which is not followed: \(message)"
-        case .to(let url):
+        case .to(let url)?:
             target = url
             refusal = self.refusal(of: url, journey, context)
         }
         if let refusal {
-            return fail(AttemptFailure(.redirect, refusal), history, journey, context)
+            return fail(Failure(.redirect, refusal), history, journey, context)
         }
         guard !context.phase.isStopping else {
             state = .queued(history, journey)
             return cancel()
         }
         journey.route.follow(
-            to: target, isPermanent: answer.status == 301 || answer.status == 308,
-            listed: entry.url, rule: answer.ruleForRedirect)
+            to: target, isPermanent: response.status == 301 || response.status == 308,
+            listed: entry.url, rule: rule)
         state = .queued(history, journey)
         return .queue(.next)
     }
@@ -153,68 +156,73 @@ extension EntryMachine {
         return nil
     }
 
-    // MARK: Broken transfers
+    // MARK: Interrupted transfers
 
-    /// No whole response has come.
-    package mutating func broke(
-        _ transfer: BrokenTransfer, cost: TransferCost, in context: EntryContext
+    /// Takes a transfer without a whole response.
+    package mutating func transferFailed(
+        _ transfer: TransferFailure, leaving interrupted: InterruptedResponse?,
+        cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        var (history, journey, inquiry) = asked(cost)
+        var (history, journey, request) = asked(cost)
         history.answer = .failure(status: transfer.httpStatus, curlCode: transfer.curlCode)
-        if transfer.failure.reason.mayLeavePart, let broken = transfer.broken,
-            let part = partToKeep(of: broken, cost, journey, inquiry, context)
+        if transfer.failure.reason.mayLeavePart, let interrupted,
+            let part = partToKeep(of: interrupted, cost, journey, request, context)
         {
-            // The next attempt comes when it can go on from there.
+            // The next attempt waits until the part is stored, and resumes there.
             state = .savingPart(history, journey, then: .failure(transfer.failure))
-            return .keepPart(part, receivedAt: broken.receivedAt)
+            return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
         return fail(transfer.failure, history, journey, context)
     }
 
-    /// The transfer was cancelled.
+    /// Takes a cancelled transfer.
     package mutating func transferCancelled(
-        leaving broken: BrokenAnswer?, cost: TransferCost, in context: EntryContext
+        leaving interrupted: InterruptedResponse?, cost: TransferCost, in context: EntryContext
     ) -> EntryAction {
-        let (history, journey, inquiry) = asked(cost)
-        if let broken, let part = partToKeep(of: broken, cost, journey, inquiry, context) {
+        let (history, journey, request) = asked(cost)
+        if let interrupted, let part = partToKeep(of: interrupted, cost, journey, request, context)
+        {
             state = .savingPart(history, journey, then: .cancellation)
-            return .keepPart(part, receivedAt: broken.receivedAt)
+            return .keepPart(part, receivedAt: interrupted.head.receivedAt)
         }
         state = .queued(history, journey)
         return cancel()
     }
 
-    /// What came of a body, if the rest of it can be asked for later.
+    /// The received part of a body, if its rest can be requested later.
     private func partToKeep(
-        of broken: BrokenAnswer, _ cost: TransferCost, _ journey: Journey, _ inquiry: Inquiry,
+        of interrupted: InterruptedResponse, _ cost: TransferCost, _ journey: Journey,
+        _ request: EntryRequest,
         _ context: EntryContext
     ) -> PartialBody? {
-        guard context.phase.writes, broken.count > context.rules.smallestPartBytes else {
+        let head = interrupted.head
+        let body = interrupted.body
+        guard context.phase.writes, body.count > context.rules.smallestPartBytes else {
             return nil
         }
-        // What must not be stored is not stored in part.
+        // A part of an uncacheable response must not be stored either.
         let verdict = Freshness.verdict(
-            fields: broken.fields, receivedAt: broken.receivedAt, transferTime: cost.elapsed,
+            fields: head.fields, receivedAt: head.receivedAt, transferTime: cost.elapsed,
             rules: context.rules.freshness(entry.extras))
         guard case .expires = verdict else { return nil }
         let url = journey.route.target.withoutCredentials.text
-        if broken.gap > 0 {
-            // The answer was about the body that the part is of.
-            return inquiry.part.map {
+        if body.gap > 0 {
+            // The response resumed this part.
+            return request.part.map {
                 PartialBody(
-                    url: url, count: broken.count, validator: $0.validator, total: $0.total)
+                    url: url, count: body.count, validator: $0.validator, total: $0.total)
             }
         }
-        return PartialValidator(fields: broken.fields, receivedAt: broken.receivedAt).map {
+        return PartialValidator(fields: head.fields, receivedAt: head.receivedAt).map {
             PartialBody(
-                url: url, count: broken.count, validator: $0,
-                total: broken.fields.first("content-length").flatMap { Int($0) })
+                url: url, count: body.count, validator: $0,
+                total: head.fields.first("content-length").flatMap { Int($0) })
         }
     }
 
     // MARK: Details
 
-    /// The status, and the flags that may mend it.
+    /// The status, and the flags that may help.
     private static func message(ofStatus status: Int) -> String {
         let remedy =
             switch status {
@@ -227,12 +235,12 @@ extension EntryMachine {
         return "HTTP \(status)\(remedy)"
     }
 
-    /// Until when a response may be used; nil when it must not be stored.
+    /// The expiry of a response; nil when it must not be stored.
     private func expiry(
-        _ fields: [HeaderField], _ answer: Answer, _ cost: TransferCost, _ context: EntryContext
+        _ fields: [HeaderField], _ response: Response, _ cost: TransferCost, _ context: EntryContext
     ) -> Timestamp? {
         let verdict = Freshness.verdict(
-            fields: fields, receivedAt: answer.receivedAt, transferTime: cost.elapsed,
+            fields: fields, receivedAt: response.receivedAt, transferTime: cost.elapsed,
             rules: context.rules.freshness(entry.extras))
         return switch verdict {
         case .expires(let time): time
@@ -247,14 +255,14 @@ extension EntryMachine {
         return finish(
             .failed(
                 EntryEnd.Failed(
-                    failure: AttemptFailure(
+                    failure: Failure(
                         .uncacheable,
                         "the origin forbids storing it (Cache-Control: no-store); --ttl overrides that"
                     ), blame: .origin)))
     }
 
-    /// What is stored of a response: what the user calls fresh need not be selected anew for every
-    /// request, which `Vary: *` asks for.
+    /// The stored form of a response. With a forced lifetime, `Vary: *` is dropped: it would
+    /// require a new selection for every request.
     private func storable(_ response: StoredResponse, _ context: EntryContext) -> StoredResponse {
         guard response.vary == Vary.any, context.rules.freshness(entry.extras).forced != nil else {
             return response
@@ -264,7 +272,7 @@ extension EntryMachine {
         return response
     }
 
-    /// Without user information, as all URLs that are stored.
+    /// Without user information, like all stored URLs.
     private func location(_ journey: Journey) -> ResourceLocation {
         let url = entry.url.withoutCredentials
         let target = journey.route.target.withoutCredentials
@@ -275,11 +283,11 @@ extension EntryMachine {
     }
 }
 
-extension Answer {
+extension Response {
     /// The fields as they are stored.
     ///
     /// A 206 may leave out the `Last-Modified` that the request named (RFC 9110 §15.3.7), and its
-    /// `Content-Range` says nothing of the whole.
+    /// `Content-Range` does not describe the whole body.
     fileprivate func storedFields(continuing part: PartialBody?) -> [HeaderField] {
         guard status == 206 else { return fields }
         var fields = fields.filter { $0.name.lowercased() != "content-range" }
@@ -291,7 +299,7 @@ extension Answer {
 }
 
 extension Journey {
-    /// Forgets images whose files went while the origin was asked.
+    /// Removes images whose files disappeared during the request.
     fileprivate mutating func dropLost(_ isThere: [Bool]) {
         guard var found = findings.copy else { return }
         for (position, isThere) in isThere.enumerated() where !isThere {
@@ -302,14 +310,14 @@ extension Journey {
 }
 
 extension History {
-    fileprivate mutating func note(_ answer: Answer) {
+    fileprivate mutating func note(_ response: Response) {
         self.answer = .response(
-            status: answer.status, contentType: answer.fields.first("content-type"))
+            status: response.status, contentType: response.fields.first("content-type"))
     }
 }
 
 extension FailureReason {
-    /// Whether the rest of a body may come in another transfer after it broke off for this reason.
+    /// Whether another transfer may fetch the rest of a body that broke off for this reason.
     fileprivate var mayLeavePart: Bool {
         switch self {
         case .interrupted, .timeout, .stalled, .tls: true

@@ -1,19 +1,21 @@
 import Glibc
+package import PrefetchModel
 
 /// The bytes of a response's body, in memory that is freed with the last reference.
 ///
-/// It is filled on the transfer loop's thread and handed on when nothing more comes.
-/// `@unchecked Sendable`: ``append(_:)`` is called by the loop only, before the body leaves it, and
-/// ``fillGap(_:)`` only by the one who has it then, before anybody reads it.
+/// `@unchecked Sendable`: the transfer loop's thread fills it, and hands it on when it is
+/// complete. Only the loop calls ``append(_:)``, before the body leaves it. Only the one next
+/// owner calls ``fillGap(_:)``, before any reader.
 package final class Body: @unchecked Sendable {
     private var storage: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// Bytes, those of the gap included.
+    /// Bytes, including the gap.
     package private(set) var count = 0
-    /// Bytes at the front that did not arrive with this response, since an earlier one brought
-    /// them; there is room for them. Zero when the body can be read.
+    /// Bytes at the front that an earlier response brought; there is room for them. The body can
+    /// be read when this is zero.
     package private(set) var gap = 0
-    /// What was reserved for this body; given back when it is freed.
+    package var extent: BodyExtent { BodyExtent(count: count, gap: gap) }
+    /// Bytes reserved in the budget; released when the body is freed.
     private let budget: BodyBudget
     private(set) var reserved = 0
 
@@ -26,8 +28,8 @@ package final class Body: @unchecked Sendable {
         budget.release(reserved)
     }
 
-    /// Makes room for `size` bytes in all, after asking the budget for what that takes; with
-    /// `overdraws` it takes the share whether the budget has it or not.
+    /// Makes room for `size` bytes in all, and reserves them in the budget. With `overdraws`,
+    /// reserves them even beyond the budget.
     func reserveCapacity(_ size: Int, overdraws: Bool) -> Room {
         guard size > capacity else { return .granted }
         let wanted = (size + 4095) & ~4095
@@ -48,13 +50,13 @@ package final class Body: @unchecked Sendable {
 
     enum Room {
         case granted
-        /// The budget has no share of so many bytes now; its next release calls back.
+        /// The budget lacks this many bytes; its next release calls back.
         case overBudget(missing: Int)
-        /// The system gives no memory.
+        /// The system has no memory.
         case outOfMemory
     }
 
-    /// Has the body begin with bytes that come by ``fillGap(_:)``.
+    /// Leaves a gap at the front, for ``fillGap(_:)``.
     ///
     /// - Precondition: nothing has been appended.
     func leaveGap(_ count: Int) {
@@ -63,11 +65,11 @@ package final class Body: @unchecked Sendable {
         gap = count
     }
 
-    /// Has `work` write the missing bytes.
+    /// Lets `work` write the missing bytes.
     ///
     /// - Parameter work: gets exactly the gap, and returns whether it filled it.
-    /// - Returns: the same; with false the gap is still there.
-    /// - Throws: what `work` throws; the gap is still there, too.
+    /// - Returns: the result of `work`; false leaves the gap.
+    /// - Throws: errors of `work`, which leave the gap, too.
     package func fillGap<Failure: Error>(
         _ work: (UnsafeMutableRawBufferPointer) throws(Failure) -> Bool
     ) throws(Failure) -> Bool {
@@ -79,8 +81,8 @@ package final class Body: @unchecked Sendable {
         return true
     }
 
-    /// The size to make room for before `added` more bytes are appended: half as much again as
-    /// now, so that the copies stay linear in the size.
+    /// The capacity to reserve before appending `added` bytes: at least half as much again as now,
+    /// so that copying stays linear in the size.
     func grownSize(adding added: Int) -> Int {
         let needed = count + added
         return needed <= capacity ? needed : max(needed, capacity + capacity / 2)
@@ -96,7 +98,7 @@ package final class Body: @unchecked Sendable {
         count += bytes.count
     }
 
-    /// - Precondition: no gap is left.
+    /// - Precondition: there is no gap.
     package func withUnsafeBytes<Value, Failure: Error>(
         _ work: (UnsafeRawBufferPointer) throws(Failure) -> Value
     ) throws(Failure) -> Value {

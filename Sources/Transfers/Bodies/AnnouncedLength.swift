@@ -1,17 +1,17 @@
-/// What the `Content-Length` fields of a response say of its body.
+/// The body length that the `Content-Length` fields of a response announce.
 ///
-/// libcurl reads digits up to the first other byte, and takes a number that is too large for no
-/// length at all; a proxy on the way may read the same text in another way (RFC 9112 §6.3).
+/// libcurl reads digits up to the first other byte, and ignores a number that is too large. A
+/// proxy on the way may read the same text differently (RFC 9112 §6.3).
 enum AnnouncedLength: Hashable {
-    /// There is no such field.
+    /// No such field.
     case unknown
     case bytes(Int)
-    /// Not one or more digits, or more bytes than 63 bits can count.
+    /// Other text than digits, or more bytes than 63 bits can count.
     case unreadable
-    /// Several numbers that differ.
+    /// Several different numbers.
     case contradictory
 
-    /// - Parameter values: of all fields of that name, white space around them removed.
+    /// - Parameter values: the values of all fields of that name, trimmed.
     init(of values: [String]) {
         self = .unknown
         for value in values {

@@ -1,20 +1,20 @@
 import Glibc
 
-/// What an IP address leads to, as far as rules about addresses need to know.
+/// The kind of network that an IP address belongs to, for rules about addresses.
 ///
-/// The ranges are those of the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890), with
-/// the documentation ranges (RFC 5737, RFC 3849, RFC 9637) as `global`: nothing is routed there, so
-/// that nothing is lost by it, and public hosts can be played on one machine.
+/// The ranges follow the IANA special-purpose registries for IPv4 and IPv6 (RFC 6890). The
+/// documentation ranges (RFC 5737, RFC 3849, RFC 9637) are `global`: nothing is routed there, and
+/// tests can use them for public hosts on one machine.
 ///
-/// An IPv6 address that carries an IPv4 address is of the class of that address, since a gateway,
-/// tunnel or the kernel itself leads there. Where several classes apply, the strictest counts.
+/// An IPv6 address that embeds an IPv4 address has that address's class, since a gateway, a tunnel
+/// or the kernel connects there. If several classes apply, the strictest counts.
 package enum AddressClass: Hashable, CaseIterable, Sendable {
-    /// Somewhere in the Internet.
+    /// Public.
     case global
     /// Behind a carrier's address translation (RFC 6598).
     case shared
-    /// Set aside and routed nowhere: 240.0.0.0/4 (RFC 1112 §4), benchmarks (RFC 2544), protocol
-    /// assignments (RFC 6890), and IPv6 that nobody was given.
+    /// Reserved and not routed: 240.0.0.0/4 (RFC 1112 §4), benchmarks (RFC 2544), protocol
+    /// assignments (RFC 6890), and unassigned IPv6.
     case reserved
     /// RFC 1918, unique local IPv6 (RFC 4193), site-local IPv6 (RFC 3879).
     case `private`
@@ -22,8 +22,8 @@ package enum AddressClass: Hashable, CaseIterable, Sendable {
     case loopback
     /// 0.0.0.0/8 and `::`. Linux connects to loopback there.
     case unspecified
-    /// This link (RFC 3927, RFC 4291 §2.5.6), where clouds tell machines their secrets, and the
-    /// addresses outside of it at which some of them do the same.
+    /// This link (RFC 3927, RFC 4291 §2.5.6), including cloud metadata services, and their
+    /// addresses outside of it.
     case linkLocal
     case multicast
     case broadcast
@@ -40,8 +40,8 @@ package enum AddressClass: Hashable, CaseIterable, Sendable {
             .reduce(AddressClass.plainIPv6(bytes)) { $0.strictness >= $1.strictness ? $0 : $1 }
     }
 
-    /// The class of an address as `inet_pton` reads it, with or without an IPv6 zone (`%eth0`);
-    /// nil for anything else, names and short or octal spellings included.
+    /// The class of an address as `inet_pton` reads it, with or without an IPv6 zone (`%eth0`).
+    /// Nil for anything else, including names and short or octal spellings.
     package init?(text: some StringProtocol) {
         var ipv4 = in_addr()
         if inet_pton(AF_INET, String(text), &ipv4) == 1 {
@@ -55,7 +55,7 @@ package enum AddressClass: Hashable, CaseIterable, Sendable {
         self.init(ipv6: withUnsafeBytes(of: &ipv6) { Array($0) })
     }
 
-    /// Which class counts where several apply: the one with the larger number.
+    /// Orders the classes where several apply: the largest number counts.
     private var strictness: Int {
         switch self {
         case .global: 0
@@ -104,7 +104,7 @@ extension AddressClass {
         func contains(_ address: UInt32) -> Bool { (address ^ base) >> (32 - bits) == 0 }
     }
 
-    /// The first one that contains an address counts.
+    /// The first range that contains an address counts.
     private static let ipv4Ranges = [
         // Instance metadata outside of the link-local range: Alibaba Cloud, Oracle Cloud Classic,
         // and the host's own service in Azure (WireServer).
@@ -136,7 +136,7 @@ extension AddressClass {
         [0xFD, 0, 0, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x42],
     ]
 
-    /// The class by the IPv6 prefix alone; `global` for prefixes whose addresses stand for IPv4 ones.
+    /// The class by the IPv6 prefix alone; `global` for prefixes that embed IPv4 addresses.
     private static func plainIPv6(_ bytes: [UInt8]) -> AddressClass {
         if bytes.allSatisfy({ $0 == 0 }) { return .unspecified }
         if bytes.dropLast().allSatisfy({ $0 == 0 }), bytes[15] == 1 { return .loopback }
@@ -151,21 +151,21 @@ extension AddressClass {
             let isBenchmark = bytes[2..<6].elementsEqual([0, 2, 0, 0])
             let isIdentifier = bytes[2] == 0 && (0x10...0x2F).contains(bytes[3])
             return isBenchmark || isIdentifier ? .reserved : .global
-        // Global unicast (RFC 4291 §2.5.4) as far as it was ever given out.
+        // Global unicast (RFC 4291 §2.5.4), as far as it is assigned.
         case (0x20...0x3F, _): return .global
         default: return embeddedIPv4(bytes).isEmpty ? .reserved : .global
         }
     }
 
-    /// Every IPv4 address that the address may stand for; empty for most.
+    /// All IPv4 addresses that the address may embed; empty for most.
     private static func embeddedIPv4(_ bytes: [UInt8]) -> [UInt32] {
         func address(_ offsets: Int...) -> UInt32 {
             offsets.reduce(0) { $0 << 8 | UInt32(bytes[$1]) }
         }
         let last = address(12, 13, 14, 15)
         var found: [UInt32] = []
-        // Compatible, mapped (RFC 4291 §2.5.5) and translated (RFC 7915) addresses. `::` and `::1`
-        // are none.
+        // Compatible, mapped (RFC 4291 §2.5.5) and translated (RFC 7915) addresses, except `::`
+        // and `::1`.
         if bytes.prefix(8).allSatisfy({ $0 == 0 }) {
             switch (address(8, 9, 10, 11), last) {
             case (0, 0), (0, 1): break
@@ -178,9 +178,9 @@ extension AddressClass {
                 // NAT64 with the well-known prefix (RFC 6052 §2.1).
                 found.append(last)
             } else if bytes[4] == 0, bytes[5] == 1 {
-                // NAT64 within a network (RFC 8215), whose prefix is 48, 56, 64 or 96 bits long: where
-                // the address lies nobody else can know (RFC 6052 §2.2). What begins with a zero
-                // byte there is taken for a part of the prefix or of what fills the address up.
+                // NAT64 within a network (RFC 8215). Its prefix has 48, 56, 64 or 96 bits, known
+                // only to that network, so the address may be at any of these places (RFC 6052
+                // §2.2). A candidate that begins with a zero byte is taken for prefix or padding.
                 let candidates = [
                     last, address(6, 7, 9, 10), address(7, 9, 10, 11), address(9, 10, 11, 12),
                 ]

@@ -2,25 +2,25 @@ internal import CCurl
 import Glibc
 import PrefetchModel
 
-/// A libcurl easy handle: the run's options are set once, those of a request before each request, and
-/// what libcurl knows of the response is read with names and types.
+/// A libcurl easy handle with typed access to options and response information.
 ///
-/// Used by the transfer loop's thread alone.
+/// The run's options are set once, the request's before each request. Used only by the transfer
+/// loop's thread.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     private let configuration: TransferConfiguration
-    /// The fields of most requests, which bring none of their own, and of foreign ones.
+    /// The fields of requests without their own fields, for listed and for foreign origins.
     private let commonFields: FieldList
     private let foreignFields: FieldList
-    /// What libcurl was told last: it keeps a reference to the list.
+    /// The list that libcurl was given last, and references.
     private var fieldsInForce: FieldList
     private var proxyInForce: String?
     private var credentialsInForce = false
     private var emptiesAddressCache = false
     private var closesConnection = false
-    /// For CURLOPT_RESOLVE, kept by reference too.
+    /// The list of CURLOPT_RESOLVE, which libcurl references too.
     private let hostAddresses: FieldList
-    /// Where libcurl writes the text of an error.
+    /// The buffer for libcurl's error texts.
     private let errorBuffer: UnsafeMutablePointer<CChar>
 
     /// Seconds; libcurl's default.
@@ -63,9 +63,9 @@ final class EasyHandle {
             // A signal-based resolver time-out is not safe beside other threads.
             (CURLOPT_NOSIGNAL, 1),
             (CURLOPT_CONNECTTIMEOUT_MS, milliseconds(configuration.connectTimeout)),
-            // Redirects come back to the pipeline, which knows loops, limits and hosts.
+            // The pipeline follows redirects: it knows loops, limits and hosts.
             (CURLOPT_FOLLOWLOCATION, 0),
-            // Fewer calls into the kernel than with the default of 16 KiB; each transfer has one.
+            // Fewer system calls than with the default of 16 KiB. Each transfer has one buffer.
             (CURLOPT_BUFFERSIZE, 64 << 10),
         ]
         for (option, value) in options {
@@ -76,8 +76,8 @@ final class EasyHandle {
         try check(
             ccurl_easy_set_string(pointer, CURLOPT_USERAGENT, configuration.userAgent),
             "user agent")
-        // Setting the option at all makes libcurl decode what arrives encoded without being asked
-        // for, so that the limit counts pixels' bytes and not a bomb's.
+        // With this option libcurl decodes even an unrequested encoding, so that the size limit
+        // counts decoded bytes and stops decompression bombs.
         try check(
             ccurl_easy_set_string(
                 pointer, CURLOPT_ACCEPT_ENCODING, TransferConfiguration.acceptedEncodings),
@@ -85,7 +85,7 @@ final class EasyHandle {
         try check(ccurl_easy_set_pointer(pointer, CURLOPT_ERRORBUFFER, errorBuffer), "error text")
     }
 
-    /// What the user says about all requests.
+    /// Sets the user's options, which apply to all requests.
     private func setRequestOptions(_ cookies: CookieJar?) throws(TransferLoopError) {
         let settings = configuration.requests
         let family =
@@ -99,7 +99,7 @@ final class EasyHandle {
         let options: [(CURLoption, Int)] = [
             (CURLOPT_HTTP_VERSION, Int(version)),
             (CURLOPT_IPRESOLVE, Int(family)),
-            // Of the origin only: an https proxy proves who it is in any case.
+            // For origins only: the certificate of an https proxy is always verified.
             (CURLOPT_SSL_VERIFYPEER, settings.verifiesOrigins ? 1 : 0),
             (CURLOPT_SSL_VERIFYHOST, settings.verifiesOrigins ? 2 : 0),
             (CURLOPT_NETRC, Int(netrc.rawValue)),
@@ -107,7 +107,7 @@ final class EasyHandle {
         for (option, value) in options {
             try check(ccurl_easy_set_long(pointer, option, value), "option \(option.rawValue)")
         }
-        // Each request says which proxy it takes, so that libcurl does not look into the environment.
+        // Each request names its proxy, so that libcurl ignores the environment.
         try check(ccurl_easy_set_string(pointer, CURLOPT_PROXY, ""), "proxy")
         try check(ccurl_easy_set_string(pointer, CURLOPT_NOPROXY, ""), "proxy exceptions")
         if let file = settings.netrcFile {
@@ -115,7 +115,7 @@ final class EasyHandle {
         }
         if let file = settings.authorityFile {
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAINFO, file), "certificates")
-            // Else the system's folder of certificates would be trusted as well.
+            // Otherwise the system's folder of certificates would be trusted as well.
             try check(ccurl_easy_set_string(pointer, CURLOPT_CAPATH, nil), "certificates")
         }
         if let cookies {
@@ -132,7 +132,7 @@ final class EasyHandle {
             "request fields")
     }
 
-    /// What libcurl calls during a transfer, on the loop's thread, and what it hands to each.
+    /// Sets the callbacks, which run on the loop's thread, and their context.
     func setFunctions(
         write:
             @escaping @convention(c) (
@@ -165,16 +165,16 @@ final class EasyHandle {
         }
     }
 
-    /// Makes the handle ready for a request; its end may empty libcurl's cache of addresses, and
-    /// close its connection.
+    /// Prepares the handle for a request. The transfer's end may empty libcurl's cache of
+    /// addresses, and close its connection.
     func prepare(
         _ request: TransferRequest, to url: RequestURL, through proxy: String?,
         emptiesAddressCache: Bool, closesConnection: Bool
     ) throws(TransferLoopError) {
         errorBuffer[0] = 0
         try check(ccurl_easy_set_string(pointer, CURLOPT_URL, url.text), "URL")
-        // Over TLS a second transfer waits to learn whether the first one's connection can be
-        // shared (HTTP/2); plain connections never can and should open at once.
+        // Over TLS a second transfer waits to learn whether it can share the first one's
+        // connection (HTTP/2). Plain connections cannot be shared and open at once.
         try check(
             ccurl_easy_set_long(pointer, CURLOPT_PIPEWAIT, url.isEncrypted ? 1 : 0),
             "connection sharing")
@@ -202,7 +202,7 @@ final class EasyHandle {
 
     private func setCredentials(for request: TransferRequest) throws(TransferLoopError) {
         guard let credentials = configuration.requests.credentials else { return }
-        // libcurl would send these in place of those in the URL, which were given for it alone.
+        // libcurl would send these instead of the URL's own, which were given for it alone.
         let isSent = !request.isForeign && request.url.credentials == nil
         guard isSent != credentialsInForce else { return }
         try check(
@@ -224,11 +224,11 @@ final class EasyHandle {
         guard fields !== fieldsInForce else { return }
         try check(
             ccurl_easy_set_list(pointer, CURLOPT_HTTPHEADER, fields.pointer), "request fields")
-        // libcurl reads the list during the transfer, so the former one goes after the change.
+        // libcurl reads the list during the transfer: the old one is freed after the change.
         fieldsInForce = fields
     }
 
-    /// Tells libcurl to go on after a pause; it may call the write function before this returns.
+    /// Resumes after a pause. libcurl may call the write function before this returns.
     func resume() -> CURLcode { ccurl_easy_pause(pointer, CURLPAUSE_CONT) }
 
     private func check(_ code: CURLcode, _ operation: String) throws(TransferLoopError) {
@@ -238,36 +238,36 @@ final class EasyHandle {
             message: String(cString: ccurl_easy_strerror(code)))
     }
 
-    // MARK: What came
+    // MARK: Response information
 
     /// The status of the last response, 0 before one.
     var status: Int { number(CURLINFO_RESPONSE_CODE) }
 
-    /// What a proxy answered to CONNECT, 0 when there was none.
+    /// A proxy's answer to CONNECT, 0 without one.
     var tunnelStatus: Int { number(CURLINFO_HTTP_CONNECTCODE) }
 
-    /// Connections that were opened for the transfer.
+    /// Connections opened for the transfer.
     var openedConnections: Int { number(CURLINFO_NUM_CONNECTS) }
 
-    /// Whether the protocol itself tells where a body ends.
+    /// Whether the protocol itself marks the end of a body.
     var framesBodies: Bool { number(CURLINFO_HTTP_VERSION) >= Int(CURL_HTTP_VERSION_2_0) }
 
-    /// The bytes of the body that the response announces, as they are sent; at most a quarter of
-    /// `Int.max`, so that sums with it do not overflow.
+    /// The announced length of the body as sent, before decoding; at most a quarter of `Int.max`,
+    /// so that sums do not overflow.
     var announcedLength: Int? {
         var length: curl_off_t = -1
         ccurl_easy_get_offset(pointer, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length)
         return length >= 0 ? min(Int(clamping: length), .max / 4) : nil
     }
 
-    /// From the transfer's start until its request could be sent; nil before.
+    /// From the transfer's start until its request was sent; nil before.
     var timeToRequest: Duration? {
         var microseconds: curl_off_t = 0
         ccurl_easy_get_offset(pointer, CURLINFO_PRETRANSFER_TIME_T, &microseconds)
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// What libcurl says about an error beside its code; empty when it says nothing.
+    /// libcurl's message about an error; empty without one.
     var errorText: String { String(cString: errorBuffer) }
 
     private func number(_ info: CURLINFO) -> Int {
@@ -291,8 +291,8 @@ final class EasyHandle {
         return fields
     }
 
-    /// Why the length of a response is not believed, which libcurl may accept all the same: what one
-    /// reader takes for the body is not what another does (RFC 9112 §6.3).
+    /// A reason to distrust the announced length. libcurl may accept it, while another reader
+    /// takes a different part for the body (RFC 9112 §6.3).
     var framingProblem: String? {
         var values: [String] = []
         while let value = field("Content-Length", at: values.count) { values.append(value) }
@@ -309,12 +309,12 @@ final class EasyHandle {
         }
     }
 
-    /// The value of a field of the response, of the first one with this name or of a later one.
+    /// The value of a response field: the first of this name, or a later one.
     func field(_ name: String, at index: Int = 0) -> String? {
         withField(name, at: index) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Gives the bytes as they came, which need not be UTF-8.
+    /// Gives the bytes as received; they need not be UTF-8.
     func withField<Value>(
         _ name: String, at index: Int = 0, _ body: (UnsafeRawBufferPointer) -> Value
     ) -> Value? {
@@ -326,7 +326,7 @@ final class EasyHandle {
         return body(EasyHandle.value(of: field))
     }
 
-    /// libcurl 7.88 leaves the CR of its line in the value of an empty field.
+    /// libcurl 7.88 leaves the line's CR in the value of an empty field.
     private static func value(
         of field: UnsafeMutablePointer<curl_header>
     ) -> UnsafeRawBufferPointer {

@@ -1,28 +1,28 @@
 internal import CCurl
-import PrefetchModel
+package import PrefetchModel
 
 extension TransferFailure {
-    /// How far a transfer had come when libcurl gave it up.
+    /// The phase in which libcurl gave a transfer up.
     enum Phase: Hashable, CaseIterable {
-        /// Nothing of the request was sent: resolving, connecting, TLS.
+        /// Resolving, connecting or TLS: nothing of the request was sent.
         case connecting
-        /// The request was sent, at least in part: what is wrong is the answer.
+        /// The request was sent, at least in part: the response is at fault.
         case answering
     }
 
-    /// The reason that a code of libcurl stands for: the one table of them.
+    /// Maps libcurl's codes to reasons; the only such table.
     ///
     /// URLs are parsed before they become requests, the protocols are http and https, and
-    /// the only callbacks that end a transfer say why themselves. So once a request was sent, what
-    /// goes wrong is the connection's or the origin's doing, and may be over soon; `internal` is
-    /// left for what this machine or this program does wrong.
+    /// callbacks that end a transfer record their own reason. So a failure after the request was
+    /// sent is due to the connection or the origin, and may be temporary. `internal` is for
+    /// failures of this machine or program.
     static func reason(curlCode: CURLcode, in phase: Phase) -> FailureReason {
         switch curlCode {
-        // Before a request is sent: this libcurl lacks TLS. Afterwards: an answer that is not HTTP, of a
-        // version or status that libcurl does not know.
+        // Before a request: this libcurl lacks TLS. After it: no HTTP, or a version or status that
+        // libcurl does not know.
         case CURLE_UNSUPPORTED_PROTOCOL:
             phase == .answering ? .interrupted : .unsupportedScheme
-        // Our parser and libcurl's request disagree: never held against the URL.
+        // Our parser and libcurl's request disagree, which never counts against the URL.
         case CURLE_URL_MALFORMAT:
             .invalidEntry
 
@@ -31,37 +31,37 @@ extension TransferFailure {
 
         case CURLE_COULDNT_CONNECT, CURLE_INTERFACE_FAILED, CURLE_QUIC_CONNECT_ERROR:
             .connect
-        // SOCKS proxies say in one code whatever kept them from connecting.
+        // SOCKS proxies report every reason for not connecting with one code.
         case CURLE_PROXY:
             .connect
-        // Only the time-out for connecting is libcurl's; the others are ours.
+        // Only the time-out for connecting is libcurl's; this program checks the others.
         case CURLE_OPERATION_TIMEDOUT:
             phase == .answering ? .timeout : .connect
 
-        // What the handshake or the certificate of the other side did.
+        // The handshake or the certificate of the other side.
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_INVALIDCERTSTATUS,
             CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED, CURLE_SSL_CLIENTCERT:
             .tls
-        // Files and engines of this machine: a wrong `--cacert` says nothing about an origin.
+        // Files and engines of this machine: a wrong `--cacert` is not the origin's fault.
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED:
             .internal
 
-        // The connection ended, or what came over it is not HTTP.
+        // The connection ended, or carried something other than HTTP.
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR,
             CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
             CURLE_CHUNK_FAILED, CURLE_AGAIN, CURLE_RANGE_ERROR, CURLE_BAD_DOWNLOAD_RESUME:
             .interrupted
-        // An encoding that was not asked for, and cannot be decoded.
+        // An unrequested encoding that cannot be decoded.
         case CURLE_BAD_CONTENT_ENCODING:
             .interrupted
-        // Our write function says why when it refuses bytes; without that it was libcurl's decoder, which
-        // found something behind the end of compressed data.
+        // Our write function records its reason when it refuses bytes. Without one, libcurl's
+        // decoder found data after the end of the compressed body.
         case CURLE_WRITE_ERROR:
             .interrupted
-        // Also libcurl's answer to a header line longer than it accepts; newer ones have a code of
-        // its own for that.
+        // Also libcurl's code for a header line that is too long; newer versions have another
+        // code.
         case CURLE_OUT_OF_MEMORY:
             phase == .answering ? .interrupted : .internal
         case TransferFailure.tooLarge:
@@ -70,13 +70,13 @@ extension TransferFailure {
         case CURLE_FILESIZE_EXCEEDED:
             .tooLarge
 
-        // Options, callbacks and protocols that are not used here, and codes that nobody knows yet.
+        // Options, callbacks and protocols that are not used here, and future codes.
         default:
             .internal
         }
     }
 
-    /// What happened, where libcurl's own words for the code are for other cases of it.
+    /// A message for codes whose text in libcurl describes other cases; nil for the rest.
     static func message(curlCode: CURLcode, in phase: Phase) -> String? {
         switch (curlCode, phase) {
         case (CURLE_WRITE_ERROR, _):
@@ -93,9 +93,14 @@ extension TransferFailure {
 }
 
 extension TransferFailure {
-    /// Whether it was ended by a callback of ours, of which libcurl's code says no more than that.
-    package var isEndedByUs: Bool {
-        curlCode == Int32(CURLE_WRITE_ERROR.rawValue)
-            || curlCode == Int32(CURLE_ABORTED_BY_CALLBACK.rawValue)
+    /// The failure with libcurl's code in its message, for reports.
+    ///
+    /// The code of a transfer that our own callback ended is meaningless and left out.
+    package var namingCurlCode: TransferFailure {
+        let ours = [CURLE_WRITE_ERROR, CURLE_ABORTED_BY_CALLBACK].map { Int($0.rawValue) }
+        guard let curlCode, !ours.contains(curlCode) else { return self }
+        return TransferFailure(
+            Failure(reason, "\(message) (libcurl \(curlCode))"), httpStatus: httpStatus,
+            curlCode: curlCode)
     }
 }

@@ -2,15 +2,15 @@ internal import CCurl
 import PrefetchModel
 
 extension TransferConfiguration {
-    /// The header lines of a request, beside those that libcurl writes by itself, in libcurl's
-    /// notation: `Name:` with nothing behind it leaves the field out.
+    /// The header lines of a request that libcurl does not write itself, in libcurl's notation.
+    /// `Name:` without a value leaves the field out.
     func fieldLines(of request: TransferRequest) -> [String] {
         fieldLines(
             isForeign: request.isForeign, userFields: request.userFields,
             conditions: request.fields)
     }
 
-    /// Those of requests without fields of their own, or with these.
+    /// The header lines of a request with these fields.
     func fieldLines(
         isForeign: Bool, userFields: [HeaderField] = [], conditions: [HeaderField] = []
     ) -> [String] {
@@ -23,7 +23,7 @@ extension TransferConfiguration {
         }
     }
 
-    /// What must not be in a message about a request.
+    /// The texts that must not appear in a message about a request.
     func secrets(of request: TransferRequest) -> [String] {
         let proxies = [requests.proxies.http, requests.proxies.https].compactMap(\.self)
         return (requests.fields + request.userFields).map(\.value)
@@ -35,8 +35,8 @@ extension TransferConfiguration {
             }
     }
 
-    /// `NAME:PASSWORD` of a proxy as the user wrote it. A password with a slash that should have been
-    /// escaped is one, too.
+    /// `NAME:PASSWORD` of a proxy as the user wrote it. A password may contain a slash that should
+    /// have been escaped.
     private static func credentials(inProxy text: String) -> Substring? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
         let authority = text[start...].prefix { $0 != "/" }
@@ -44,7 +44,7 @@ extension TransferConfiguration {
         return end.map { text[start..<$0] }
     }
 
-    /// The password of `NAME:PASSWORD`, percent-encoded and as it is.
+    /// The password of `NAME:PASSWORD`, percent-encoded and decoded.
     private static func passwords(in credentials: Substring) -> [String] {
         guard let colon = credentials.firstIndex(of: ":") else { return [] }
         let password = credentials[credentials.index(after: colon)...]
@@ -68,15 +68,15 @@ extension TransferConfiguration {
     }
 }
 
-/// A list of strings as libcurl takes it, which keeps a reference to it.
+/// A list of strings for libcurl, which keeps a reference to it.
 final class FieldList {
-    /// nil for an empty list.
+    /// Nil for an empty list.
     let pointer: UnsafeMutablePointer<curl_slist>?
 
     init(_ lines: [String]) {
         pointer = lines.reduce(nil) { list, line in
             guard let longer = ccurl_slist_append(list, line) else {
-                // Never a request that lacks a condition, nor one with half of its fields.
+                // A request must never lack a condition, or half of its fields.
                 preconditionFailure("no memory for a request's fields")
             }
             return longer

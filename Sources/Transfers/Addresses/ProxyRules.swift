@@ -1,10 +1,10 @@
 import Glibc
 import PrefetchModel
 
-/// Which proxy a request goes through.
+/// Chooses the proxy of each request.
 ///
-/// libcurl could find it out alone, but then nobody would know whether the address that it connects
-/// to is the origin's. So the answer is given to it with every request.
+/// libcurl could choose alone, but would not tell whether the address that it connects to is the
+/// origin's. So each request names its proxy.
 struct ProxyRules {
     private let settings: ProxySettings
     private let exceptions: [Exception]
@@ -17,14 +17,14 @@ struct ProxyRules {
             .compactMap(Exception.init)
     }
 
-    /// The proxy as it was given, or nil when the origin is asked directly.
+    /// The proxy as configured; nil to connect to the origin directly.
     func proxy(for url: RequestURL) -> String? {
         guard let proxy = url.isEncrypted ? settings.https : settings.http, !exceptsAll else {
             return nil
         }
         guard !exceptions.isEmpty else { return proxy }
         let host = String(url.host)
-        // Exceptions say nothing of zones.
+        // Exceptions have no zones.
         let address = Address(
             host.hasPrefix("[")
                 ? String(host.dropFirst().dropLast().prefix { $0 != "%" }) : host)
@@ -45,7 +45,7 @@ struct ProxyRules {
             if let address = Address(String(text)) {
                 let whole = address.bytes.count * 8
                 let bits = parts.count == 2 ? Int(parts[1]) : whole
-                // libcurl takes no bits for all of them.
+                // libcurl takes 0 bits for all bits.
                 guard let bits, (0...whole).contains(bits) else { return nil }
                 self = .network(address, bits: bits == 0 ? whole : bits)
                 return
@@ -72,7 +72,7 @@ struct ProxyRules {
     }
 
     private struct Address {
-        /// 4 or 16, in network order.
+        /// 4 or 16 bytes, in network order.
         let bytes: [UInt8]
 
         init?(_ text: String) {

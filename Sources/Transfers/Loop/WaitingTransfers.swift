@@ -1,26 +1,26 @@
-/// The transfers that wait for memory, and what all that run hold of it.
+/// The transfers that are paused for memory, and the bytes that all running ones hold.
 ///
-/// Kept up to date by the transfers, so that a turn of the loop costs the same however many run
-/// and wait. Used on the loop's thread only.
+/// The transfers keep it up to date, so that a turn of the loop costs the same however many run and
+/// wait. Used on the loop's thread only.
 final class WaitingTransfers {
     /// In the order of their starts.
     private var transfers: [ActiveTransfer] = []
     private var starts = 0
-    /// What the bodies of running transfers have reserved.
+    /// The bytes that the bodies of running transfers have reserved.
     private(set) var heldBytes = 0
-    /// Whether one of them may take memory beyond the budget.
+    /// Whether one of the transfers may exceed the budget.
     var hasOverdraft = false
 
-    /// The one that was started first.
+    /// The paused transfer that was started first.
     var oldest: ActiveTransfer? { transfers.first }
 
-    /// The number of a transfer that starts now.
+    /// Numbers a transfer that starts now.
     func nextStart() -> Int {
         starts += 1
         return starts
     }
 
-    /// Newer ones pause later as a rule, so that this moves few.
+    /// Newer transfers usually pause later, so that this moves few.
     func insert(_ transfer: ActiveTransfer) {
         transfers.insert(transfer, at: index(of: transfer.start))
     }
@@ -31,13 +31,14 @@ final class WaitingTransfers {
         transfers.remove(at: index)
     }
 
-    /// Takes out those that find what they wait for in `room` bytes, the oldest first.
+    /// Removes and returns the transfers whose missing bytes fit in `room`, the oldest first.
     func take(fitting room: Int) -> [ActiveTransfer] {
         var room = room
         var taken: [ActiveTransfer] = []
         transfers.removeAll { transfer in
-            guard transfer.missingBytes <= room else { return false }
-            room -= transfer.missingBytes
+            let missing = transfer.progress.missingBytes
+            guard missing <= room else { return false }
+            room -= missing
             taken.append(transfer)
             return true
         }
@@ -48,7 +49,7 @@ final class WaitingTransfers {
         heldBytes += change
     }
 
-    /// The place of the first transfer that was not started before.
+    /// The index of the first transfer that was not started before `start`.
     private func index(of start: Int) -> Int {
         var range = 0..<transfers.count
         while !range.isEmpty {

@@ -2,12 +2,12 @@ import PrefetchModel
 import URLParsing
 
 extension AddressClass {
-    /// The class of the address that a URL names by number, or as `localhost` (RFC 6761 §6.3); nil for
-    /// other names.
+    /// The class of a URL's numeric address, or of `localhost` (RFC 6761 §6.3); nil for other
+    /// names.
     init?(hostOf url: RequestURL) {
         var host = String(url.host)
         if host.hasSuffix(".") {
-            // Whoever resolves the name drops it, and may find a number in front of it.
+            // Resolvers drop it, and may find a number in front of it.
             host = AddressClass.normalized(String(host.dropLast()))
         }
         if host.hasPrefix("[") { host = String(host.dropFirst().prefix { $0 != "]" }) }

@@ -1,11 +1,10 @@
 import PrefetchModel
 import Threading
 
-/// Counts the bytes that bodies hold in memory, from the first byte that arrives to the moment a
-/// codec worker lets go of the body.
+/// Counts the bytes of bodies in memory, from their first byte until a codec worker releases them.
 ///
-/// It only counts: a transfer that gets no share pauses, and ``TransferLoop`` sees to it that one
-/// of them can always go on. Any thread may call it.
+/// It only counts. A transfer without a share pauses, and ``TransferLoop`` makes sure that one of
+/// them can always continue. Any thread may call it.
 final class BodyBudget: Sendable {
     private struct State {
         var used = 0
@@ -23,7 +22,8 @@ final class BodyBudget: Sendable {
         self.released = released
     }
 
-    /// Takes `count` more bytes if they fit; otherwise takes nothing, and the next release calls back.
+    /// Reserves `count` bytes if they fit. If not, reserves nothing, and the next release calls
+    /// back.
     func reserve(_ count: Int) -> Bool {
         state.withLock { state in
             guard state.used + count <= capacity else {
@@ -35,7 +35,7 @@ final class BodyBudget: Sendable {
         }
     }
 
-    /// Takes `count` more bytes whether they fit or not.
+    /// Reserves `count` bytes, beyond the capacity if need be.
     func overdraw(_ count: Int) {
         state.withLock { $0.used += count }
     }
@@ -49,7 +49,7 @@ final class BodyBudget: Sendable {
         if isAwaited { released() }
     }
 
-    /// The bytes that are free; the next release calls back, for those that do not find enough.
+    /// The free bytes. The next release calls back, for transfers that need more.
     func awaitedRoom() -> Int {
         state.withLock { state in
             state.isAwaited = true

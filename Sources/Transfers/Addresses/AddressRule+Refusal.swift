@@ -1,8 +1,8 @@
 package import PrefetchModel
 
 extension AddressRule {
-    /// Why an address of this class is refused, as in `10.0.0.1 is a private address, REASON`; nil
-    /// when it is not.
+    /// The reason to refuse an address of this class, as in `10.0.0.1 is a private address,
+    /// REASON`; nil to allow it.
     package func refusal(of address: AddressClass) -> String? {
         switch (self, address) {
         // TCP must not open a connection to either (RFC 9293 §3.9.2.3).
@@ -19,7 +19,7 @@ extension AddressRule {
 }
 
 extension TransferConfiguration {
-    /// The rule for what the user listed.
+    /// The rule for listed URLs.
     package var listedAddressRule: AddressRule {
         requests.deniesPrivate
             ? .publicOnly : .listed(allowsLinkLocal: requests.allowsLinkLocal)
@@ -27,9 +27,9 @@ extension TransferConfiguration {
 
     /// The rule for the target of a redirect.
     ///
-    /// - Parameter address: where the redirect came from, as ``TransferCompletion/address`` says;
-    ///   nil, which a proxy leaves it at, counts as public.
-    /// - Returns: what goes into ``TransferRequest/addressRule``.
+    /// - Parameter address: the redirecting host, as in ``TransferCompletion/address``; nil
+    ///   (behind a proxy) counts as public.
+    /// - Returns: a value for ``TransferRequest/addressRule``.
     package func addressRule(afterRedirectFrom address: AddressClass?) -> AddressRule {
         switch address {
         case nil, .global?: .redirectedFromPublic

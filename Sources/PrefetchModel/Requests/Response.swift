@@ -1,0 +1,44 @@
+/// The head of a final response.
+package struct Response: Sendable {
+    package let status: Int
+    package let fields: [HeaderField]
+    /// Whether the transport announces the body's end: by a length, by chunks or by HTTP/2 frames.
+    /// False for a body that ends with its connection.
+    package let hasFramedBody: Bool
+    /// The target in `Location`; nil without one, and for a status outside of 300..<400.
+    package let redirect: Redirect?
+    /// The arrival of its last byte.
+    package let receivedAt: Timestamp
+
+    package init(
+        status: Int, fields: [HeaderField], hasFramedBody: Bool = true, redirect: Redirect? = nil,
+        receivedAt: Timestamp
+    ) {
+        self.status = status
+        self.fields = fields
+        self.hasFramedBody = hasFramedBody
+        self.redirect = redirect
+        self.receivedAt = receivedAt
+    }
+}
+
+/// The target of a redirect.
+package enum Redirect: Hashable, Sendable {
+    /// Without credentials: only the user may give them.
+    case to(RequestURL)
+    /// A target that cannot be requested. `location` is its beginning, for messages.
+    case nowhere(location: String, message: String)
+}
+
+/// The bytes of a body in memory, by count.
+package struct BodyExtent: Hashable, Sendable {
+    /// Includes the gap.
+    package let count: Int
+    /// Bytes at the front that an earlier transfer brought; 0 for a body that is not resumed.
+    package let gap: Int
+
+    package init(count: Int, gap: Int) {
+        self.count = count
+        self.gap = gap
+    }
+}

@@ -1,0 +1,40 @@
+import PrefetchModel
+
+/// Has a body judged while it arrives: as soon as that may save bytes, and again each time it has
+/// doubled. All judgements together cost no more than two of the whole body.
+///
+/// A body is not judged while less than ``TransferProgress/drainedBytes`` remain. With unknown
+/// length, it is not judged before it has that many bytes: reading them is cheaper than a new
+/// connection.
+struct BodyInspection {
+    /// Nil when no further judgement is needed.
+    private var judge: BodyJudge?
+    /// The length of the whole body, after content decoding; nil if unknown.
+    private let totalBytes: Int?
+    private var nextLook = 1
+
+    init(by judge: BodyJudge?, totalBytes: Int?) {
+        self.judge = judge
+        self.totalBytes = totalBytes
+    }
+
+    /// Judges the received bytes, if it is time.
+    ///
+    /// - Precondition: the body has no gap.
+    /// - Returns: the reason to end the transfer; nil to continue.
+    mutating func refusal(of body: Body) -> Failure? {
+        guard let judge, body.count >= nextLook,
+            (totalBytes.map { $0 - body.count } ?? body.count) > TransferProgress.drainedBytes
+        else { return nil }
+        nextLook = 2 * body.count
+        switch body.withUnsafeBytes({ judge.judge($0, totalBytes) }) {
+        case .undecided:
+            return nil
+        case .accepted:
+            self.judge = nil
+            return nil
+        case .refused(let refusal):
+            return refusal
+        }
+    }
+}

@@ -1,0 +1,248 @@
+internal import CCurl
+import PrefetchModel
+import URLParsing
+
+/// An easy handle with the progress of its present request.
+///
+/// The transfer loop's thread owns it, keeps it alive while libcurl holds its address, and reuses
+/// it for one request after another.
+final class ActiveTransfer {
+    let handle: EasyHandle
+    private let environment: TransferEnvironment
+    private(set) var progress: TransferProgress
+    /// Counts the loop's transfers in the order of their starts.
+    private(set) var start = 0
+    /// The checks of the addresses that libcurl chooses.
+    var addresses = AddressChecks(rule: .publicOnly)
+
+    /// Unicode scalars shown of a `Location` that cannot be followed: a character may have any
+    /// number.
+    private static let shownLocationScalars = 200
+    /// The longest pause for memory before the oldest transfer may exceed the budget; bodies are
+    /// usually held for a shorter time.
+    private static let longPause: Duration = .seconds(5)
+
+    /// - Throws: when libcurl has no memory or does not know an option.
+    init(_ environment: TransferEnvironment) throws(TransferLoopError) {
+        handle = try EasyHandle(
+            configuration: environment.configuration, cookies: environment.cookies)
+        self.environment = environment
+        progress = ActiveTransfer.idleProgress(environment)
+        try handle.setFunctions(
+            write: receiveBodyBytes, header: receiveHeaderLine, openSocket: openCheckedSocket,
+            prerequest: checkConnection, context: Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Prepares the handle for `request`. The transfer's end may empty libcurl's cache of
+    /// addresses, and close its connection.
+    func prepare(
+        _ request: TransferRequest, emptiesAddressCache: Bool, closesConnection: Bool
+    ) throws(TransferLoopError) {
+        start = environment.waiting.nextStart()
+        progress = TransferProgress(
+            request, limits: environment.limits, body: Body(budget: environment.budget),
+            startedAt: .now)
+        let url = request.isForeign ? request.url.withoutCredentials : request.url
+        let rule = request.addressRule ?? environment.configuration.listedAddressRule
+        let proxy = environment.proxies.proxy(for: url)
+        addresses =
+            proxy == nil
+            ? AddressChecks(rule: rule) : AddressChecks(rule: rule, proxiedURL: url)
+        try handle.prepare(
+            request, to: url, through: proxy, emptiesAddressCache: emptiesAddressCache,
+            // A proxy's connection serves all hosts.
+            closesConnection: closesConnection && proxy == nil)
+    }
+
+    /// Releases the body and its memory, and leaves the queue for memory.
+    func reset() {
+        let waiting = environment.waiting
+        if progress.clock.isPaused { waiting.remove(self) }
+        if progress.overdraws { waiting.hasOverdraft = false }
+        waiting.holds(-progress.body.reserved)
+        progress = ActiveTransfer.idleProgress(environment)
+    }
+
+    private static func idleProgress(_ environment: TransferEnvironment) -> TransferProgress {
+        TransferProgress(
+            TransferRequest(id: -1, url: RequestURL(normalized: "")), limits: environment.limits,
+            body: Body(budget: environment.budget), startedAt: .now)
+    }
+
+    // MARK: Waiting for memory
+
+    var hasLongBeenPaused: Bool {
+        progress.clock.pause(until: .now).map { $0 > ActiveTransfer.longPause } ?? false
+    }
+
+    /// Lets this paused transfer exceed the budget from now on.
+    func overdraw() {
+        progress.overdraw()
+        environment.waiting.hasOverdraft = true
+        environment.waiting.remove(self)
+        resume()
+    }
+
+    /// Resumes a transfer that has left the queue for memory. ``receive(_:)`` may run before this
+    /// returns, and pause it again.
+    func resume() {
+        progress.resume(at: .now)
+        let code = handle.resume()
+        if code != CURLE_OK {
+            progress.resumeFailed(String(cString: ccurl_easy_strerror(code)))
+        }
+    }
+
+    // MARK: Receiving
+
+    /// Takes the next bytes of the body.
+    ///
+    /// Runs inside libcurl, on the loop's thread: it copies, checks the limits and returns.
+    ///
+    /// - Returns: the count of bytes taken; any other number ends the transfer, and
+    ///   `CURL_WRITEFUNC_PAUSE` makes libcurl offer the same bytes again later.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let wasPaused = progress.clock.isPaused
+        let reserved = progress.body.reserved
+        let reception = progress.receive(bytes, of: handle, at: .now)
+        environment.waiting.holds(progress.body.reserved - reserved)
+        switch reception {
+        case .taken: return bytes.count
+        case .refused: return 0
+        case .paused:
+            if !wasPaused { environment.waiting.insert(self) }
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+    }
+
+    func receiveLine(_ line: UnsafeRawBufferPointer) {
+        progress.receiveHeaderLine(line, at: .now)
+        // Path and domain are the request's where the line does not name them.
+        if let cookies = environment.cookies, ActiveTransfer.setsCookie(line) {
+            cookies.received(line.count + progress.request.url.text.utf8.count + 64)
+        }
+    }
+
+    private static func setsCookie(_ line: UnsafeRawBufferPointer) -> Bool {
+        line.count > 11 && line.first.map { $0 | 0x20 } == UInt8(ascii: "s")
+            && zip(line, "set-cookie:".utf8).allSatisfy { $0 | 0x20 == $1 | 0x20 }
+    }
+
+    // MARK: Completion
+
+    func complete(_ code: CURLcode, at time: Timestamp) -> TransferCompletion {
+        let request = progress.request
+        let response = response(to: request, at: time)
+        return completion(
+            progress.complete(code, response, of: handle) {
+                failure(code, of: request, status: response?.status)
+            })
+    }
+
+    /// Ends the transfer if one of our own time-outs has passed; nil otherwise.
+    func expire(
+        at now: ContinuousClock.Instant, wallClock: () -> Timestamp
+    ) -> TransferCompletion? {
+        let request = progress.request
+        let ending = progress.expire(at: now, of: handle) {
+            response(to: request, at: wallClock())
+        }
+        return ending.map(completion)
+    }
+
+    func cancel(at time: Timestamp) -> TransferCompletion {
+        let response = response(to: progress.request, at: time)
+        return completion(progress.cancel(response, of: handle))
+    }
+
+    private func completion(_ ending: TransferProgress.Ending) -> TransferCompletion {
+        TransferCompletion(
+            id: progress.request.id, result: ending.result, bytesReceived: progress.bytesReceived,
+            elapsed: progress.clock.elapsed(at: .now), address: addresses.connected,
+            interruptedBody: ending.interruptedBody)
+    }
+
+    // The next functions run while ``progress`` is being changed, so that they must not read it.
+
+    /// The head as far as it has arrived; nil without a status.
+    private func response(to request: TransferRequest, at time: Timestamp) -> Response? {
+        let status = handle.status
+        guard status > 0 else { return nil }
+        let fields = handle.fields
+        let isFramed =
+            handle.framesBodies || fields.first("content-length") != nil
+            || fields.first("transfer-encoding") != nil
+        return Response(
+            status: status, fields: fields, hasFramedBody: isFramed,
+            redirect: (300..<400).contains(status) ? redirect(from: request.url) : nil,
+            receivedAt: time)
+    }
+
+    /// `Location` resolved against the request's URL.
+    ///
+    /// libcurl's own answer (CURLINFO_REDIRECT_URL) exists only after a body that ended well.
+    private func redirect(from url: RequestURL) -> Redirect? {
+        handle.withField("Location") { bytes in
+            guard !bytes.isEmpty else { return nil }
+            // A fragment alone means the URL itself (RFC 3986 §4.4).
+            guard bytes.first != UInt8(ascii: "#") else { return .to(url.withoutCredentials) }
+            do throws(URLParsingError) {
+                let target = try environment.parser.parse(bytes, relativeTo: url)
+                return .to(target.withoutCredentials)
+            } catch {
+                let shown = RedactedURL(String(decoding: bytes, as: UTF8.self)).description
+                return .nowhere(
+                    location: String(
+                        shown.unicodeScalars.prefix(ActiveTransfer.shownLocationScalars)),
+                    message: error.message)
+            }
+        } ?? nil
+    }
+
+    // MARK: Failures
+
+    private func failure(
+        _ code: CURLcode, of request: TransferRequest, status: Int?
+    ) -> TransferFailure {
+        if let failure = addresses.failure(code) ?? proxyFailure(code) { return failure }
+        let phase: TransferFailure.Phase =
+            handle.timeToRequest != nil ? .answering : .connecting
+        let message =
+            TransferFailure.message(curlCode: code, in: phase) ?? message(code, of: request)
+        return TransferFailure(
+            Failure(
+                TransferFailure.reason(curlCode: code, in: phase), message + remedy(code, phase)),
+            httpStatus: status, curlCode: Int(code.rawValue))
+    }
+
+    /// The flag that sets the time-out, which libcurl's message cannot name.
+    private func remedy(_ code: CURLcode, _ phase: TransferFailure.Phase) -> String {
+        guard code == CURLE_OPERATION_TIMEDOUT, phase == .connecting else { return "" }
+        let timeout = environment.configuration.connectTimeout
+        return "; --connect-timeout is \(timeout.quantityDescription)"
+    }
+
+    /// A proxy's refusal of a tunnel, for which libcurl has no code of its own.
+    private func proxyFailure(_ code: CURLcode) -> TransferFailure? {
+        guard code == CURLE_RECV_ERROR else { return nil }
+        let status = handle.tunnelStatus
+        guard status >= 300 else { return nil }
+        // The user can correct credentials; any other status hides the origin for now.
+        let asksForCredentials = status == 407
+        return TransferFailure(
+            Failure(
+                asksForCredentials ? .httpStatus : .connect,
+                "the proxy answered \(status) to CONNECT"),
+            httpStatus: asksForCredentials ? status : nil, curlCode: Int(code.rawValue))
+    }
+
+    /// libcurl's message, or its general text for the code where the message holds a secret: some
+    /// messages repeat a proxy or a URL.
+    private func message(_ code: CURLcode, of request: TransferRequest) -> String {
+        let general = String(cString: ccurl_easy_strerror(code))
+        let text = handle.errorText
+        let secrets = environment.configuration.secrets(of: request)
+        return text.isEmpty || secrets.contains { !$0.isEmpty && text.contains($0) }
+            ? general : text
+    }
+}

@@ -1,0 +1,57 @@
+internal import CCurl
+import Glibc
+
+// libcurl's callbacks, on the loop's thread. `context` is the ``ActiveTransfer``, which the loop
+// keeps alive. They are file-level, so that they inherit no isolation from the code that names
+// them.
+
+/// libcurl's write function.
+func receiveBodyBytes(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    return transfer.receive(UnsafeRawBufferPointer(start: data, count: size * count))
+}
+
+/// libcurl's header function, called with each line of a header section, its empty line included.
+func receiveHeaderLine(
+    _ data: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    let line = UnsafeRawBufferPointer(start: data, count: size * count)
+    transfer.receiveLine(line)
+    return line.count
+}
+
+/// libcurl's function for opening sockets
+/// (https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html).
+func openCheckedSocket(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
+    _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let context, let address else { return CURL_SOCKET_BAD }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    guard transfer.addresses.mayOpen(ccurl_socket_address(address)) else { return CURL_SOCKET_BAD }
+    let opened = socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue),
+        address.pointee.protocol)
+    // libcurl reports a failure as an address that cannot be connected to.
+    transfer.addresses.opened(opened, errno)
+    return opened
+}
+
+/// libcurl's function before each request on a connection, reused ones included
+/// (https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html, added in 7.80).
+func checkConnection(
+    _ context: UnsafeMutableRawPointer?, _ address: UnsafeMutablePointer<CChar>?,
+    _ localAddress: UnsafeMutablePointer<CChar>?, _ port: Int32, _ localPort: Int32
+) -> Int32 {
+    guard let context, let address else { return CURL_PREREQFUNC_ABORT }
+    let transfer = Unmanaged<ActiveTransfer>.fromOpaque(context).takeUnretainedValue()
+    return transfer.addresses.maySend(to: String(cString: address))
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+}

@@ -1,0 +1,62 @@
+internal import CCurl
+import Threading
+
+/// Requests and commands that other threads send to the loop.
+final class Inbox: Sendable {
+    struct Contents {
+        var requests: [TransferRequest] = []
+        /// Whether the budget has room for paused transfers.
+        var resumes = false
+        var cancels = false
+        var stops = false
+    }
+
+    private let contents = Monitor(Contents())
+    private let wakeUpFails = Monitor(false)
+    private let multi: MultiHandle
+
+    /// Whether the last wake-up failed: libcurl has no descriptors for it, or cannot write to them.
+    var isDeaf: Bool { wakeUpFails.withLock { $0 } }
+
+    init(multi: MultiHandle) {
+        self.multi = multi
+    }
+
+    func put(_ change: (inout Contents) -> Void) {
+        contents.withLock { change(&$0) }
+        let hasFailed = ccurl_multi_wakeup(multi.pointer) != CURLM_OK
+        wakeUpFails.withLock { $0 = hasFailed }
+    }
+
+    func takeAll() -> Contents {
+        contents.withLock { contents in
+            defer { contents = Contents() }
+            return contents
+        }
+    }
+}
+
+/// Frees libcurl's multi handle with the last reference.
+///
+/// `@unchecked Sendable`: off the loop's thread the pointer is used for `curl_multi_wakeup` only,
+/// which libcurl allows from any thread. A body may outlive its loop, and releasing it wakes the
+/// handle, so the handle lives as long as any body.
+final class MultiHandle: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer
+
+    init(pointer: UnsafeMutableRawPointer) {
+        self.pointer = pointer
+    }
+
+    deinit {
+        ccurl_multi_cleanup(pointer)
+    }
+
+    /// - Throws: for every code but `CURLM_OK`.
+    static func check(_ code: CURLMcode, _ operation: String) throws(TransferLoopError) {
+        guard code != CURLM_OK else { return }
+        throw TransferLoopError(
+            operation: operation, code: code.rawValue,
+            message: String(cString: ccurl_multi_strerror(code)))
+    }
+}

@@ -1,0 +1,179 @@
+internal import CCurl
+import PrefetchModel
+
+/// The state of a ``TransferLoop`` on its thread, and the steps of one turn.
+final class LoopThread {
+    private let multi: MultiHandle
+    private let inbox: Inbox
+    private let wallClock: @Sendable () -> Timestamp
+    private let environment: TransferEnvironment
+    private var active: [UnsafeMutableRawPointer: ActiveTransfer] = [:]
+    private var idle: [ActiveTransfer] = []
+    /// Completions to deliver together: many transfers end in one turn, and each delivery may wake
+    /// its receiver.
+    private var ended: [TransferCompletion] = []
+    private let checkInterval: Duration
+    private var nextCheck: ContinuousClock.Instant
+    /// Transfers started since libcurl's cache of addresses was emptied.
+    private var startsSinceEmptying = 0
+    private var connections = 0
+
+    /// libcurl searches its cache of addresses at the end of each transfer. It holds every host of
+    /// the last minute, up to 30,000: a search took 1.4 ms then. So every 256th transfer empties
+    /// it, and hosts in use are resolved again.
+    private static let startsToEmptying = 256
+    /// Beyond this many connections in a run, the last transfer of a host closes its connection.
+    ///
+    /// libcurl 7.88 closes the oldest when too many are idle, but keeps some 200 bytes of its host
+    /// and searches them at each transfer: 47,000 hosts made that 1.3 ms.
+    private static let fewConnections = 1024
+    /// The longest wait while nothing is on the wire. A wake-up may get lost; waking each second
+    /// costs nothing.
+    private static let longestWait: Duration = .seconds(1)
+    /// The longest wait while wake-ups fail: the inbox is polled then.
+    private static let deafWait: Duration = .milliseconds(20)
+
+    init(
+        _ multi: MultiHandle, _ inbox: Inbox, _ environment: TransferEnvironment,
+        wallClock: @escaping @Sendable () -> Timestamp
+    ) {
+        self.multi = multi
+        self.inbox = inbox
+        self.environment = environment
+        self.wallClock = wallClock
+        // A time-out is noticed at most a tenth of it late.
+        let shortest = min(environment.limits.stallTimeout, environment.limits.totalTimeout)
+        checkInterval = min(max(shortest / 10, .milliseconds(10)), .seconds(1))
+        nextCheck = ContinuousClock.now + checkInterval
+    }
+
+    /// Runs turns until the inbox says stop. All transfers have been delivered when this returns or
+    /// throws.
+    func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
+        defer {
+            cancelActive()
+            deliverEnded(deliver)
+        }
+        while true {
+            let received = inbox.takeAll()
+            try take(received)
+            if received.stops {
+                try environment.cookies?.save()
+                return
+            }
+            try perform()
+            expire()
+            deliverEnded(deliver)
+            try environment.cookies?.dropExcess()
+            resumePaused(isBudgetReleased: received.resumes)
+            try wait()
+        }
+    }
+
+    // MARK: The steps of a turn
+
+    private func take(_ received: Inbox.Contents) throws(TransferLoopError) {
+        guard received.cancels || received.stops else {
+            for request in received.requests { try start(request) }
+            return
+        }
+        cancelActive()
+        ended += received.requests.map {
+            TransferCompletion(
+                id: $0.id, result: .cancelled, bytesReceived: 0, elapsed: .zero, address: nil,
+                interruptedBody: nil)
+        }
+    }
+
+    private func start(_ request: TransferRequest) throws(TransferLoopError) {
+        let transfer: ActiveTransfer
+        if let reused = idle.popLast() {
+            transfer = reused
+        } else {
+            transfer = try ActiveTransfer(environment)
+        }
+        startsSinceEmptying = (startsSinceEmptying + 1) % LoopThread.startsToEmptying
+        try transfer.prepare(
+            request, emptiesAddressCache: startsSinceEmptying == 0,
+            closesConnection: request.isLastOfHost && connections >= LoopThread.fewConnections)
+        active[transfer.handle.pointer] = transfer
+        try MultiHandle.check(
+            ccurl_multi_add_handle(multi.pointer, transfer.handle.pointer), "adding a transfer")
+    }
+
+    /// Lets libcurl send and receive, and collects the transfers that it has ended.
+    private func perform() throws(TransferLoopError) {
+        var running: Int32 = 0
+        try MultiHandle.check(ccurl_multi_perform(multi.pointer, &running), "performing")
+        var remaining: Int32 = 0
+        while let message = ccurl_multi_info_read(multi.pointer, &remaining) {
+            guard message.pointee.msg == CURLMSG_DONE,
+                let handle = message.pointee.easy_handle, let transfer = active[handle]
+            else { continue }
+            // The message does not outlive the removal of its handle.
+            let code = ccurl_message_result(message)
+            connections += transfer.handle.openedConnections
+            end(transfer, transfer.complete(code, at: wallClock()))
+        }
+    }
+
+    /// Ends transfers whose time-outs have passed.
+    private func expire() {
+        let now = ContinuousClock.now
+        guard nextCheck <= now else { return }
+        nextCheck = now + checkInterval
+        for transfer in active.values {
+            guard let completion = transfer.expire(at: now, wallClock: wallClock) else { continue }
+            end(transfer, completion)
+        }
+    }
+
+    /// Resumes paused transfers, the oldest first, when memory was released.
+    ///
+    /// When only paused transfers hold bodies, no release would ever follow, and small bodies could
+    /// overtake a large one forever. The oldest of them may then exceed the budget, and it alone,
+    /// so that the overdraft is at most one body.
+    private func resumePaused(isBudgetReleased: Bool) {
+        let waiting = environment.waiting
+        guard let oldest = waiting.oldest else { return }
+        if !waiting.hasOverdraft,
+            waiting.heldBytes >= environment.budget.used || oldest.hasLongBeenPaused
+        {
+            oldest.overdraw()
+        }
+        guard isBudgetReleased else { return }
+        // The others stay paused: libcurl copies the bytes that it keeps of a transfer each time.
+        for transfer in waiting.take(fitting: environment.budget.awaitedRoom()) {
+            transfer.resume()
+        }
+    }
+
+    /// Waits for a wake-up, a socket or one of libcurl's own timers.
+    private func wait() throws(TransferLoopError) {
+        var wait = LoopThread.longestWait
+        if !active.isEmpty { wait = min(wait, max(.milliseconds(1), nextCheck - .now)) }
+        if inbox.isDeaf { wait = min(wait, LoopThread.deafWait) }
+        try MultiHandle.check(
+            ccurl_multi_poll(multi.pointer, Int32(clamping: wait.wholeMilliseconds)), "waiting")
+    }
+
+    // MARK: Ends
+
+    private func cancelActive() {
+        for transfer in active.values { end(transfer, transfer.cancel(at: wallClock())) }
+    }
+
+    private func end(_ transfer: ActiveTransfer, _ completion: TransferCompletion) {
+        ended.append(completion)
+        ccurl_multi_remove_handle(multi.pointer, transfer.handle.pointer)
+        active[transfer.handle.pointer] = nil
+        transfer.reset()
+        idle.append(transfer)
+    }
+
+    private func deliverEnded(_ deliver: ([TransferCompletion]) -> Void) {
+        guard !ended.isEmpty else { return }
+        deliver(ended)
+        ended.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,36 @@
+internal import CCurl
+import PrefetchModel
+import URLParsing
+
+/// The values that all transfers of a loop share, on its thread.
+struct TransferEnvironment {
+    let configuration: TransferConfiguration
+    let limits: ProgressLimits
+    let budget: BodyBudget
+    let waiting = WaitingTransfers()
+    let cookies: CookieJar?
+    let parser: URLParser
+    let proxies: ProxyRules
+
+    /// - Throws: when the cookie jar cannot be read or libcurl's URL parser cannot be set up.
+    init(
+        _ configuration: TransferConfiguration, _ budget: BodyBudget
+    ) throws(TransferLoopError) {
+        self.configuration = configuration
+        limits = ProgressLimits(configuration)
+        self.budget = budget
+        proxies = ProxyRules(configuration.requests.proxies)
+        if let path = configuration.requests.cookieJar {
+            cookies = try CookieJar(path: path)
+        } else {
+            cookies = nil
+        }
+        do throws(URLParsingError) {
+            parser = try URLParser()
+        } catch {
+            throw TransferLoopError(
+                operation: "parser of URLs", code: Int32(CURLE_FAILED_INIT.rawValue),
+                message: error.message)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+internal import CCurl
+package import PrefetchModel
+import URLParsing
+
+/// Turns requests into completions with libcurl's multi interface.
+///
+/// The thread that calls ``run(deliver:)`` owns the multi handle and every easy handle. Other
+/// threads put requests into an inbox and wake the loop. The multi handle keeps connections, DNS
+/// answers and TLS sessions for reuse.
+package final class TransferLoop: Sendable {
+    private let multi: MultiHandle
+    private let configuration: TransferConfiguration
+    private let wallClock: @Sendable () -> Timestamp
+    private let inbox: Inbox
+    private let budget: BodyBudget
+
+    /// `wallClock` gives the time of each response, which its freshness is calculated from.
+    ///
+    /// - Throws: when libcurl cannot be loaded or set up.
+    package init(
+        configuration: TransferConfiguration, wallClock: @escaping @Sendable () -> Timestamp
+    ) throws(TransferLoopError) {
+        do throws(CurlLibrary.Missing) {
+            try CurlLibrary.load()
+        } catch {
+            throw TransferLoopError(error)
+        }
+        // libcurl counts the calls, and allows them from any thread since 7.84.
+        let code = ccurl_global_init(Int(CURL_GLOBAL_DEFAULT))
+        guard code == CURLE_OK, let multi = ccurl_multi_init() else {
+            throw TransferLoopError(
+                operation: "initialisation", code: Int32(code.rawValue),
+                message: String(cString: ccurl_easy_strerror(code)))
+        }
+        self.multi = MultiHandle(pointer: multi)
+        ccurl_multi_set_long(
+            multi, CURLMOPT_MAXCONNECTS, configuration.maximumIdleConnections)
+        self.configuration = configuration
+        self.wallClock = wallClock
+        let inbox = Inbox(multi: self.multi)
+        self.inbox = inbox
+        budget = BodyBudget(capacity: configuration.bodyBudget.bytes) {
+            inbox.put { $0.resumes = true }
+        }
+    }
+
+    // MARK: From any thread
+
+    /// Begins transfers. The caller limits how many run at once.
+    package func start(_ requests: [TransferRequest]) {
+        inbox.put { $0.requests += requests }
+    }
+
+    /// Ends every transfer that is running or waiting in the inbox, with `.cancelled`.
+    package func cancelAll() {
+        inbox.put { $0.cancels = true }
+    }
+
+    /// Makes ``run(deliver:)`` cancel all transfers and return.
+    package func stop() {
+        inbox.put { $0.stops = true }
+    }
+
+    // MARK: The loop's thread
+
+    /// Runs transfers until ``stop()``.
+    ///
+    /// - Parameter deliver: called on this thread with the transfers that ended since the last
+    ///   call, at least one. Every started request is delivered once.
+    /// - Throws: when the multi handle fails, which no single transfer can cause, and at the end,
+    ///   when the cookie jar cannot be written. Running transfers have been delivered as cancelled
+    ///   then.
+    package func run(deliver: ([TransferCompletion]) -> Void) throws(TransferLoopError) {
+        // For proxies with international names; those of URLs are converted already.
+        try InternationalLocale().run { () throws(TransferLoopError) -> Void in
+            let environment = try TransferEnvironment(configuration, budget)
+            try LoopThread(multi, inbox, environment, wallClock: wallClock).run(deliver: deliver)
+        }
+    }
+}

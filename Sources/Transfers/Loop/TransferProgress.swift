@@ -1,0 +1,327 @@
+internal import CCurl
+import PrefetchModel
+
+/// The limits of one transfer that libcurl does not check.
+///
+/// libcurl's total time-out continues while a transfer is paused for memory, and its check for
+/// stalls averages over six seconds.
+struct ProgressLimits {
+    let maximumBodySize: ByteCount
+    let stallTimeout: Duration
+    let totalTimeout: Duration
+
+    init(_ configuration: TransferConfiguration) {
+        maximumBodySize = configuration.maximumBodySize
+        stallTimeout = configuration.stallTimeout
+        totalTimeout = configuration.totalTimeout
+    }
+}
+
+/// The state of one request's transfer, replaced with the next request.
+///
+/// Decides which bytes are stored and how the transfer ends, without calling libcurl.
+struct TransferProgress {
+    /// Why this program ended a transfer itself.
+    enum Refusal {
+        case failure(Failure)
+        /// The response is fine, but its body is of no use.
+        case body(Failure)
+    }
+
+    /// The use of a response's body, decided at its first byte.
+    private enum BodyUse {
+        /// Read up to ``drainedBytes`` to keep the connection.
+        case drained
+        /// `total`: the length of the whole body when the response resumes it and says so.
+        case stored(announcedBytes: Int?, total: Int?)
+    }
+
+    enum Reception {
+        case taken
+        /// The budget is used up: libcurl offers the same bytes again after a resume.
+        case paused
+        /// The transfer ends here.
+        case refused
+    }
+
+    /// The end of a transfer, without its counts and times.
+    struct Ending {
+        let result: TransferCompletion.Result
+        let interruptedBody: InterruptedBody?
+
+        init(_ result: TransferCompletion.Result, _ interruptedBody: InterruptedBody? = nil) {
+            self.result = result
+            self.interruptedBody = interruptedBody
+        }
+    }
+
+    let request: TransferRequest
+    private let limits: ProgressLimits
+    let body: Body
+    private(set) var bytesReceived = 0
+    private(set) var clock: TransferClock
+    /// Whether the empty line at the end of a header section has arrived. libcurl takes a
+    /// connection that closes inside the section for the end of an empty body.
+    private var isHeadComplete = false
+    private var use: BodyUse?
+    /// ``HeadReading/framingProblem``, once asked for: libcurl compares all field names at each
+    /// look-up.
+    private var knownFraming: String??
+    private var inspection = BodyInspection(by: nil, totalBytes: nil)
+    private(set) var refusal: Refusal?
+    /// The bytes that a paused transfer waits for.
+    private(set) var missingBytes = 0
+    /// Whether the transfer may exceed the budget, so that the run continues.
+    private(set) var overdraws = false
+
+    /// Bytes of an unwanted body (of a 404, say) that are read to keep its connection.
+    static let drainedBytes = 64 << 10
+
+    init(
+        _ request: TransferRequest, limits: ProgressLimits, body: Body,
+        startedAt: ContinuousClock.Instant
+    ) {
+        self.request = request
+        self.limits = limits
+        self.body = body
+        clock = TransferClock(startedAt: startedAt)
+    }
+
+    // MARK: Receiving
+
+    /// Takes one line of a header section, its final empty line included.
+    ///
+    /// Each section begins with a status line: interim responses have their own. Trailers after a
+    /// chunked body are lines, too.
+    mutating func receiveHeaderLine(
+        _ line: UnsafeRawBufferPointer, at now: ContinuousClock.Instant
+    ) {
+        clock.noteByte(at: now)
+        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
+            isHeadComplete = false
+        } else if line.count <= 2,
+            line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8)
+        {
+            isHeadComplete = true
+        }
+    }
+
+    /// Takes the next bytes of the body.
+    mutating func receive(
+        _ bytes: UnsafeRawBufferPointer, of head: some HeadReading,
+        at now: ContinuousClock.Instant
+    ) -> Reception {
+        clock.noteByte(at: now)
+        guard refusal == nil else { return .refused }
+        let use: BodyUse
+        if let known = self.use {
+            use = known
+        } else {
+            use = bodyUse(head)
+            self.use = use
+            // Now and not at the end: libcurl waits for the connection's end after a length that it
+            // cannot read.
+            if case .stored = use, let problem = framingProblem(of: head) {
+                return refuse(.interrupted, problem)
+            }
+        }
+        switch use {
+        case .stored(let announcedBytes, _):
+            return store(bytes, announcedBytes: announcedBytes, of: head, at: now)
+        case .drained:
+            bytesReceived += bytes.count
+            return bytesReceived > TransferProgress.drainedBytes ? .refused : .taken
+        }
+    }
+
+    private mutating func store(
+        _ bytes: UnsafeRawBufferPointer, announcedBytes: Int?, of head: some HeadReading,
+        at now: ContinuousClock.Instant
+    ) -> Reception {
+        let limit = limits.maximumBodySize
+        let announced = announcedBytes.map { body.gap + $0 } ?? 0
+        guard max(announced, body.count + bytes.count) <= limit.bytes else {
+            let message =
+                if announced > limit.bytes {
+                    "the announced body is larger than --max-filesize (\(limit))"
+                } else if head.isEncoded {
+                    "the body is larger than --max-filesize (\(limit)) when it is decompressed"
+                } else {
+                    "the body is larger than --max-filesize (\(limit))"
+                }
+            return refuse(.tooLarge, message)
+        }
+        // An announced body reserves its whole size at once: then it can always be completed.
+        let size = max(announced, body.grownSize(adding: bytes.count))
+        switch body.reserveCapacity(min(size, limit.bytes), overdraws: overdraws) {
+        case .granted:
+            body.append(bytes)
+            bytesReceived += bytes.count
+            guard let failure = inspection.refusal(of: body) else { return .taken }
+            // Ends the HTTP/2 stream, or the connection: the rest is not worth waiting for.
+            refusal = .body(failure)
+            return .refused
+        case .overBudget(let missing):
+            missingBytes = missing
+            clock.pause(at: now)
+            return .paused
+        case .outOfMemory:
+            return refuse(.internal, "no memory for a body of \(ByteCount(size))")
+        }
+    }
+
+    private mutating func refuse(_ reason: FailureReason, _ message: String) -> Reception {
+        refusal = .failure(Failure(reason, message))
+        return .refused
+    }
+
+    private mutating func bodyUse(_ head: some HeadReading) -> BodyUse {
+        let status = head.status
+        if status == 200 {
+            let announced = head.announcedLength
+            if let judge = request.judge {
+                inspection = BodyInspection(
+                    by: judge, totalBytes: head.isEncoded ? nil : announced)
+            }
+            return .stored(announcedBytes: announced, total: nil)
+        }
+        guard status == 206, let continuation = request.continuation,
+            case .continues(let total) = continuation.judge(head.fields)
+        else { return .drained }
+        body.leaveGap(continuation.offset)
+        return .stored(announcedBytes: head.announcedLength, total: total)
+    }
+
+    private mutating func framingProblem(of head: some HeadReading) -> String? {
+        if let knownFraming { return knownFraming }
+        let problem = head.framingProblem
+        knownFraming = problem
+        return problem
+    }
+
+    private var storesBody: Bool { if case .stored = use { true } else { false } }
+
+    // MARK: Waiting for memory
+
+    /// Lets a paused transfer exceed the budget from now on.
+    mutating func overdraw() { overdraws = true }
+
+    mutating func resume(at now: ContinuousClock.Instant) { clock.resume(at: now) }
+
+    /// Notes that libcurl could not resume. It has dropped the bytes that it kept, so that any
+    /// later ones would leave a hole.
+    mutating func resumeFailed(_ message: String) {
+        guard refusal == nil else { return }
+        refusal = .failure(Failure(.internal, "resuming failed: \(message)"))
+    }
+
+    // MARK: Endings
+
+    /// Judges a transfer that libcurl has ended with `code`.
+    ///
+    /// `response` is the head as far as it arrived, nil without a status. `failure` is the failure
+    /// that `code` stands for; it is called where nothing else is to blame.
+    mutating func complete(
+        _ code: CURLcode, _ response: Response?, of head: some HeadReading,
+        failure: () -> TransferFailure
+    ) -> Ending {
+        let status = response?.status
+        switch refusal {
+        case .body(let failure)?:
+            if let response { return Ending(.refused(response, failure)) }
+        case .failure(let failure)?:
+            return Ending(
+                .failure(
+                    TransferFailure(
+                        failure, httpStatus: status, curlCode: Int(code.rawValue))))
+        case nil: break
+        }
+        if let response = bodiless(response) { return Ending(.response(response, nil)) }
+        if response != nil, let problem = framingProblem(of: head) {
+            return interrupted(problem, status)
+        }
+        if code == CURLE_OK, !isHeadComplete {
+            return interrupted("the connection was closed inside the header section", status)
+        }
+        guard let response, code == CURLE_OK else {
+            return Ending(.failure(failure()), interruptedBody(response, of: head))
+        }
+        if case .stored(_, let total?) = use, body.count != total {
+            return interrupted(
+                "the rest ended at \(body.count) of \(total) bytes", status,
+                interruptedBody(response, of: head))
+        }
+        return Ending(.response(response, body))
+    }
+
+    /// Ends a transfer whose total or stall time-out has passed, or that could not be resumed.
+    ///
+    /// `response` is called only for an end.
+    ///
+    /// - Returns: nil for a transfer that continues.
+    mutating func expire(
+        at now: ContinuousClock.Instant, of head: some HeadReading, response: () -> Response?
+    ) -> Ending? {
+        guard !clock.isPaused else { return nil }
+        if let refusal {
+            // No callback may run any more that would report the refusal to libcurl.
+            let response = response()
+            if case .body(let failure) = refusal, let response {
+                return Ending(.refused(response, failure))
+            }
+            return complete(CURLE_WRITE_ERROR, nil, of: head) {
+                TransferFailure(Failure(.internal, ""), httpStatus: nil)
+            }
+        }
+        let failure: Failure
+        if clock.activeTime(at: now) >= limits.totalTimeout {
+            failure = Failure(
+                .timeout,
+                "not complete within --timeout (\(limits.totalTimeout.quantityDescription))")
+        } else if clock.stalledTime(at: now, timeToRequest: head.timeToRequest)
+            >= limits.stallTimeout
+        {
+            failure = Failure(
+                .stalled,
+                "no byte within --stall-timeout (\(limits.stallTimeout.quantityDescription))")
+        } else {
+            return nil
+        }
+        let response = response()
+        if let response = bodiless(response) { return Ending(.response(response, nil)) }
+        return Ending(
+            .failure(TransferFailure(failure, httpStatus: response?.status)),
+            interruptedBody(response, of: head))
+    }
+
+    /// Ends a transfer that was cancelled.
+    mutating func cancel(_ response: Response?, of head: some HeadReading) -> Ending {
+        Ending(.cancelled, interruptedBody(response, of: head))
+    }
+
+    private func interrupted(
+        _ message: String, _ status: Int?, _ interruptedBody: InterruptedBody? = nil
+    ) -> Ending {
+        Ending(
+            .failure(TransferFailure(Failure(.interrupted, message), httpStatus: status)),
+            interruptedBody)
+    }
+
+    /// A response whose body is not stored: it is complete with its head, however the body ends.
+    private func bodiless(_ response: Response?) -> Response? {
+        guard let response, isHeadComplete, response.status >= 200, response.status != 200,
+            !(response.status == 206 && storesBody)
+        else { return nil }
+        return response
+    }
+
+    /// The stored part of a body that ends early.
+    private mutating func interruptedBody(
+        _ response: Response?, of head: some HeadReading
+    ) -> InterruptedBody? {
+        guard let response, isHeadComplete, storesBody, refusal == nil, body.count > body.gap,
+            framingProblem(of: head) == nil
+        else { return nil }
+        return InterruptedBody(body: body, head: response)
+    }
+}

@@ -1,0 +1,86 @@
+package import PrefetchModel
+
+/// One GET: one attempt on the wire.
+package struct TransferRequest: Sendable {
+    /// Chosen by the caller, and repeated in ``TransferCompletion``.
+    package let id: Int
+    /// Its credentials become `Authorization`, unless ``isForeign``.
+    package let url: RequestURL
+    /// Conditions, sent beside the fields of every request; values without control bytes.
+    package let fields: [HeaderField]
+    /// The user's fields for this request, which replace ``RequestSettings/fields`` of the same
+    /// names. An empty value leaves the field out.
+    package let userFields: [HeaderField]
+    /// Whether a redirect led from the listed origin (scheme, host and port) to another one.
+    ///
+    /// Then nothing meant for the listed one is sent: no field of the user, none of the user's
+    /// credentials and none from the URL. The netrc file and the cookie jar still apply: their
+    /// entries name the other host.
+    package let isForeign: Bool
+    /// The addresses it may be sent to; nil for the configuration's rule for listed URLs.
+    package let addressRule: AddressRule?
+    /// Set when ``fields`` ask only for the rest of a body.
+    package let continuation: BodyContinuation?
+    /// Judges the body of a 200 while it arrives; nil accepts any.
+    package let judge: BodyJudge?
+    /// Whether the caller has nothing else for the host now, so that its connection may be closed.
+    package let isLastOfHost: Bool
+
+    package init(
+        id: Int, url: RequestURL, fields: [HeaderField] = [], userFields: [HeaderField] = [],
+        isForeign: Bool = false, addressRule: AddressRule? = nil,
+        continuation: BodyContinuation? = nil, judge: BodyJudge? = nil,
+        isLastOfHost: Bool = false
+    ) {
+        self.id = id
+        self.url = url
+        self.fields = fields
+        self.userFields = userFields
+        self.isForeign = isForeign
+        self.addressRule = addressRule
+        self.continuation = continuation
+        self.judge = judge
+        self.isLastOfHost = isLastOfHost
+    }
+}
+
+/// The resumption of a body whose first part is stored.
+package struct BodyContinuation: Sendable {
+    /// The stored bytes, which the response's body follows.
+    package let offset: Int
+    /// Judges the fields of a 206.
+    package let judge: @Sendable ([HeaderField]) -> Verdict
+
+    package enum Verdict: Hashable, Sendable {
+        /// The body is the rest. `total`: the bytes of the whole body, if known.
+        case continues(total: Int?)
+        /// The body must not be appended to the part.
+        case isOfNoUse
+    }
+
+    package init(
+        offset: Int, judge: @escaping @Sendable ([HeaderField]) -> Verdict
+    ) {
+        self.offset = offset
+        self.judge = judge
+    }
+}
+
+/// Judges a body by its beginning, so that a useless one need not arrive whole.
+package struct BodyJudge: Sendable {
+    package enum Verdict: Sendable {
+        /// The judge needs more bytes.
+        case undecided
+        /// The judge is not asked again.
+        case accepted
+        case refused(Failure)
+    }
+
+    /// Called on the loop's thread with the decoded bytes so far, and the count of all bytes of the
+    /// body, if known.
+    package let judge: @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict
+
+    package init(_ judge: @escaping @Sendable (UnsafeRawBufferPointer, Int?) -> Verdict) {
+        self.judge = judge
+    }
+}

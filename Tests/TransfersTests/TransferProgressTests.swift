@@ -1,0 +1,296 @@
+internal import CCurl
+import PrefetchModel
+import Testing
+
+@testable import Transfers
+
+/// The decisions of a transfer, without libcurl and without waiting.
+@Suite struct TransferProgressTests {
+    private static let start = ContinuousClock.now
+    private static let bytes = [UInt8](repeating: 0x61, count: 1000)
+
+    /// The head of a response as a test describes it.
+    private struct Head: HeadReading {
+        var status = 200
+        var announcedLength: Int?
+        var isEncoded = false
+        var fields: [HeaderField] = []
+        var framingProblem: String?
+        var timeToRequest: Duration? = .zero
+    }
+
+    private static func configuration(maximumBodySize: Int = 1 << 20) -> TransferConfiguration {
+        var configuration = TransferConfiguration(userAgent: "prefetch-tests")
+        configuration.maximumBodySize = ByteCount(maximumBodySize)
+        configuration.stallTimeout = .seconds(10)
+        configuration.totalTimeout = .seconds(100)
+        return configuration
+    }
+
+    private static func progress(
+        maximumBodySize: Int = 1 << 20, budget: BodyBudget = BodyBudget(capacity: .max) {},
+        continuation: BodyContinuation? = nil, judge: BodyJudge? = nil
+    ) -> TransferProgress {
+        TransferProgress(
+            TransferRequest(
+                id: 1, url: RequestURL(normalized: "http://h/1"), continuation: continuation,
+                judge: judge),
+            limits: ProgressLimits(configuration(maximumBodySize: maximumBodySize)),
+            body: Body(budget: budget), startedAt: start)
+    }
+
+    private static func response(_ status: Int) -> PrefetchModel.Response {
+        PrefetchModel.Response(
+            status: status, fields: [], receivedAt: Timestamp(milliseconds: 1_000))
+    }
+
+    private static let libcurlFailure = TransferFailure(
+        Failure(.interrupted, "libcurl says so"), httpStatus: nil, curlCode: 56)
+
+    private func complete(
+        _ progress: inout TransferProgress, _ code: CURLcode = CURLE_OK, status: Int = 200,
+        _ head: Head = Head()
+    ) -> TransferProgress.Ending {
+        progress.complete(code, Self.response(status), of: head) { Self.libcurlFailure }
+    }
+
+    // MARK: Receiving
+
+    @Test func storesTheBodyOf200() {
+        var progress = Self.progress()
+        let head = Head(announcedLength: 2000)
+        progress.receiveHead()
+        #expect(progress.receive(Self.bytes, of: head) == .taken)
+        #expect(progress.body.reserved >= 2000, "an announced body reserves its whole size")
+        #expect(progress.receive(Self.bytes, of: head) == .taken)
+        #expect(progress.body.count == 2000 && progress.bytesReceived == 2000)
+        let ending = complete(&progress)
+        #expect(ending.body === progress.body && ending.interruptedBody == nil)
+    }
+
+    @Test func drainsOtherBodiesUpToALimit() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        for _ in 0..<65 {
+            #expect(progress.receive(Self.bytes, of: Head(status: 404)) == .taken)
+        }
+        #expect(progress.receive(Self.bytes, of: Head(status: 404)) == .refused)
+        #expect(progress.body.count == 0 && progress.body.reserved == 0)
+        // The response is complete with its head.
+        let ending = complete(&progress, CURLE_WRITE_ERROR, status: 404)
+        #expect(ending.status == 404 && ending.body == nil)
+    }
+
+    @Test(
+        arguments: [
+            (1501, false, "the announced body is larger than"),
+            (nil, false, "the body is larger than"), (nil, true, "when it is decompressed"),
+        ] as [(Int?, Bool, String)])
+    func refusesABodyOverTheLimit(announced: Int?, isEncoded: Bool, message: String) {
+        var progress = Self.progress(maximumBodySize: 1500)
+        let head = Head(announcedLength: announced, isEncoded: isEncoded)
+        progress.receiveHead()
+        _ = progress.receive(Self.bytes, of: head)
+        #expect(progress.receive(Self.bytes, of: head) == .refused)
+        #expect(progress.receive(Self.bytes, of: head) == .refused)
+        let ending = complete(&progress, CURLE_WRITE_ERROR, head)
+        #expect(ending.failure?.reason == .tooLarge && ending.interruptedBody == nil)
+        #expect(ending.failure?.message.contains(message) == true)
+        #expect(ending.failure?.curlCode == Int(CURLE_WRITE_ERROR.rawValue))
+    }
+
+    @Test func refusesContradictoryFramingAtTheFirstByte() {
+        var progress = Self.progress()
+        let head = Head(framingProblem: "two lengths")
+        progress.receiveHead()
+        #expect(progress.receive(Self.bytes, of: head) == .refused)
+        let ending = complete(&progress, CURLE_WRITE_ERROR, head)
+        #expect(ending.failure?.message == "two lengths" && ending.interruptedBody == nil)
+        // A response without a body has no first byte.
+        progress = Self.progress()
+        progress.receiveHead()
+        #expect(complete(&progress, CURLE_OK, head).failure?.message == "two lengths")
+    }
+
+    @Test func endsABodyThatTheJudgeRefuses() {
+        let refusal = Failure(.notAnImage, "text")
+        var progress = Self.progress(judge: BodyJudge { _, _ in .refused(refusal) })
+        progress.receiveHead()
+        #expect(progress.receive(Self.bytes, of: Head(announcedLength: 200_000)) == .refused)
+        guard
+            case .refused(let response, let failure) = complete(&progress, CURLE_WRITE_ERROR).result
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(response.status == 200 && failure == refusal)
+    }
+
+    @Test func resumesAPartInFrontOfItsBody() {
+        for (total, isWhole) in [(1500, true), (1600, false), (nil, true)] as [(Int?, Bool)] {
+            let continuation = BodyContinuation(offset: 500) { _ in .continues(total: total) }
+            var progress = Self.progress(continuation: continuation)
+            progress.receiveHead()
+            #expect(progress.receive(Self.bytes, of: Head(status: 206)) == .taken)
+            #expect(progress.body.gap == 500 && progress.body.count == 1500)
+            let ending = complete(&progress, status: 206)
+            #expect((ending.body != nil) == isWhole)
+            #expect((ending.interruptedBody != nil) == !isWhole)
+            #expect(isWhole || ending.failure?.reason == .interrupted)
+        }
+    }
+
+    @Test func drainsAPartThatDoesNotBelongToTheBody() {
+        let continuation = BodyContinuation(offset: 500) { _ in .isOfNoUse }
+        var progress = Self.progress(continuation: continuation)
+        progress.receiveHead()
+        #expect(progress.receive(Self.bytes, of: Head(status: 206)) == .taken)
+        let ending = complete(&progress, status: 206)
+        #expect(ending.status == 206 && ending.body == nil)
+    }
+
+    // MARK: Memory
+
+    @Test func pausesUntilTheBudgetHasRoom() {
+        let budget = BodyBudget(capacity: 4096) {}
+        let other = Body(budget: budget)
+        _ = other.reserveCapacity(4096, overdraws: false)
+        var progress = Self.progress(budget: budget)
+        progress.receiveHead()
+        #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(1)) == .paused)
+        #expect(progress.clock.isPaused && progress.missingBytes == 4096)
+        // libcurl may offer the bytes again while the transfer is paused.
+        #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(3)) == .paused)
+        #expect(progress.clock.pause(until: Self.start + .seconds(5)) == .seconds(4))
+        progress.resume(at: Self.start + .seconds(5))
+        progress.overdraw()
+        #expect(progress.receive(Self.bytes, of: Head(), at: .seconds(5)) == .taken)
+        #expect(progress.clock.activeTime(at: Self.start + .seconds(6)) == .seconds(2))
+    }
+
+    // MARK: Completion
+
+    @Test(
+        arguments: [
+            (CURLE_OK, true, nil), (CURLE_OK, false, "the connection was closed inside the header"),
+            (CURLE_RECV_ERROR, true, "libcurl says so"),
+        ] as [(CURLcode, Bool, String?)])
+    func judgesTheEnd(code: CURLcode, isHeadComplete: Bool, message: String?) {
+        var progress = Self.progress()
+        if isHeadComplete { progress.receiveHead() }
+        let ending = complete(&progress, code)
+        #expect((ending.failure == nil) == (message == nil))
+        if let message { #expect(ending.failure?.message.hasPrefix(message) == true) }
+    }
+
+    @Test func aStatusLineBeginsAnotherHeaderSection() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        progress.receiveHeaderLine("HTTP/1.1 200 OK\r\n")
+        #expect(complete(&progress).failure?.reason == .interrupted)
+    }
+
+    @Test func keepsTheStoredPartOfAnInterruptedBody() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        _ = progress.receive(Self.bytes, of: Head())
+        #expect(complete(&progress, CURLE_RECV_ERROR).interruptedBody?.body.count == 1000)
+        #expect(progress.cancel(Self.response(200), of: Head()).interruptedBody?.body.count == 1000)
+        #expect(progress.cancel(nil, of: Head()).interruptedBody == nil)
+    }
+
+    // MARK: Time-outs
+
+    private func expire(
+        _ progress: inout TransferProgress, at time: Duration, _ head: Head = Head(),
+        status: Int? = 200
+    ) -> TransferProgress.Ending? {
+        progress.expire(at: Self.start + time, of: head) { status.map(Self.response) }
+    }
+
+    @Test func expiresAfterTheTotalTime() {
+        var progress = Self.progress()
+        progress.receiveHead(at: .seconds(99))
+        #expect(expire(&progress, at: .milliseconds(99_999)) == nil)
+        let failure = expire(&progress, at: .seconds(100))?.failure
+        #expect(failure?.reason == .timeout && failure?.httpStatus == 200)
+        #expect(failure?.message.hasPrefix("not complete within --timeout") == true)
+    }
+
+    @Test func expiresAfterAStall() {
+        var progress = Self.progress()
+        progress.receiveHead(at: .seconds(1))
+        _ = progress.receive(Self.bytes, of: Head(), at: .seconds(2))
+        #expect(expire(&progress, at: .milliseconds(11_999)) == nil)
+        let ending = expire(&progress, at: .seconds(12))
+        #expect(ending?.failure?.reason == .stalled)
+        #expect(ending?.interruptedBody?.body.count == 1000)
+    }
+
+    @Test func stallsAreCountedFromTheRequest() {
+        var progress = Self.progress()
+        #expect(expire(&progress, at: .seconds(50), Head(timeToRequest: nil)) == nil)
+        let connected = Head(timeToRequest: .seconds(45))
+        #expect(expire(&progress, at: .seconds(50), connected) == nil)
+        #expect(
+            expire(&progress, at: .seconds(55), connected, status: nil)?.failure?.reason == .stalled
+        )
+    }
+
+    @Test func pausesCountAgainstNoTimeout() {
+        let budget = BodyBudget(capacity: 0) {}
+        var progress = Self.progress(budget: budget)
+        progress.receiveHead()
+        _ = progress.receive(Self.bytes, of: Head(), at: .seconds(1))
+        #expect(expire(&progress, at: .seconds(1000)) == nil)
+        progress.resume(at: Self.start + .seconds(1000))
+        #expect(expire(&progress, at: .seconds(1009)) == nil)
+        #expect(expire(&progress, at: .seconds(1010))?.failure?.reason == .stalled)
+    }
+
+    @Test func aBodilessResponseOutlivesItsTimeout() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        let ending = expire(&progress, at: .seconds(100), Head(status: 404), status: 404)
+        #expect(ending?.status == 404)
+    }
+
+    @Test func aFailedResumeEndsTheTransferAtTheNextCheck() {
+        var progress = Self.progress()
+        progress.receiveHead()
+        progress.resumeFailed("no memory")
+        let failure = expire(&progress, at: .seconds(1))?.failure
+        #expect(failure?.reason == .internal)
+        #expect(failure?.message == "resuming failed: no memory")
+    }
+}
+
+extension TransferProgress {
+    fileprivate mutating func receiveHead(at time: Duration = .zero) {
+        for line in ["HTTP/1.1 200 OK\r\n", "ETag: \"e\"\r\n", "\r\n"] {
+            receiveHeaderLine(line, at: time)
+        }
+    }
+
+    fileprivate mutating func receiveHeaderLine(_ line: String, at time: Duration = .zero) {
+        Array(line.utf8).withUnsafeBytes { receiveHeaderLine($0, at: clock.startedAt + time) }
+    }
+
+    fileprivate mutating func receive(
+        _ bytes: [UInt8], of head: some HeadReading, at time: Duration = .zero
+    ) -> Reception {
+        bytes.withUnsafeBytes { receive($0, of: head, at: clock.startedAt + time) }
+    }
+}
+
+extension TransferProgress.Ending {
+    fileprivate var failure: TransferFailure? {
+        if case .failure(let failure) = result { failure } else { nil }
+    }
+
+    fileprivate var status: Int? {
+        if case .response(let response, _) = result { response.status } else { nil }
+    }
+
+    fileprivate var body: Body? { if case .response(_, let body) = result { body } else { nil } }
+}
