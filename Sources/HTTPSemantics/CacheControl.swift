@@ -2,10 +2,10 @@ package import PrefetchModel
 
 /// The response directives of `Cache-Control` that a private cache obeys (RFC 9111 §5.2.2).
 ///
-/// `s-maxage` and `proxy-revalidate` are for shared caches (§5.2.2.10, §5.2.2.8), `private` and
-/// `public` permit nothing new to a private cache (§5.2.2.7, §5.2.2.9), and unknown directives are
-/// ignored (§5.2.3). Names are compared case-insensitively, and an argument may be a token or a
-/// quoted string, whichever its definition says (§5.2).
+/// `s-maxage` and `proxy-revalidate` are for shared caches (§5.2.2.10, §5.2.2.8). `private` and
+/// `public` permit nothing new to a private cache (§5.2.2.7, §5.2.2.9). Unknown directives are
+/// ignored (§5.2.3). Names are compared case-insensitively. An argument may be a token or a quoted
+/// string, whichever its definition says (§5.2).
 package struct CacheControl: Hashable, Sendable {
     /// The least of all `max-age` (§5.2.2.1).
     ///

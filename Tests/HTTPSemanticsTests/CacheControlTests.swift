@@ -15,13 +15,13 @@ struct CacheControlTests {
             ("max-age=9223372036854775807", 2_147_483_648),
             ("max-age=9223372036854775808", 2_147_483_648),
             ("max-age=99999999999999999999999999", 2_147_483_648),
-            // Doubled: the least, whatever the order (§4.2.1)
+            // Duplicates: the least, in any order (§4.2.1)
             ("max-age=1800, max-age=1", 1), ("max-age=1, max-age=1800", 1),
             // Commas and directives within quoted strings
             ("private=\"a, max-age=5\", max-age=60", 60),
             ("extension=\"max-age=3600\", max-age=1", 1), ("max-age=1, extension=\"max-age=0\"", 1),
             ("x=\"\\\", max-age=5\", max-age=60", 60),
-            // Quotation marks that quote nothing hide nothing
+            // Stray quotation marks hide nothing
             ("x=\"a, max-age=60", 60), ("x\"a, max-age=60, b\"", 60), ("\", max-age=60", 60),
             ("x=\"a\\\", max-age=60", 60), ("x= \"a, max-age=60, b\"", 60),
         ] as [(String, Int)])
@@ -37,9 +37,9 @@ struct CacheControlTests {
         "max-age=36 00", "max-age=\"3600", "max-age=\"\"", "max-age=\" 60\"", "max-age=60;public",
         "max-age=\"60\"x", "max-age=٦٠", "max-age=0x10", "max-age 60", "max-age:60",
     ])
-    func knowsAMaxAgeThatIsNoNumber(text: String) {
+    func recognisesAnInvalidMaxAge(text: String) {
         #expect(CacheControl(text: text).hasInvalidMaxAge)
-        // Beside a valid one too (RFC 9111 §4.2.1).
+        // Also beside a valid one (RFC 9111 §4.2.1).
         #expect(CacheControl(text: "max-age=5, \(text)").hasInvalidMaxAge)
         #expect(CacheControl(text: "\(text), max-age=5").hasInvalidMaxAge)
     }
@@ -48,7 +48,7 @@ struct CacheControlTests {
         "s-maxage=60", "proxy-revalidate", "private", "public", "max-agee=60", "xmax-age=60", "",
         "=60", ",", "max_age=60", "no-transform", "x-no-store", "no-stored",
     ])
-    func ignoresWhatIsNotForAPrivateCache(text: String) {
+    func ignoresDirectivesForSharedCaches(text: String) {
         #expect(CacheControl(text: text) == CacheControl(text: nil))
     }
 
@@ -57,7 +57,7 @@ struct CacheControlTests {
         "no-store;x",
         "x=\"a, no-store", "a b, no-store",
     ])
-    func knowsNoStore(text: String) {
+    func recognisesNoStore(text: String) {
         #expect(CacheControl(text: text).forbidsStoring)
     }
 
@@ -71,7 +71,7 @@ struct CacheControlTests {
         #expect(CacheControl(text: text + "d").forbidsStoring == text.hasSuffix("understand"))
     }
 
-    /// The qualified form is about fields that are never handed on (RFC 9111 §5.2.2.4).
+    /// The qualified form concerns fields that are never handed on (RFC 9111 §5.2.2.4).
     @Test(
         arguments: [
             ("no-cache", true), ("No-CaChE, max-age=10", true), ("no-cache=\"Set-Cookie\"", false),
@@ -80,7 +80,7 @@ struct CacheControlTests {
             ("no-cache=\"a b\"", true), ("no-cache=\"a", true), ("no-cache; x", true),
             ("x=\"no-cache\"", false),
         ] as [(String, Bool)])
-    func knowsNoCacheWithoutFieldNames(text: String, requiresValidation: Bool) {
+    func onlyUnqualifiedNoCacheRequiresValidation(text: String, requiresValidation: Bool) {
         #expect(CacheControl(text: text).requiresValidation == requiresValidation)
     }
 
@@ -92,7 +92,7 @@ struct CacheControlTests {
             ("no-cache", true), ("no-cache=\"a\"", false), ("proxy-revalidate", false),
             ("s-maxage=1", false), ("no-store", false), ("x=\"must-revalidate\"", false),
         ] as [(String?, Bool)])
-    func knowsWhatForbidsStaleUse(text: String?, forbids: Bool) {
+    func recognisesDirectivesThatForbidStaleUse(text: String?, forbids: Bool) {
         #expect(CacheControl(text: text).forbidsStaleUse == forbids)
     }
 

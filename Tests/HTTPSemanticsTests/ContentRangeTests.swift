@@ -35,7 +35,7 @@ struct ContentRangeTests {
         "bytes 0-1/9223372036854775808", "bytes 18446744073709551616-18446744073709551617/*",
         "bytes */18446744073709551617", "bytes 0-\(String(repeating: "9", count: 10_000))/*",
     ])
-    func refusesOtherTexts(text: String) {
+    func rejectsOtherText(text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

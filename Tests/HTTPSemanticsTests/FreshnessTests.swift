@@ -8,7 +8,7 @@ struct FreshnessTests {
     static let now = Timestamp(seconds: 784_111_777)
     static let week = 7 * 86400
 
-    /// The lifetime from the reception on, or nil for what must not be stored.
+    /// The lifetime since the reception; nil for an uncacheable response.
     private func lifetime(
         _ lines: [String], date: String? = now.httpDate, at received: Timestamp = now,
         transferTime: Duration = .zero, rules: Freshness.Rules = Freshness.Rules()
@@ -49,13 +49,13 @@ struct FreshnessTests {
             (["CDN-Cache-Control: max-age=1", "Surrogate-Control: max-age=1"], week),
             // Pragma means nothing in a response (§5.4)
             (["Cache-Control: max-age=60", "Pragma: no-cache"], 60), (["Pragma: no-cache"], week),
-            // Invalid freshness information is stale (§4.2.1), whatever else there is
+            // Invalid freshness information means stale (§4.2.1), beside any other
             (["Cache-Control: max-age=x"], 0), (["Cache-Control: max-age=60, max-age=x"], 0),
             (["Cache-Control: max-age=-1", "Expires: Sun, 06 Nov 1994 09:49:37 GMT"], 0),
-            // Doubled (§4.2.1)
+            // Duplicates (§4.2.1)
             (["Cache-Control: max-age=60", "Cache-Control: max-age=30"], 30),
             (["Cache-Control: max-age=30", "Cache-Control: max-age=60"], 30),
-            // For ever (§1.2.2)
+            // Longer than any cache (§1.2.2)
             (["Cache-Control: max-age=99999999999999999999"], 1 << 31),
             // §5.3
             (["Expires: Sun, 06 Nov 1994 08:59:37 GMT"], 600),
@@ -87,9 +87,9 @@ struct FreshnessTests {
             (["Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT"], week),
             (["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"], 0),
             (["Last-Modified: Sun, 06 Nov 2094 08:49:37 GMT"], 0),
-            // The origin says nothing
+            // The origin names no lifetime
             ([], week), (["Last-Modified: yesterday"], week), (["ETag: \"a\""], week),
-            // RFC 8246: no lifetime of its own, but no young age either
+            // RFC 8246: no lifetime of its own, but not a tenth of a young age either
             (
                 [
                     "Cache-Control: immutable",
@@ -113,7 +113,7 @@ struct FreshnessTests {
             (["Cache-Control: stale-while-revalidate=30"], week),
             (["Cache-Control: stale-if-error=30, max-age=60"], 60),
             (["Cache-Control: must-revalidate, max-age=60"], 60),
-            // Fields of which none is handed on (§5.2.2.4); fields the request varies on
+            // Fields that are never handed on (§5.2.2.4); fields that the request varies on
             (["Cache-Control: no-cache=\"set-cookie\", max-age=60"], 60),
             (["Vary: Accept", "Cache-Control: max-age=60"], 60),
         ] as [([String], Int)])
@@ -124,7 +124,7 @@ struct FreshnessTests {
     @Test(arguments: [
         "No-Store, max-age=60", "max-age=60, no-store", "no-store, no-cache", "no-store, immutable",
     ])
-    func neverStoresWhatTheOriginForbids(value: String) {
+    func neverStoresForbiddenResponses(value: String) {
         #expect(lifetime(["Cache-Control: \(value)"]) == nil)
         #expect(
             lifetime(["Cache-Control: \(value)"], rules: Freshness.Rules(minimum: .seconds(9)))
@@ -136,7 +136,7 @@ struct FreshnessTests {
         ["Vary: Accept, *"], ["Vary: Accept", "vary: *"], ["Vary: not a name"],
         ["Cache-Control: no-cache, immutable, stale-while-revalidate=60"],
     ])
-    func marksWhatHasToBeValidatedAtEachUse(lines: [String]) {
+    func recognisesValidationAtEachUse(lines: [String]) {
         #expect(expiry(lines, rules: Freshness.Rules()) == Freshness.alwaysStale)
         // No floor lifts it (§5.2.2.4, §4.1).
         let rules = Freshness.Rules(minimum: .seconds(3600), maximum: .seconds(7200))
@@ -149,12 +149,12 @@ struct FreshnessTests {
         arguments: [
             ("0", 0), ("20", 20), ("60", 60), ("7200", 7200), ("0020", 20),
             ("2147483648", 1 << 31), ("99999999999999999999", 1 << 31),
-            // The first member of a list; what is no number is ignored (§5.1)
+            // The first member of a list; ignored when it is no number (§5.1)
             ("7200, 0", 7200), ("0, 7200", 0), ("0, 0", 0), (", 20", 20), ("20,", 20),
             ("x", 0), ("", 0), ("-20", 0), ("20.0", 0), ("20;a=1", 0), ("\"20\"", 0),
             ("x, 20", 0), ("2 0", 0),
         ] as [(String, Int)])
-    func countsTheAgeOfTheResponse(age: String, seconds: Int) {
+    func subtractsTheAge(age: String, seconds: Int) {
         #expect(
             lifetime(["Cache-Control: max-age=2147483648", "Age: \(age)"])
                 == .seconds((1 << 31) - seconds))
@@ -174,7 +174,7 @@ struct FreshnessTests {
             (10, 5, 5, 10), (10, 5, 6, 11), (11, 5, 5, 11), (12, 5, 6, 12),
             // A clock behind the origin's (no negative age)
             (-3600, 0, 0, 0), (-3600, 5, 5, 10),
-            // A transfer time below zero counts as none
+            // A negative transfer time counts as zero
             (0, 5, -10, 5),
         ] as [(Int, Int, Int, Int)])
     func takesTheGreaterOfApparentAndCorrectedAge(
@@ -186,9 +186,9 @@ struct FreshnessTests {
         #expect(result == .seconds(86400 - age))
     }
 
-    /// As if it had been sent when it was received (RFC 9110 §6.6.1).
+    /// As if it had been sent at its reception (RFC 9110 §6.6.1).
     @Test(arguments: [nil, "", "0", "yesterday", "Sun, 06 Nov 1994 08:49:37 CET"] as [String?])
-    func doesWithoutADate(date: String?) {
+    func usesTheReceptionWithoutADate(date: String?) {
         #expect(lifetime(["Cache-Control: max-age=60"], date: date) == .seconds(60))
         #expect(
             lifetime(["Expires: Sun, 06 Nov 1994 08:59:37 GMT"], date: date) == .seconds(600))
@@ -197,8 +197,8 @@ struct FreshnessTests {
                 == .seconds(60))
     }
 
-    @Test func takesLifetimesByTheClockOfTheOrigin() {
-        // Its clock is a year off: Expires − Date is right whatever ours says (§4.2.1).
+    @Test func measuresLifetimesByTheOriginsClock() {
+        // Its clock is a year off: Expires − Date is right, whatever our clock says (§4.2.1).
         let year: Int64 = 365 * 86400
         let behind = Self.now.advanced(by: .seconds(-year))
         let ahead = Self.now.advanced(by: .seconds(year))
@@ -206,7 +206,7 @@ struct FreshnessTests {
             ["Expires: \(date.advanced(by: .seconds(600)).httpDate)"]
         }
         #expect(lifetime(lines(ahead), date: ahead.httpDate) == .seconds(600))
-        // A past Date is an old response (§4.2.3); it is not for us to guess that a clock is wrong.
+        // A past Date means an old response (§4.2.3), never a wrong clock.
         #expect(lifetime(lines(behind), date: behind.httpDate) == .seconds(600 - year))
         // The first of several dates counts.
         #expect(
@@ -214,7 +214,7 @@ struct FreshnessTests {
                 ["Date: \(behind.httpDate)", "Cache-Control: max-age=60"]) == .seconds(60))
     }
 
-    @Test func survivesTheEndsOfTime() {
+    @Test func toleratesExtremeTimes() {
         let lines = [
             ["Cache-Control: max-age=99999999999", "Age: 99999999999"],
             ["Expires: Fri, 31 Dec 9999 23:59:59 GMT"], ["Expires: Sat, 01 Jan 0000 00:00:00 GMT"],
@@ -247,14 +247,14 @@ struct FreshnessTests {
 
     @Test(
         arguments: [
-            // Forced: whatever the origin says, and without its age
+            // Forced: regardless of the origin, and without its age
             (["Cache-Control: max-age=60", "Age: 30"], 100, nil, nil, 100),
             (["Cache-Control: no-store"], 100, nil, nil, 100),
             (["Cache-Control: no-cache"], 100, nil, nil, 100), (["Vary: *"], 100, nil, nil, 100),
             (["Cache-Control: max-age=60"], 100, 200, 300, 100),
             (["Cache-Control: max-age=60"], 0, nil, nil, 0),
             (["Cache-Control: max-age=60"], -5, nil, nil, 0),
-            // Floor and ceiling: from the validation, whatever the age
+            // Floor and ceiling: since the validation, regardless of the age
             (["Cache-Control: max-age=60"], nil, 59, 61, 60),
             (["Cache-Control: max-age=60"], nil, 61, nil, 61),
             (["Cache-Control: max-age=60"], nil, nil, 59, 59),
@@ -268,10 +268,10 @@ struct FreshnessTests {
             // Contradiction: the ceiling
             (["Cache-Control: max-age=60"], nil, 100, 50, 50),
         ] as [([String], Int?, Int?, Int?, Int)])
-    func keepsToTheRulesWhenStoring(
+    func appliesTheRulesWhenStoring(
         lines: [String], forced: Int?, minimum: Int?, maximum: Int?, seconds: Int
     ) {
-        // What expires soon is stored as it is; --ahead looks at it later.
+        // A response that expires soon is stored unchanged; --ahead counts at the look-up.
         let rules = Freshness.Rules(
             forced: forced.map { .seconds($0) }, minimum: minimum.map { .seconds($0) },
             maximum: maximum.map { .seconds($0) }, ahead: .seconds(1000))
@@ -290,12 +290,12 @@ struct FreshnessTests {
         #expect(
             lifetime(["Last-Modified: Sun, 06 Nov 1994 08:41:27 GMT"], rules: rules)
                 == .seconds(49))
-        // Not explicit ones.
+        // Explicit ones are not capped.
         #expect(lifetime(["Cache-Control: max-age=60"], rules: rules) == .seconds(60))
     }
 
-    @Test func tellsAnExpiryIn1970FromValidationAtEachUse() throws {
-        // Both are common; a floor lifts the one and not the other.
+    @Test func distinguishesExpiryIn1970FromValidationAtEachUse() throws {
+        // Both are common; a floor extends the one and not the other.
         let epoch = ["Date: \(Self.now.httpDate)", "Expires: Thu, 01 Jan 1970 00:00:00 GMT"]
         let expiresAt = try #require(expiry(epoch, rules: Freshness.Rules()))
         #expect(expiresAt > Freshness.alwaysStale)
@@ -311,7 +311,7 @@ struct FreshnessTests {
         #expect(try #require(expiry(past, rules: rules)) > Freshness.alwaysStale)
     }
 
-    // MARK: Lookup
+    // MARK: Look-up
 
     @Test(
         arguments: [
@@ -330,7 +330,7 @@ struct FreshnessTests {
             (nil, nil, nil, 1000, 100, 0, false), (nil, nil, nil, -10, 100, 100, false),
             (-5, nil, nil, 0, 100, 0, false), (nil, nil, -5, 0, 100, 0, false),
         ] as [(Int?, Int?, Int?, Int, Int, Int, Bool)])
-    func keepsToTheRulesAtLookup(
+    func appliesTheRulesAtLookup(
         forced: Int?, minimum: Int?, maximum: Int?, ahead: Int, expiresIn: Int, at: Int,
         isFresh: Bool
     ) {
@@ -342,7 +342,7 @@ struct FreshnessTests {
         #expect(
             Freshness.isFresh(
                 validatedAt: Self.now, expiresAt: expiresAt, at: time, rules: rules) == isFresh)
-        // What is shown is when the image expires, not when it is asked for ahead of that.
+        // Reports show the expiry, not the earlier time of the request.
         let expiry = Freshness.expiry(
             validatedAt: Self.now, expiresAt: expiresAt, rules: rules)
         #expect((time.advanced(by: .milliseconds(max(0, ahead))) < expiry) == isFresh)
@@ -356,7 +356,7 @@ struct FreshnessTests {
         #expect(!isFresh(Freshness.Rules(), Self.now))
         #expect(!isFresh(Freshness.Rules(minimum: .seconds(60), maximum: .seconds(60)), Self.now))
         #expect(isFresh(Freshness.Rules(forced: .seconds(60)), Self.now))
-        // Nor by a clock before 1970.
+        // A clock before 1970 does not matter either.
         #expect(!isFresh(Freshness.Rules(), Timestamp(seconds: -1)))
         let rules = Freshness.Rules(minimum: .seconds(60), ahead: .seconds(5))
         #expect(

@@ -13,7 +13,7 @@ struct HTTPDateTests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777),
-            // Either case (RFC 9111 §4.2)
+            // Case-insensitive (RFC 9111 §4.2)
             ("sUN, 06 nOV 1994 08:49:37 gmt", 784_111_777),
             ("SUNDAY, 06-NOV-94 08:49:37 GMT", 784_111_777),
             ("SUN NOV  6 08:49:37 1994", 784_111_777),
@@ -42,7 +42,7 @@ struct HTTPDateTests {
         // Other zones (RFC 9111 §4.2)
         "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 08:49:37 UTC",
         "Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 06 Nov 1994 08:49:37 GMT+1",
-        // Numbers out of range or of other length
+        // Numbers out of range or of another length
         "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
         "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
         "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
@@ -60,7 +60,7 @@ struct HTTPDateTests {
         "Sun, ٠٦ Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z", "784111777",
         String(repeating: "Sun, ", count: 20_000),
     ])
-    func refusesOtherTexts(text: String) {
+    func rejectsOtherText(text: String) {
         #expect(HTTPDate.parse(text, relativeTo: Self.now) == nil)
     }
 
@@ -74,7 +74,7 @@ struct HTTPDateTests {
             ("10", "2080-01-01T00:00:00Z", "2110"), ("99", "2000-01-01T00:00:00Z", "1999"),
             ("00", "1999-12-31T23:59:59Z", "2000"), ("69", "1970-01-01T00:00:00Z", "1969"),
         ] as [(String, String, String)])
-    func takesTwoDigitYearsFromTheNearestCentury(
+    func readsTwoDigitYearsInTheNearestCentury(
         digits: String, now: String, year: String
     ) throws {
         let parts = now.split { "-T:Z".contains($0) }
@@ -94,7 +94,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse("Sunday, 28-Feb-94 00:00:00 GMT", relativeTo: now) != nil)
     }
 
-    @Test func knowsLeapDaysOfTheYearChosen() {
+    @Test func checksLeapDaysInTheChosenYear() {
         // 2000 was a leap year; in 1950 the year 00 is 2000, in 1940 it is 1900, which was not.
         let text = "Tuesday, 29-Feb-00 00:00:00 GMT"
         #expect(HTTPDate.parse(text, relativeTo: Timestamp(seconds: -500_000_000)) != nil)

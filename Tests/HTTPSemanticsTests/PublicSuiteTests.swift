@@ -2,8 +2,8 @@ import HTTPSemantics
 import PrefetchModel
 import Testing
 
-/// The decisions that the public suite (github.com/http-tests/cache-tests) asks of a private
-/// cache; cases by their identifiers there, required and optimal ones. The suite itself runs
+/// The decisions that the public suite (github.com/http-tests/cache-tests) requires of a private
+/// cache. Cases have the suite's identifiers, required and optimal ones. The suite itself runs
 /// against the built command.
 @Suite(.timeLimit(.minutes(5)))
 struct PublicSuiteTests {
@@ -123,7 +123,7 @@ struct PublicSuiteTests {
         Case("query-args-same", ["Cache-Control: max-age=100000", "Date: {0}"], .reused),
     ]
 
-    /// At both ends of the second that the origin's dates leave out.
+    /// At both ends of the second, which the origin's dates do not resolve.
     @Test(arguments: cases, [0, 999])
     func decidesAsTheSuiteExpects(of test: Case, milliseconds: Int64) {
         let originTime = Timestamp(seconds: 1_795_219_200)

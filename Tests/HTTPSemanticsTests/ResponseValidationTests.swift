@@ -12,9 +12,9 @@ struct ResponseValidationTests {
         StoredResponse(fields: fields(lines), varyingOn: fields(request), receivedAt: Self.now)
     }
 
-    // MARK: Storing and asking
+    // MARK: Storing and validating
 
-    @Test func storesTextsAsTheyCame() {
+    @Test func storesTextsUnchanged() {
         let response = stored(
             [
                 "etag: W/\"a  b\"", "Last-Modified: sun, 06 nov 1994 08:00:00 gmt",
@@ -48,19 +48,19 @@ struct ResponseValidationTests {
         "\"a\u{0}\"", "\"a\u{1F}\"", "\"a\u{7F}\"", "\"a\r\nX: y\"", "\"a\u{FFFD}\"",
         "\"\(String(repeating: "a", count: 8191))\"",
     ])
-    func dropsEntityTagsThatCannotBeSent(tag: String) {
+    func dropsUnsendableEntityTags(tag: String) {
         let field = [HeaderField(name: "ETag", value: tag)]
         let response = StoredResponse(fields: field, varyingOn: [], receivedAt: Self.now)
         #expect(response.entityTag == nil)
         #expect(response.conditionalFields(matchesVary: true).isEmpty)
-        // Nor if an older version, or somebody else, has stored it.
+        // A stored tag like this is not sent either.
         #expect(StoredResponse(entityTag: tag).conditionalFields(matchesVary: true).isEmpty)
     }
 
-    @Test func dropsValidatorsThatContradictOneAnother() {
+    @Test func dropsContradictoryValidators() {
         #expect(stored(["ETag: \"a\"", "ETag: \"a\""]).entityTag == "\"a\"")
         #expect(stored(["ETag: \"a\"", "ETag: \"b\""]).entityTag == nil)
-        // The same letter, composed and not: other bytes.
+        // The same letter, composed and decomposed: different bytes.
         #expect(stored(["ETag: \"\u{E9}\"", "ETag: \"e\u{301}\""]).entityTag == nil)
         let dates = ["Last-Modified: \(Self.date)", "Last-Modified: \(Self.otherDate)"]
         #expect(stored(dates).lastModified == nil)
@@ -78,7 +78,7 @@ struct ResponseValidationTests {
         #expect(sent == (isSent ? [HeaderField(name: "If-Modified-Since", value: text)] : []))
     }
 
-    /// RFC 9111 §4.3.1; what does not match may be another representation (RFC 9110 §8.8.1).
+    /// RFC 9111 §4.3.1; another tag may mean another representation (RFC 9110 §8.8.1).
     @Test(
         arguments: [
             (nil, nil, true, []), ("\"a\"", date, true, ["If-None-Match", "If-Modified-Since"]),
@@ -86,7 +86,7 @@ struct ResponseValidationTests {
             ("W/\"a\"", nil, true, ["If-None-Match"]), (nil, date, false, []),
             (nil, date, true, ["If-Modified-Since"]), ("*", date, true, ["If-Modified-Since"]),
         ] as [(String?, String?, Bool, [String])])
-    func asksWithWhatTellsTheResponseApart(
+    func sendsValidatorsThatIdentifyTheResponse(
         tag: String?, modified: String?, matchesVary: Bool, names: [String]
     ) {
         let response = StoredResponse(entityTag: tag, lastModified: modified)
@@ -106,10 +106,10 @@ struct ResponseValidationTests {
             // One of several
             ("\"a\"", nil, ["ETag: \"b\"", "ETag: \"a\""], true),
             ("\"a\"", nil, ["ETag: \"b\"", "ETag: \"c\""], false),
-            // Whatever the date says
+            // The date does not matter
             ("\"a\"", date, ["ETag: \"a\"", "Last-Modified: \(otherDate)"], true),
             ("\"a\"", date, ["ETag: \"b\"", "Last-Modified: \(date)"], false),
-            // Else the date, as an instant
+            // Otherwise the date, as an instant
             (nil, date, ["Last-Modified: \(date)"], true),
             (nil, date, ["Last-Modified: \(otherDate)"], false),
             (nil, date, ["Last-Modified: Sunday, 06-Nov-94 08:00:00 GMT"], true),
@@ -119,23 +119,23 @@ struct ResponseValidationTests {
             (nil, date, ["ETag: \"a\"", "Last-Modified: \(otherDate)"], false),
             // A tag that the 200 did not have, and nothing else
             (nil, date, ["ETag: \"a\""], false), (nil, date, ["ETag: W/\"a\""], false),
-            // Nothing to compare: it answers what was asked
+            // No validators: it confirms the response that was asked about
             ("\"a\"", nil, [], true), (nil, date, [], true), ("\"a\"", date, [], true),
             ("\"a\"", nil, ["Last-Modified: \(date)"], true),
             (nil, date, ["Last-Modified: x"], true), ("\"a\"", nil, ["ETag: *"], true),
-            // Nothing was asked
+            // No stored validator, so nothing was asked
             (nil, nil, [], false), (nil, nil, ["ETag: \"a\""], false), ("*", nil, [], false),
             (nil, "x", ["Last-Modified: x"], false),
         ] as [(String?, String?, [String], Bool)])
-    func confirmsOnlyTheResponseThatIsMeant(
+    func confirmsOnlyTheMatchingResponse(
         tag: String?, modified: String?, lines: [String], isConfirmed: Bool
     ) {
         let response = StoredResponse(entityTag: tag, lastModified: modified, date: Self.now)
         #expect(response.isConfirmed(by: fields(lines)) == isConfirmed)
     }
 
-    /// RFC 9111 §3.2: a field that the 304 has replaces the stored one, others stay.
-    @Test func updatesTheFieldsThatA304Has() {
+    /// RFC 9111 §3.2: a field of the 304 replaces the stored one, others stay.
+    @Test func updatesTheFieldsOfA304() {
         let old = StoredResponse(
             entityTag: "\"a\"", lastModified: Self.date, cacheControl: "max-age=60, immutable",
             expires: Self.date, vary: "foo: 1", date: Timestamp(seconds: 0),
@@ -159,7 +159,7 @@ struct ResponseValidationTests {
                     date: Timestamp(seconds: 784_108_801), contentType: "image/webp"))
     }
 
-    @Test func keepsAValidatorWhenA304HasOneThatCannotBeSent() {
+    @Test func keepsItsValidatorWhenTheOneOfA304IsUnsendable() {
         let old = StoredResponse(entityTag: "\"a\"", lastModified: Self.date)
         let lines = ["ETag: *", "Last-Modified: a\u{FFFD}"]
         let new = old.updated(by: fields(lines), varyingOn: [], receivedAt: Self.now)
@@ -169,7 +169,7 @@ struct ResponseValidationTests {
 
     @Test(
         arguments: [
-            // The stored lifetime begins anew; Age and Date are those of the 304
+            // The stored lifetime starts again; Age and Date are the 304's
             ("max-age=60", nil, [], 60), ("max-age=60", nil, ["Age: 20"], 40),
             ("max-age=60", nil, ["Date: Sun, 06 Nov 1994 08:49:27 GMT"], 50),
             ("max-age=60", nil, ["Cache-Control: max-age=600"], 600),
@@ -185,7 +185,7 @@ struct ResponseValidationTests {
             // Heuristic by the stored Last-Modified
             (nil, nil, ["Last-Modified: Sun, 06 Nov 1994 08:39:37 GMT"], 60),
         ] as [(String?, String?, [String], Int?)])
-    func reckonsFreshnessFromBothAnswers(
+    func calculatesFreshnessFromBothResponses(
         cacheControl: String?, expires: String?, lines: [String], seconds: Int?
     ) {
         let old = StoredResponse(
@@ -204,15 +204,15 @@ struct ResponseValidationTests {
 
     @Test(
         arguments: [
-            // The request for which the origin chose this response selects it from now on
+            // The origin chose this response for the request, which selects it from now on
             ("foo: 1", [], "foo: 2"), ("foo: 1", ["Vary: Bar"], "bar: 3"), (nil, [], nil),
             (nil, ["Vary: Bar"], "bar: 3"), ("foo: 1", ["Vary: *"], "*"), ("*", [], "*"),
             ("*", ["Vary: Foo"], "foo: 2"), ("foo: 1", ["Vary: "], nil),
             ("bar: x\nfoo: 1", [], "bar: 3\nfoo: 2"),
-            // As older versions wrote it
+            // The stored text has names only
             ("Foo, Bar", [], "bar: 3\nfoo: 2"),
         ] as [(String?, [String], String?)])
-    func carriesVaryOn(stored: String?, lines: [String], vary: String?) {
+    func keepsVary(stored: String?, lines: [String], vary: String?) {
         let old = StoredResponse(entityTag: "\"a\"", cacheControl: "max-age=60", vary: stored)
         let new = old.updated(
             by: fields(lines), varyingOn: fields(["Foo: 2", "Bar: 3"]), receivedAt: Self.now)

@@ -12,7 +12,7 @@ struct ResumeTests {
         now.advanced(by: .seconds(-secondsAgo)).httpDate
     }
 
-    // MARK: Which validator
+    // MARK: Validators
 
     @Test(
         arguments: [
@@ -21,7 +21,7 @@ struct ResumeTests {
             (["ETag: \"\""], .entityTag("\"\"")), (["ETag: \"W/a\""], .entityTag("\"W/a\"")),
             (["ETag: \"é,b\""], .entityTag("\"é,b\"")),
             (["ETag: \"a\"", date, "Last-Modified: \(modified(3600))"], tag),
-            // Weak, broken, doubled, lost bytes: and no date instead of a tag
+            // Weak, malformed, duplicate, lost bytes: no date replaces such a tag
             (["ETag: W/\"a\""], nil), (["ETag: w/\"a\""], nil), (["ETag: a"], nil),
             (["ETag: *"], nil), (["ETag: "], nil), (["ETag: \"a"], nil), (["ETag: \"a\"b\""], nil),
             (["ETag: \""], nil), (["ETag: \"a b\""], nil), (["ETag: \"a\", \"b\""], nil),
@@ -50,11 +50,11 @@ struct ResumeTests {
             ),
             ([], nil), ([date], nil),
         ] as [([String], PartialValidator?)])
-    func aStrongValidatorAllowsToResume(lines: [String], validator: PartialValidator?) {
+    func resumesOnlyWithAStrongValidator(lines: [String], validator: PartialValidator?) {
         #expect(PartialValidator(fields: fields(lines), receivedAt: Self.now) == validator)
     }
 
-    @Test func asksForTheRestOnConditionOfTheValidator() {
+    @Test func requestsTheRestWithIfRange() {
         #expect(
             Self.tag.rangeFields(from: 1_048_577)
                 == fields(["Range: bytes=1048577-", "If-Range: \"a\""]))
@@ -63,7 +63,7 @@ struct ResumeTests {
                 == fields(["Range: bytes=0-", "If-Range: Sun, 06 Nov 1994 08:49:37 GMT"]))
     }
 
-    // MARK: What the answer means
+    // MARK: Decisions
 
     private func decision(
         _ lines: [String], status: Int = 206, validator: PartialValidator = tag,
@@ -90,14 +90,14 @@ struct ResumeTests {
         ["Content-Range: bytes 100-999/1000"], ["ETag: \"a\""],
         ["Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"],
     ])
-    func appendsWithMoreFieldsThatAgree(more: [String]) {
+    func appendsWithMatchingFields(more: [String]) {
         let lines = ["Content-Range: bytes 100-999/1000", "ETag: \"a\""]
         #expect(decision(lines + more) == .append(total: 1000))
     }
 
     @Test(
         arguments: [
-            // Where it begins and ends, and of what
+            // Its ends, and the length of the whole
             ("bytes 99-999/1000", "begins at 99"), ("bytes 101-999/1000", "begins at 101"),
             ("bytes 0-999/1000", "begins at 0"), ("bytes 100-1000/1001", "1001 bytes now"),
             ("bytes 100-998/999", "999 bytes now"), ("bytes 100-998/1000", "ends at 999"),
@@ -120,7 +120,7 @@ struct ResumeTests {
             (["Content-Length: 899"], "length"), (["Content-Length: 1000"], "length"),
             (["Content-Length: x"], "length"), (["ETag: \"b\""], "another entity tag"),
         ] as [([String], String)])
-    func refusesPartsThatContradict(more: [String], reason: String) {
+    func refusesContradictoryParts(more: [String], reason: String) {
         let lines = ["Content-Range: bytes 100-999/1000", "ETag: \"a\""]
         expectRefusal(decision(lines + more), reason)
     }

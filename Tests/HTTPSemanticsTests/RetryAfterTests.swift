@@ -17,9 +17,9 @@ struct RetryAfterTests {
             // Saturates
             ("2147483648", longest), ("9223372036854775808", longest),
             (String(repeating: "9", count: 10_000), longest),
-            // Joined on the way
+            // Joined by a proxy
             ("5, 30, 7", 30), ("5,", 5),
-            // No numbers of seconds
+            // No number of seconds
             ("", nil), ("-1", nil), ("+1", nil), ("1.5", nil), ("1 2", nil), ("1s", nil),
             ("0x10", nil), ("soon", nil), ("٣", nil), ("5, soon", nil), ("\"5\"", nil), (",", nil),
             ("inf", nil), ("Sun, 06", nil),
@@ -31,8 +31,8 @@ struct RetryAfterTests {
     @Test(
         arguments: [(0, 0), (1, 1), (90, 90), (-1, 0), (-86400, 0), (3650 * 86400, 315_360_000)]
             as [(Int64, Int64)])
-    func countsDatesFromTheOriginsClock(ahead: Int64, seconds: Int64) {
-        // Whatever our clock says.
+    func measuresDatesByTheOriginsClock(ahead: Int64, seconds: Int64) {
+        // Our clock does not matter.
         for now in [Self.now, Timestamp(seconds: 0), Timestamp(seconds: 4_000_000_000)] {
             let date = Self.now
             let later = date.advanced(by: .seconds(ahead))
@@ -45,12 +45,12 @@ struct RetryAfterTests {
         [], ["Date: yesterday"], ["Date:"],
         ["Date: Sun, 06 Nov 1994 08:49:37 GMT", "Date: Mon, 07 Nov 1994 08:49:37 GMT"],
     ])
-    func countsDatesFromOurClockWithoutAGoodDate(lines: [String]) {
+    func measuresDatesByOurClockWithoutAValidDate(lines: [String]) {
         let later = Self.now.advanced(by: .seconds(30)).httpDate
         #expect(delay(lines + ["Retry-After: \(later)"]) == .seconds(30))
     }
 
-    @Test func datesFarAwaySaturate() {
+    @Test func saturatesDistantDates() {
         let lines = ["Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"]
         for now in [Timestamp.distantPast, Timestamp(seconds: 0), Self.now] {
             #expect(delay(lines, at: now) == .seconds(Self.longest))
@@ -58,14 +58,14 @@ struct RetryAfterTests {
         #expect(delay(lines, at: .distantFuture) == .zero)
     }
 
-    @Test func readsTheOldFormsOfDates() {
+    @Test func readsObsoleteDateForms() {
         let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT"
         for text in ["Sunday, 06-Nov-94 08:50:37 GMT", "Sun Nov  6 08:50:37 1994"] {
             #expect(delay([date, "Retry-After: \(text)"]) == .seconds(60), "\(text)")
         }
     }
 
-    @Test func theLongestOfSeveralCounts() {
+    @Test func takesTheLongestOfSeveral() {
         let inTwoMinutes = Self.now.advanced(by: .seconds(120)).httpDate
         #expect(delay(["Retry-After: 5", "retry-after: 60"]) == .seconds(60))
         #expect(delay(["RETRY-AFTER: 60", "Retry-After: 5"]) == .seconds(60))
@@ -73,7 +73,7 @@ struct RetryAfterTests {
         #expect(delay(["Retry-After: soon", "Retry-After: 3"]) == .seconds(3))
     }
 
-    @Test func saysNothingWithoutTheField() {
+    @Test func isNilWithoutTheField() {
         #expect(delay([]) == nil)
         #expect(delay(["Retry: 5", "X-Retry-After: 5"]) == nil)
     }

@@ -1,7 +1,7 @@
 import PrefetchModel
 
 extension Timestamp {
-    /// As an IMF-fixdate; the name of the day is any.
+    /// As an IMF-fixdate; the name of the day is arbitrary.
     var httpDate: String {
         let months = [
             "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

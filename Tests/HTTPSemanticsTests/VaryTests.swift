@@ -15,13 +15,13 @@ struct VaryTests {
             (["ACCEPT", "accept, Accept"], "accept: image/*"),
             (["User-Agent, Accept"], "accept: image/*\nuser-agent: a b"),
             (["User-Agent", "Accept"], "accept: image/*\nuser-agent: a b"),
-            // White space that makes no difference; several field lines (RFC 9111 §4.1)
+            // Insignificant white space; several field lines (RFC 9111 §4.1)
             (["Accept-Encoding"], "accept-encoding: gzip,br,deflate"), (["Foo"], "foo: 1,2"),
             (["Quoted"], "quoted: \"a ,  b\",c"),
             // Absent and empty
             (["Absent"], "absent:"), (["Empty"], "empty: "),
             (["*"], "*"), (["Accept, *"], "*"), (["", "*"], "*"), (["*", "*"], "*"),
-            // No field name: what selects the response cannot be known
+            // No field name: the selecting fields are unknown
             (["a b"], "*"), (["accept;q=1"], "*"), (["foo:bar"], "*"), (["\"accept\""], "*"),
             (["é"], "*"), (["a\nb"], "*"),
         ] as [([String], String?)])
@@ -36,7 +36,7 @@ struct VaryTests {
     func matchesTheSameRequest(values: [String]) throws {
         let text = try #require(Vary.text(values, request: fields(Self.request)))
         #expect(Vary.matches(text, request: fields(Self.request)))
-        // Fields in another order and notation are the same.
+        // The same fields in another order and notation.
         #expect(
             Vary.matches(
                 text,
@@ -69,7 +69,7 @@ struct VaryTests {
         "*", "", "Accept", "accept", "Absent:", "accept: image/*\nuser-agent", "\nabsent:", ":",
         "a b:", "absent:\n", "*\nabsent:",
     ])
-    func refusesOtherTexts(text: String) {
+    func rejectsOtherText(text: String) {
         #expect(!Vary.matches(text, request: fields(Self.request)))
     }
 

@@ -5,17 +5,17 @@ import Testing
 
 @testable import URLParsing
 
-/// The byte-wise check and libcurl agree on every text, and a second normalisation changes nothing.
+/// The fast path and libcurl agree on every text, and normalising twice changes nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct URLAgreementTests {
-    /// Counts what was compared, so that a generator that produces rubbish only is noticed.
+    /// Counts the comparisons, so that a generator of mere rubbish is noticed.
     struct Tally {
         var texts = 0
         var accepted = 0
         var fast = 0
     }
 
-    /// Both ways to the result, with and without a base.
+    /// Parsers with and without the fast path and a base.
     struct Pair {
         let fast: URLParser
         let libcurl: URLParser
@@ -25,7 +25,7 @@ struct URLAgreementTests {
             libcurl = try URLParser(baseURL: baseURL, usesFastPath: false)
         }
 
-        /// A description of the disagreement, or nil.
+        /// Describes the disagreement; nil for none.
         func disagreement(on text: [UInt8], _ tally: inout Tally) -> String? {
             tally.texts += 1
             let isFast = fast.isCanonical(text.span)
@@ -120,13 +120,13 @@ struct URLAgreementTests {
         var tally = Tally()
         for round in 0..<80_000 {
             var text: [UInt8] = []
-            // Half of the texts would be good but for their path, or nearly so.
+            // Half of the texts would be canonical but for their path, or nearly so.
             let isPlain = Bool.random(using: &generator)
             for index in Self.pieces.indices {
                 let isOdd = !isPlain || Int.random(in: 0..<12, using: &generator) == 0
                 let choices = (isOdd ? Self.pieces : Self.plainPieces)[index]
                 text += choices[Int.random(in: 0..<choices.count, using: &generator)].utf8
-                // A host of several pieces now and then.
+                // Sometimes a host of several pieces.
                 if index == 2, Int.random(in: 0..<3, using: &generator) == 0 {
                     text += choices[Int.random(in: 0..<choices.count, using: &generator)].utf8
                 }
@@ -149,7 +149,7 @@ struct URLAgreementTests {
         #expect(tally.fast > 3_000, "\(tally)")
     }
 
-    /// Mostly good lines with one byte changed: each byte at each place of a canonical URL.
+    /// Canonical lines with one byte changed: each byte at each place.
     @Test func agreesOnEveryByteAtEveryPlace() throws {
         let pair = try Pair()
         var tally = Tally()

@@ -75,7 +75,7 @@ struct URLParserTests {
     ])
     func resolvesAgainstBase(text: String, expected: String) throws {
         let parser = try URLParser(baseURL: "HTTP://B.c:80/d/e/f?g#h")
-        // A host and its port is what its author left the scheme out of, with a base or without.
+        // The author of `host:port` forgot the scheme, with a base or without.
         #expect {
             try parser.parse("localhost:8080/a.png".utf8)
         } throws: {
@@ -84,7 +84,7 @@ struct URLParserTests {
         #expect(try parser.parse(text.utf8).text == expected)
     }
 
-    /// The targets of redirects, from a URL with credentials of its own.
+    /// Targets of redirects, from a URL with its own credentials.
     @Test(arguments: [
         ("/x y", "http://u:p@b.c/x%20y"), ("?q", "http://u:p@b.c/d/e?q"),
         ("//B.C:80", "http://b.c/"),
@@ -95,7 +95,7 @@ struct URLParserTests {
         let parser = try URLParser()
         let listed = try parser.parse("http://u:p@B.C/d/e".utf8)
         #expect(try parser.parse(text.utf8, relativeTo: listed).text == expected)
-        // Nothing is kept of it.
+        // The call keeps no state.
         #expect(throws: URLParsingError.self) { _ = try parser.parse("/x".utf8) }
     }
 

@@ -2,17 +2,17 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What each host is asked, seen from the origin: three names lead to one.
+/// The requests of each host, seen from the origin: three names resolve to one.
 @Suite(.timeLimit(.minutes(15)))
 struct HostLimitTests {
-    /// A picture of its own for every path that ends with a number.
+    /// A different picture for every path that ends with a number.
     private static func picture(_ request: Origin.Request) -> Response {
         let number = request.path.split(separator: "/").last.flatMap { Int($0) }
         return .image(Fixtures.png(seed: number ?? 0))
     }
 
-    /// `/N` at `a.localhost` is answered with 500 first where N is a multiple of 4, and leads to
-    /// `b.localhost` where N is odd. Each answer takes so long that there could be more at once.
+    /// `/N` at `a.localhost` first answers 500 where N is a multiple of 4, and redirects to
+    /// `b.localhost` where N is odd. Responses are slow enough for more to overlap.
     private func serveDetours(_ origin: Origin, _ count: Int) -> [String] {
         for index in 0..<count {
             var picture = Response.image(Fixtures.png(seed: index))
@@ -31,7 +31,7 @@ struct HostLimitTests {
         return (0..<count).map { origin.url("/\($0)", host: "a.localhost") }
     }
 
-    @Test func neitherHostNorRunHasMoreAtOnceThanAllowed() async throws {
+    @Test func respectsConcurrencyLimitsOfHostsAndRun() async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 60)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -50,9 +50,9 @@ struct HostLimitTests {
         }
     }
 
-    /// One host is one, however a redirect spells it.
+    /// A host is one host, however a redirect spells it.
     @Test(arguments: ["LOCALHOST", "u:p@localhost", "%6Cocalhost"])
-    func aHostThatIsSpelledDifferentlyHasOneLimit(host: String) async throws {
+    func spellingsOfAHostShareItsLimit(host: String) async throws {
         try await withOrigin { origin in
             for index in 0..<6 {
                 var picture = Response.image(Fixtures.png(seed: index))
@@ -68,7 +68,7 @@ struct HostLimitTests {
                     lines, "--host-concurrency", "1", "--header", "X-Key: 1")
                 #expect(run.summary.outcomes == ["downloaded": 6], "\(run.result)")
                 #expect(origin.snapshot.peakInFlight == 1)
-                // What was given for the host stays with it.
+                // The host's credentials stay with it.
                 for request in origin.requests {
                     #expect(request.header("X-Key") == "1")
                     #expect(request.header("Authorization") == "Basic bWU6c2VjcmV0")
@@ -80,9 +80,9 @@ struct HostLimitTests {
         }
     }
 
-    /// With room for one entry in memory, next hops and retries wait in the file.
+    /// Next hops and retries wait in the file when memory has room for one entry.
     @Test(arguments: ["fifo", "lifo"])
-    func whatWaitsForAnotherTurnMayDoSoOnDisk(order: String) async throws {
+    func hopsAndRetriesWaitOnDisk(order: String) async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 60)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -103,9 +103,9 @@ struct HostLimitTests {
         }
     }
 
-    /// An arrival may be late, which brings the next one nearer to it: many starts are looked at
-    /// together, and the machine gets less than what the 6 retries of `a.localhost` take.
-    @Test func noHostIsAskedSoonerThanItsIntervalAllows() async throws {
+    /// A late arrival is nearer to the next one, a large number of starts are compared together.
+    /// The machine gets less time than the 6 retries of `a.localhost` take.
+    @Test func respectsHostIntervals() async throws {
         try await withOrigin { origin in
             let lines = serveDetours(origin, 24)
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
@@ -125,9 +125,10 @@ struct HostLimitTests {
         }
     }
 
-    /// Full jitter: each wait is anywhere between nothing and a limit that doubles. A wait has no
-    /// lower bound, but twenty of them together have: the first ones last ten limits on average,
-    /// with a deviation of 1.3, and the third ones ten of their own, which are four times as long.
+    /// Full jitter: each wait is random between zero and a limit that doubles. One wait has no
+    /// minimum, but twenty together have. The first ones last ten limits on average, with a
+    /// deviation of 1.3. The third ones last ten of their own limits, which are four times as
+    /// long.
     @Test func retriesWaitLongerEachTime() async throws {
         try await withOrigin { origin in
             origin.serve { _ in Response(500) }
@@ -152,8 +153,8 @@ struct HostLimitTests {
         }
     }
 
-    /// A date has no fractions of a second: this one lies two to three seconds ahead.
-    @Test func aHostIsLeftAloneUntilTheDateThatItNames() async throws {
+    /// A date has no fractions of a second: this one is two to three seconds ahead.
+    @Test func pausesAHostUntilItsRetryAfterDate() async throws {
         try await withOrigin { origin in
             origin.serve { [unowned origin] request in
                 request.path == "/0" && origin.snapshot.count(of: "/0") == 1
@@ -176,8 +177,8 @@ struct HostLimitTests {
         }
     }
 
-    /// The host that a redirect leads to asks for the pause, and it alone gets it.
-    @Test func aRedirectsTargetIsLeftAloneAndItsSourceIsNot() async throws {
+    /// The target of a redirect asks for the pause, and only it gets it.
+    @Test func pausesTheTargetOfARedirectOnly() async throws {
         try await withOrigin { origin in
             let target = origin.url("/target/0", host: "b.localhost")
             origin.serve("/0", .redirect(to: target))
@@ -200,10 +201,10 @@ struct HostLimitTests {
         }
     }
 
-    /// 200 000 entries of a host that wants to be left alone stand before 10 of another, which are
-    /// done before the first one may be asked again.
+    /// 200,000 entries of a host that asked for a pause precede 10 of another one, which finish
+    /// before the pause ends.
     @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
-    func aCoolingHostHoldsNobodyUp() async throws {
+    func aPausedHostDoesNotDelayOthers() async throws {
         try await withOrigin { origin in
             origin.serve { request in
                 request.host == "a.localhost"
@@ -219,7 +220,7 @@ struct HostLimitTests {
                 ]).start()
                 try await origin.wait(for: "the ten") { $0["b.localhost"].requests == 10 }
                 #expect(origin.snapshot["a.localhost"].requests == 1)
-                // An answer that the signal overtakes is cancelled: rows say which are done.
+                // The signal may cancel a response on its way: the rows show the finished ones.
                 try await eventually("ten are stored") {
                     try await workspace.query("SELECT count(*) FROM resource") == [["10"]]
                 }

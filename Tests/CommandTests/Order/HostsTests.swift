@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `prefetch hosts`: what is remembered of hosts is shown as runs go by it, and forgotten on demand.
+/// `prefetch hosts`: shows the remembered hosts as runs use them, and forgets them on demand.
 @Suite(.timeLimit(.minutes(15)))
 struct HostsTests {
-    /// Makes a cache with rows of hosts and failures; times are milliseconds.
+    /// Makes a cache with rows of hosts and failures; times are in milliseconds.
     private func withHosts(_ body: (Workspace, _ now: Int64) async throws -> Void) async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             try workspace.manifest([])
@@ -40,8 +40,8 @@ struct HostsTests {
         }
     }
 
-    /// A run leaves the host alone until then, whatever the failure itself says.
-    @Test func failuresSayThatTheirHostIsLeftAlone() async throws {
+    /// A run pauses the host until then, whatever the failure itself says.
+    @Test func failuresMentionTheHostsPause() async throws {
         try await withOrigin { origin in
             origin.serve { _ in .unavailable(503, retryAfter: "4000") }
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -68,8 +68,8 @@ struct HostsTests {
         try await withHosts { workspace, now in
             let rows = try await rows(workspace)
             try #require(rows.count == 4 && rows.allSatisfy { $0.count == 8 }, "\(rows)")
-            // Columns but the times, and by name: a row from the future, and one that is over, are left
-            // out, since no run goes by them.
+            // Columns without the times, by name. A row from the future and an expired one are
+            // left out: runs ignore them.
             #expect(
                 rows.map { [$0[0]] + $0[2...5] + [$0[7]] } == [
                     ["cooling", "1", "3", "2", "1", "http://cool.example"],
@@ -121,8 +121,8 @@ struct HostsTests {
         }
     }
 
-    /// What a real run notes is what is shown, and the run after `clear` asks at once.
-    @Test func aHostThatAskedToBeSparedIsAskedAgainWhenItIsForgotten() async throws {
+    /// The rows of a real run are shown, and the run after `clear` asks at once.
+    @Test func asksAPausedHostAgainAfterClear() async throws {
         try await withOrigin { origin in
             origin.serve("/busy", .unavailable(retryAfter: "7200"))
             let url = origin.url("/busy")
@@ -142,7 +142,7 @@ struct HostsTests {
         }
     }
 
-    @Test func aRunThatGoesOnKeepsItsHosts() async throws {
+    @Test func aRunningRunKeepsItsHosts() async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve("/held.png", .image(Fixtures.png(seed: 9), gate: gate))
@@ -159,7 +159,7 @@ struct HostsTests {
         }
     }
 
-    @Test func withoutACacheNoneIsMade() async throws {
+    @Test func createsNoCache() async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let list = try await workspace.run("hosts")
             #expect(list.status == 2 && list.error.contains("no cache yet"), "\(list)")

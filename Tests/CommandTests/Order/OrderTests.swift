@@ -8,11 +8,11 @@ struct OrderTests {
         case lifo
     }
 
-    /// Three priorities, mixed; the values are those of the words.
+    /// Three priorities, mixed, with the values of the words.
     private static let priorities = (0..<42).map { [0, -10, 10, 10, 0, -10, 0][$0 % 7] }
     private static let words = [-10: " priority=low", 0: "", 10: "  priority=high"]
 
-    /// Indices in the order in which they must start.
+    /// Indices in the required order of starts.
     private static func expected(_ order: Order) -> [Int] {
         priorities.indices.sorted { left, right in
             guard priorities[left] == priorities[right] else {
@@ -29,7 +29,7 @@ struct OrderTests {
     }
 
     @Test(arguments: Order.allCases)
-    func oneWorkerAsksInExactlyTheOrder(order: Order) async throws {
+    func oneWorkerRequestsInExactOrder(order: Order) async throws {
         try await withOrigin { origin in
             try await withWorkspace { workspace in
                 let lines = OrderTests.lines(origin)
@@ -44,7 +44,7 @@ struct OrderTests {
     }
 
     @Test(arguments: Order.allCases)
-    func eightWorkersStartInExactlyTheOrder(order: Order) async throws {
+    func eightWorkersStartInExactOrder(order: Order) async throws {
         try await withOrigin { origin in
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let lines = OrderTests.lines(origin)
@@ -56,8 +56,8 @@ struct OrderTests {
         }
     }
 
-    /// The fault of loaders where each new operation depends on all pending ones: their backlog
-    /// drains one by one however many workers there are.
+    /// Guards against a known fault of loaders: each new operation depends on all pending ones, so
+    /// that their backlog drains one by one with any number of workers.
     @Test(arguments: Order.allCases)
     func allWorkersStayBusy(order: Order) async throws {
         try await withOrigin { origin in
@@ -92,7 +92,7 @@ struct OrderTests {
         }
     }
 
-    @Test func duplicatesAreFetchedOnceAndShareTheFate() async throws {
+    @Test func duplicatesAreFetchedOnceAndShareTheOutcome() async throws {
         try await withOrigin { origin in
             try await withWorkspace(without: [.retries, .probes]) { workspace in
                 let good = origin.serveImages(1)[0]

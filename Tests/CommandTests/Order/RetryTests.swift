@@ -5,7 +5,7 @@ import Testing
 struct RetryTests {
     private let picture = Fixtures.png(seed: 1)
 
-    @Test func aFailureThatIsSoonOverIsTriedAgain() async throws {
+    @Test func retriesTemporaryFailures() async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a.png", .unavailable(), .image(picture, ending: .resetAfter(bodyBytes: 5)),
@@ -21,7 +21,7 @@ struct RetryTests {
         }
     }
 
-    @Test func retriesEndAndSoMuchIsAskedOnly() async throws {
+    @Test func retriesUntilTheLimit() async throws {
         try await withOrigin { origin in
             origin.serve("/a.png", Response(500))
             origin.serve("/b.png", .notFound)
@@ -36,7 +36,7 @@ struct RetryTests {
                 #expect(run.report[line: 2]?.attempts == 1)
                 #expect(origin.snapshot.count(of: "/a.png") == 3)
                 #expect(origin.snapshot.count(of: "/b.png") == 1)
-                // One run that failed, however often it tried.
+                // One failed run, with any number of attempts.
                 let rows = try await workspace.query(
                     "SELECT attempts, runs_in_a_row FROM failure ORDER BY url")
                 #expect(rows == [["3", "1"], ["1", "1"]])
@@ -45,7 +45,7 @@ struct RetryTests {
     }
 
     @Test(arguments: ["/hop.png", "/target.png"])
-    func aRetryBeginsAtTheListedURL(failing: String) async throws {
+    func aRetryStartsAtTheListedURL(failing: String) async throws {
         try await withOrigin { origin in
             let redirect = Response.redirect(to: "/target.png")
             origin.serve("/hop.png", redirect)
@@ -65,8 +65,8 @@ struct RetryTests {
         }
     }
 
-    /// The host is left alone for as long as it asks, all of it, and others are not.
-    @Test func aHostThatAsksForAPauseGetsIt() async throws {
+    /// The host gets its whole pause, and other hosts get none.
+    @Test func respectsRetryAfter() async throws {
         try await withOrigin { limited in
             try await withOrigin { other in
                 limited.serve("/0.png", .unavailable(429, retryAfter: "4"), .image(picture))
@@ -79,7 +79,7 @@ struct RetryTests {
                         (0..<5).map { limited.url("/\($0).png") } + free, "--retry", "1",
                         "--host-concurrency", "1")
                     #expect(run.summary.outcomes == ["downloaded": 25], "\(run.result)")
-                    // Both are noted after the request was sent, the first before it was answered.
+                    // Both times are taken after sending, the first one before the response.
                     let arrivals = limited.snapshot.requests.map(\.arrivedAt)
                     try #require(arrivals.count == 6)
                     #expect(arrivals[1] - arrivals[0] >= .seconds(4))
@@ -90,7 +90,7 @@ struct RetryTests {
         }
     }
 
-    @Test func aPauseThatIsTooLongEndsTheHostsEntriesAndTheNextRunKnows() async throws {
+    @Test func givesUpAHostWithTooLongAPauseAndRemembersIt() async throws {
         try await withOrigin { limited in
             try await withOrigin { other in
                 limited.serve { _ in .unavailable(429, retryAfter: "3600") }
@@ -114,7 +114,7 @@ struct RetryTests {
                         FROM host
                         """)
                     #expect(rows == [[limited.url(""), "1"]])
-                    // When the time has come, the host is asked.
+                    // After the pause, the host is asked.
                     try await workspace.runSQL("UPDATE host SET cooling_until = updated_at + 1")
                     limited.serve { request in
                         .image(Fixtures.png(seed: Int(request.path.dropFirst().dropLast(4)) ?? 0))
@@ -126,7 +126,7 @@ struct RetryTests {
         }
     }
 
-    /// A dead host costs a few connections, however many entries it has, and blocks nothing.
+    /// A dead host costs a few connections, however many entries it has, and blacklists nothing.
     @Test func aDeadHostCostsLittle() async throws {
         let port = try await withOrigin { $0.port }
         try await withOrigin { other in
@@ -182,7 +182,7 @@ struct RetryTests {
         }
     }
 
-    @Test func theIntervalBetweenTwoStartsIsKept() async throws {
+    @Test func respectsTheIntervalBetweenStarts() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(6)
             try await withWorkspace { workspace in
@@ -193,9 +193,9 @@ struct RetryTests {
         }
     }
 
-    /// As older versions wrote what a redirect said: it is asked for as it is spelled today, and nothing
-    /// that is stored of the other spelling is confirmed.
-    @Test func aRememberedRedirectOfAnotherSpellingIsAskedForAnew() async throws {
+    /// The stored target has another spelling: it is requested in the present one, and no copy
+    /// under the old one is confirmed.
+    @Test func refetchesARememberedRedirectOfAnotherSpelling() async throws {
         try await withOrigin { origin in
             var image = Response.image(picture)
             image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
@@ -220,7 +220,7 @@ struct RetryTests {
         }
     }
 
-    @Test func aLoopIsSeenHoweverItIsSpelled() async throws {
+    @Test func detectsLoopsInAnySpelling() async throws {
         try await withOrigin { origin in
             origin.serve("/a", .redirect(to: "//LOCALHOST:\(origin.port)/x/../%61#b"))
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -234,7 +234,7 @@ struct RetryTests {
         }
     }
 
-    @Test func aPermanentRedirectIsRememberedAndForgottenWhenItIsWrong() async throws {
+    @Test func remembersPermanentRedirectsUntilTheyFail() async throws {
         try await withOrigin { origin in
             var image = Response.image(picture)
             image.headers = [("Cache-Control", "no-cache"), ("ETag", "\"1\"")]
@@ -247,7 +247,7 @@ struct RetryTests {
                 let second = try await workspace.prefetch(lines)
                 #expect(second.report.verdicts == ["revalidated"], "\(second.result)")
                 #expect(origin.snapshot.paths == ["/old.png", "/new.png", "/new.png"])
-                // The place has gone, and the listed URL gives the image itself.
+                // The target no longer exists, and the listed URL has the image itself.
                 origin.serve("/new.png", .notFound)
                 origin.serve("/old.png", image)
                 let third = try await workspace.prefetch(lines)

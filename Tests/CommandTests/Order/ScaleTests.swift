@@ -1,12 +1,12 @@
 import TestSupport
 import Testing
 
-/// Peak memory of the program; a sanitizer's own takes several times as much.
+/// The peak memory of the program, without sanitizers, which take several times as much.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: !Sanitizer.isActive, "memory is not measured under a sanitizer"))
 struct ScaleTests {
-    /// One line of 100 MB, plain and as 100 kB of gzip, and a good one after it.
+    /// One line of 100 MB, plain and as 100 kB of gzip, followed by a good one.
     @Test(arguments: [false, true])
     func anEndlessLineTakesNoMemory(isCompressed: Bool) async throws {
         try await withOrigin { origin in
@@ -59,7 +59,7 @@ struct ScaleTests {
         }
     }
 
-    /// Bodies of 4 MB that cannot all be in memory at once, and an origin faster than any codec.
+    /// Bodies of 4 MB that do not fit in memory together, and an origin faster than any codec.
     @Test func largePicturesStayInsideTheMemoryBudget() async throws {
         let picture = Fixtures.png(width: 1200, height: 1200, isNoise: true)
         try await withOrigin { origin in
@@ -74,8 +74,8 @@ struct ScaleTests {
         }
     }
 
-    /// Each host once, and nothing there: what is known of a host took 1.4 KB, and each transfer
-    /// went through libcurl's addresses of all hosts of the last minute.
+    /// One entry per host, and all hosts dead. Each host once took 1.4 KB, and each transfer
+    /// searched libcurl's addresses of all hosts of the last minute.
     @Test(arguments: ["fifo", "lifo"])
     func manyHostsTakeLittleMemory(order: String) async throws {
         let count = 60_000

@@ -6,7 +6,7 @@ import Testing
 /// The part of a long queue that waits in a temporary file.
 @Suite(.timeLimit(.minutes(15)))
 struct SpillTests {
-    /// More than fills what is kept in memory of the file.
+    /// More entries than the file's part in memory holds.
     private func lines(_ origin: Origin) -> [String] {
         (0..<120_000).map { origin.url("/a-rather-long-path-for-a-small-picture/\($0).png") }
     }
@@ -23,7 +23,7 @@ struct SpillTests {
         return (command, folder)
     }
 
-    /// The path by which the process's file of the queue can be opened, once something is in it.
+    /// The path that opens the process's queue file, once it has content.
     private func spillFile(of running: RunningCommand, in folder: String) async throws -> String {
         let descriptors = "/proc/\(running.process)/fd"
         var found: String?
@@ -41,11 +41,11 @@ struct SpillTests {
         return try #require(found)
     }
 
-    /// Neither lost in an endless wait nor uncounted, though nobody can say what they were.
+    /// Unreadable entries neither hang the run nor escape its count.
     @Test(
         .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
         arguments: ["fifo", "lifo"])
-    func whatCannotBeReadBackEndsTheRunAndIsCounted(order: String) async throws {
+    func countsUnreadableSpilledEntries(order: String) async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
@@ -70,16 +70,16 @@ struct SpillTests {
         }
     }
 
-    /// The report fails in the midst of what a signal ends.
+    /// The report fails while a signal ends the run.
     @Test(
         .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
         arguments: ["/dev/full", "-"])
-    func aReportThatCannotBeWrittenDoesNotDisturbTheEnd(report: String) async throws {
+    func anUnwritableReportDoesNotDisturbTheEnd(report: String) async throws {
         try await withOrigin { origin in
             let gate = Gate()
             origin.serve { _ in .image(Fixtures.png(seed: 1), gate: gate) }
             try await withWorkspace(without: [.retries, .probes, .stalls]) { workspace in
-                // Without a reader the run goes on to its end, of which more lines would be the same.
+                // Without a reader the run continues to its end; more lines would change nothing.
                 try workspace.manifest(Array(lines(origin).prefix(report == "-" ? 2000 : .max)))
                 var (command, _) = try withTemporaryFolder(workspace, "--report", report)
                 if report == "-" {
@@ -94,14 +94,14 @@ struct SpillTests {
                 let running = try command.start()
                 try await origin.wait(for: "starts") { $0.inFlight == 4 }
                 if report == "-" {
-                    // Enough lines to fill a pipe that nobody reads.
+                    // Enough lines to fill a pipe without a reader.
                     gate.open()
                 } else {
                     try await running.waitUntilTaken(SIGTERM)
                     running.signal(SIGTERM)
                 }
                 let result = await running.wait()
-                // A reader that has gone ends the report alone.
+                // A closed reader ends only the report.
                 #expect(result.status == (report == "-" ? 0 : 2), "\(result)")
                 if report != "-" {
                     #expect(result.error.contains(report), "\(result)")
@@ -137,7 +137,7 @@ struct SpillTests {
                 #expect(run.result.error.contains("\(folder): "), "\(run.result)")
                 #expect(run.result.error.contains("No space left on device"), "\(run.result)")
                 #expect(run.result.error.contains("hint: TMPDIR"), "\(run.result)")
-                // Each entry that was read has its line, and none of them failed for this.
+                // Each entry that was read has its line, and none failed because of the disk.
                 #expect(run.report.entries.count > 100)
                 #expect(
                     Set(run.summary.outcomes.keys).isSubset(
@@ -146,7 +146,7 @@ struct SpillTests {
                 #expect(run.summary.exitStatus == 2)
                 let stored = try await workspace.judge()
                 #expect(stored == run.summary["downloaded"])
-                // With room for the queue the next run goes on from there.
+                // With room for the queue the next run continues from there.
                 try workspace.manifest(Array(lines.prefix(300)))
                 let next = try await workspace.run("manifest.txt", "--queue-capacity", "100")
                 #expect(next.status == 0, "\(next)")
@@ -154,7 +154,7 @@ struct SpillTests {
         }
     }
 
-    /// However the process ends, the kernel gives the space back.
+    /// The kernel frees the space, however the process ends.
     @Test(.enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"))
     func theTemporaryFileHasNoName() async throws {
         try await withOrigin { origin in
@@ -173,8 +173,8 @@ struct SpillTests {
         }
     }
 
-    /// A folder that is not there is found out before anything is asked for, or not needed at all.
-    @Test func aMissingTemporaryFolderMattersToLongListsOnly() async throws {
+    /// A missing folder is reported before any request, or is not needed at all.
+    @Test func onlyLongListsNeedTheTemporaryFolder() async throws {
         try await withOrigin { origin in
             let lines = origin.serveImages(300)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -194,11 +194,11 @@ struct SpillTests {
         }
     }
 
-    /// Over ten megabytes of waiting entries, most of which leave memory for the file.
+    /// Over ten megabytes of waiting entries; most of them move to the file.
     @Test(
         .enabled(if: !Sanitizer.isActive, "too many entries for a sanitizer"),
         arguments: ["fifo", "lifo"])
-    func theOrderIsExactAsFarAsTheFileGoes(order: String) async throws {
+    func theOrderIsExactInTheFile(order: String) async throws {
         try await withOrigin { origin in
             let picture = Fixtures.png(width: 1, height: 1)
             origin.serve { _ in .image(picture) }

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The transfers' thread is woken by a byte that libcurl sends itself; what if that cannot be sent?
+/// The transfers' thread, which a byte that libcurl sends itself should wake, when that fails.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: FailingCalls.areAvailable, "strace is not there, or may not trace"))
 struct WakeUpTests {
-    /// No descriptors for wake-ups, and wake-ups that fail from the second one on: the first `sendto` of each
-    /// thread is let through, which for the transfers' own thread is its request.
+    /// No descriptors for wake-ups, and wake-ups that fail from the second one on. The first
+    /// `sendto` of each thread succeeds: for the transfers' own thread it is the request.
     @Test(arguments: ["socketpair:error=EMFILE", "sendto:error=EIO:when=2+"])
     func aRunEndsWithoutWakeUps(fault: String) async throws {
         try await withOrigin { origin in
@@ -19,14 +19,14 @@ struct WakeUpTests {
                 let result = try await FailingCalls.run(command, fault)
                 let run = try workspace.finish(result, entries: 1)
                 #expect(run.report.verdicts == ["downloaded"], "\(run.result)")
-                // It waited for a minute each time.
+                // It used to wait for a minute each time.
                 #expect(ContinuousClock.now - start < .seconds(30))
             }
         }
     }
 }
 
-/// Runs programs whose system calls fail, or are written down.
+/// Runs programs whose system calls fail, or are recorded.
 enum FailingCalls {
     private static let tracer = "/usr/bin/strace"
 
@@ -43,7 +43,7 @@ enum FailingCalls {
         return process.terminationStatus == 0
     }()
 
-    // `fault` is as strace's `inject` takes it.
+    // `fault` is an argument of strace's `inject`.
     static func run(_ command: Command, _ fault: String) async throws -> CommandResult {
         var traced = command
         traced.executable = tracer
@@ -56,7 +56,7 @@ enum FailingCalls {
         return try await traced.run()
     }
 
-    /// Writes the calls of these classes down, as strace has them.
+    /// Records the calls of these classes, in strace's format.
     static func run(_ command: Command, tracing calls: String, to path: String) async throws
         -> CommandResult
     {

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// Which addresses the program asks, in a network in which every one of them would answer: over 70
-/// spellings, listed, redirected to and behind names.
+/// The addresses that the program connects to, in a network that answers at every address: over 70
+/// spellings, listed, as redirect targets and behind names.
 @Suite(
     .timeLimit(.minutes(15)),
     .enabled(if: Namespace.allowsAddresses, "no network namespace can be made here"))
@@ -11,16 +11,16 @@ struct AddressCommandTests {
         case open
         /// This machine, private networks, shared and reserved space.
         case inside
-        /// With metadata services elsewhere.
+        /// Also metadata services at other addresses.
         case linkLocal
-        /// Multicast and broadcast, which nothing can be fetched from.
+        /// Multicast and broadcast, which cannot be fetched from.
         case nowhere
     }
 
     struct Spelling: Sendable {
-        /// As a URL has it.
+        /// The spelling in a URL.
         let host: String
-        /// The same as `--resolve` has it.
+        /// The spelling for `--resolve`.
         let address: String
         let kind: Kind
     }
@@ -82,14 +82,14 @@ struct AddressCommandTests {
             + plain(.nowhere, "224.0.0.1", "239.255.255.255", "255.255.255.255", "ff02::1")
     }()
 
-    /// How the program is led to an address.
+    /// The way in which the program learns an address.
     enum Way: String, Sendable {
         case listed
         case named
         case redirectedFromOutside
         case redirectedFromInside
         case redirectedFromOutsideToName
-        /// From inside to outside and on from there.
+        /// From a private to a public host, and from there on.
         case redirectedTwice
     }
 
@@ -109,7 +109,7 @@ struct AddressCommandTests {
         Case(way: .named, options: ["--deny-private"], allowed: [.open]),
         Case(way: .redirectedFromOutside, options: [], allowed: [.open]),
         Case(way: .redirectedFromOutside, options: ["--deny-private"], allowed: [.open]),
-        // Whatever the user allows what he lists, he has not listed this.
+        // Permissions for listed addresses do not apply: the user has not listed this one.
         Case(way: .redirectedFromOutside, options: ["--allow-link-local"], allowed: [.open]),
         Case(way: .redirectedFromOutsideToName, options: [], allowed: [.open]),
         Case(way: .redirectedFromInside, options: [], allowed: [.open, .inside]),
@@ -124,7 +124,7 @@ struct AddressCommandTests {
     }
 
     @Test(arguments: cases)
-    func onlyAllowedAddressesAreAsked(test: Case) async throws {
+    func connectsToAllowedAddressesOnly(test: Case) async throws {
         try await withWorkspace(without: [.retries, .probes]) { workspace in
             let spellings = AddressCommandTests.spellings
             try workspace.write(Fixtures.png(seed: 1), to: "picture.png")
@@ -151,7 +151,7 @@ struct AddressCommandTests {
                     continue
                 }
                 if ["fe80::1", "febf::1"].contains(spelling.address), !spelling.host.contains("%") {
-                    // Nobody says on which link.
+                    // The link is unknown.
                     #expect(entry.verdict == "failed/connect", "\(spelling)")
                     continue
                 }
@@ -161,7 +161,7 @@ struct AddressCommandTests {
             let pictures = log.requests.filter { $0.target.hasPrefix("/picture/") }
             #expect(Set(pictures.map(\.target)) == asked)
             #expect(pictures.count == asked.count)
-            // Nobody was connected to and then not asked.
+            // No connection was opened without a request.
             #expect(log.connections == Set(log.requests.map(\.address)))
         }
     }

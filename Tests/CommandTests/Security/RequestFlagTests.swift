@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The flags about requests: what they refuse, and what the origin sees of them.
+/// The flags about requests: the values they refuse, and the fields that the origin receives.
 @Suite(.timeLimit(.minutes(15)))
 struct RequestFlagTests {
     @Test(arguments: [
@@ -13,7 +13,7 @@ struct RequestFlagTests {
         ["--deny-private", "--allow-link-local"], ["--netrc", "--netrc-file", "a"],
         ["--cookie-jar", ""], ["--insecure", "--cacert", "a"],
     ])
-    func badValuesAreWrongUsageAndNotRepeated(options: [String]) async throws {
+    func invalidValuesAreUsageErrorsAndNotRepeated(options: [String]) async throws {
         try await withWorkspace { workspace in
             try workspace.manifest([])
             let result = try await workspace.command(["manifest.txt"] + options).run()
@@ -28,7 +28,7 @@ struct RequestFlagTests {
         ["--netrc-file", "missing"], ["--cacert", "missing"], ["--cacert", "manifest.txt"],
         ["--cookie-jar", "missing/jar"], ["--cookie-jar", "."], ["--header", "@."],
     ])
-    func filesThatCannotBeUsedEndTheCommand(options: [String]) async throws {
+    func unusableFilesEndTheCommand(options: [String]) async throws {
         try await withWorkspace { workspace in
             try workspace.manifest([])
             let result = try await workspace.command(["manifest.txt"] + options).run()
@@ -39,7 +39,7 @@ struct RequestFlagTests {
         }
     }
 
-    @Test func secretsComeFromFilesAndGoNowhereElse() async throws {
+    @Test func secretsOfFilesStayPrivate() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(2)
             try await withWorkspace { workspace in
@@ -62,8 +62,8 @@ struct RequestFlagTests {
         }
     }
 
-    /// An origin that varies on what is secret gets the database to hold a digest of it.
-    @Test func varyOnASecretHoldsAndStoresNoneOfIt() async throws {
+    /// The database holds a digest of a secret field that `Vary` names.
+    @Test func varyOnASecretStoresADigest() async throws {
         try await withOrigin { origin in
             var response = Response.image(Fixtures.png(seed: 1))
             response.headers.append(("Vary", "X-Key, Authorization"))
@@ -82,8 +82,8 @@ struct RequestFlagTests {
         }
     }
 
-    /// Whose field an entry's own one is, as well.
-    @Test func varyOnAnEntrysFieldHolds() async throws {
+    /// The same for an entry's own field.
+    @Test func varyOnAnEntrysFieldStoresADigest() async throws {
         try await withOrigin { origin in
             var response = Response.image(Fixtures.png(seed: 1))
             response.headers.append(("Vary", "X-Key"))
@@ -122,9 +122,9 @@ struct RequestFlagTests {
         }
     }
 
-    /// As bytes of UTF-8 in `Location`, which libcurl converts by the locale.
+    /// As UTF-8 in `Location`, which libcurl converts by the locale.
     @Test(arguments: ["C", "C.UTF-8"])
-    func aRedirectMayLeadToAnInternationalHost(locale: String) async throws {
+    func followsRedirectsToInternationalHosts(locale: String) async throws {
         try await withOrigin { origin in
             origin.serve(
                 "/a.png", .redirect(to: origin.url("/b.png", host: "b\u{fc}cher.example")))
@@ -143,7 +143,7 @@ struct RequestFlagTests {
         }
     }
 
-    @Test func proxiesComeFromTheEnvironmentUnlessAFlagSaysOtherwise() async throws {
+    @Test func flagsOverrideProxiesOfTheEnvironment() async throws {
         try await withOrigin { proxy in
             let bytes = Fixtures.png(seed: 1)
             proxy.serve { _ in .image(bytes) }
@@ -171,7 +171,7 @@ struct RequestFlagTests {
         }
     }
 
-    @Test func insecureIsLoud() async throws {
+    @Test func insecureWarns() async throws {
         try await withWorkspace { workspace in
             try workspace.manifest([])
             let result = try await workspace.run("manifest.txt", "-q", "--insecure")
@@ -180,7 +180,7 @@ struct RequestFlagTests {
         }
     }
 
-    @Test func privateAddressesAreRefusedOnRequest() async throws {
+    @Test func denyPrivateRefusesPrivateAddresses() async throws {
         try await withOrigin { origin in
             let urls = origin.serveImages(1)
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -192,7 +192,7 @@ struct RequestFlagTests {
         }
     }
 
-    /// No file below the workspace holds a planted secret, nor do the streams.
+    /// No file in the workspace holds a planted secret, nor do the streams.
     private func expectNoSecret(
         in workspace: Workspace, except: Set<String>, _ result: CommandResult
     ) throws {

@@ -2,26 +2,26 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A marked secret in every place where a user can put one, or an origin: it reaches whom it is
-/// for, and is found nowhere else.
+/// A marked secret in every place where a user or an origin can put one. It reaches its
+/// recipients, and is found nowhere else.
 @Suite(.timeLimit(.minutes(15)))
 struct SecretsTests {
-    /// Where a secret was put, and where it may be.
+    /// The place of a secret, and its allowed recipients.
     private struct Plant: Sendable, CustomStringConvertible {
         let place: String
-        /// Its user's name, where it is a password.
+        /// The user's name, for a password.
         let user: String?
-        /// The hosts that it is for, or `proxy`; they must get it.
+        /// The hosts that must receive it, or `proxy`.
         let hosts: Set<String>
         /// The only paths that it is sent with; nil for any.
         let paths: Set<String>?
-        /// Whether the key of an image has it in it, which is stored as it is.
+        /// Whether the key of an image contains it, which is stored unchanged.
         let isKept: Bool
         let secret = "mark" + UUID().uuidString.replacing("-", with: "").lowercased()
 
         var description: String { place }
 
-        /// As text, and as HTTP's Basic scheme has it.
+        /// As text, and in HTTP's Basic scheme.
         var forms: [String] {
             var forms = [secret]
             if let user {
@@ -35,11 +35,11 @@ struct SecretsTests {
         func isIn(_ data: Data) -> Bool { forms.contains { data.firstRange(of: $0.utf8) != nil } }
     }
 
-    /// All that are planted in one test.
+    /// All secrets of one test.
     private final class Garden {
         private(set) var plants: [Plant] = []
 
-        /// A new secret for a place.
+        /// Makes a new secret for a place.
         func secret(
             _ place: String, user: String? = nil, to hosts: Set<String> = [],
             at paths: Set<String>? = nil, isKept: Bool = false
@@ -49,14 +49,14 @@ struct SecretsTests {
             return plants[plants.count - 1].secret
         }
 
-        /// Expects none in a text that anybody may see.
+        /// Expects none in a text that anyone may read.
         func expectNone(in text: String, _ subject: String, allowsKept: Bool = false) {
             for plant in plants where !(allowsKept && plant.isKept) {
                 #expect(!plant.isIn(text), "\(plant) is in \(subject)")
             }
         }
 
-        /// Expects none in what the workspace holds, but for the files that they were put into.
+        /// Expects none in the workspace, except for the files that they were put into.
         func expectNone(
             in workspace: Workspace, except inputs: Set<String>,
             isolation: isolated (any Actor)? = #isolation
@@ -70,7 +70,7 @@ struct SecretsTests {
                 let mayKeep = name.hasPrefix("cache/")
                 expectNone(
                     in: attributes[name] ?? "", "attributes of \(name)", allowsKept: mayKeep)
-                // SQLite removes some of them while the program runs.
+                // SQLite removes some files while the program runs.
                 guard let data = FileManager.default.contents(atPath: path) else { continue }
                 for plant in plants where !(mayKeep && plant.isKept) {
                     #expect(!plant.isIn(data), "\(plant) is in \(name)")
@@ -78,7 +78,7 @@ struct SecretsTests {
             }
         }
 
-        /// Expects each to have reached whom it is for, and nobody else.
+        /// Expects each to have reached its recipients, and no other host.
         func expectOnlyForTheirHosts(_ requests: [(host: String, request: Origin.Request)]) {
             var reached: [String: Set<String>] = [:]
             for (host, request) in requests {
@@ -95,7 +95,7 @@ struct SecretsTests {
         }
     }
 
-    /// A picture that varies on everything that is secret, so that the cache notes what was sent.
+    /// A picture that varies on everything secret, so that the cache records the sent fields.
     private static func picture(_ seed: Int) -> Response {
         var response = Response.image(Fixtures.png(seed: seed))
         response.headers.append(
@@ -107,8 +107,8 @@ struct SecretsTests {
         origin.url(path, host: (user.map { $0 + "@" } ?? "") + "a.localhost")
     }
 
-    /// Secrets in files and in the manifest: none of them is on the command line either.
-    @Test func secretsInFilesAndManifestsReachWhomTheyAreForAndNobodyElse() async throws {
+    /// Secrets in files and in the manifest; none is on the command line.
+    @Test func secretsInFilesAndManifestsReachOnlyTheirRecipients() async throws {
         try await withOrigin { origin in
             let garden = Garden()
             let a: Set<String> = ["a.localhost"]
@@ -138,7 +138,7 @@ struct SecretsTests {
                 at("/8"), at("/hop/8"), at("/hop/9"),
                 origin.url("/10", host: "b.localhost"),
                 at("/loop?token=\(loop)"),
-                // What fails says why.
+                // Failures state their reason.
                 at("/missing", user("a missing picture's password", "n11", "/missing")),
                 at("/reset", user("a broken transfer's password", "n12", "/reset")),
                 "http://" + user("an unreachable host's password", "n13") + "@a.localhost:1/",
@@ -160,7 +160,7 @@ struct SecretsTests {
             origin.serve(
                 "/hop/9", .redirect(301, to: origin.url("/9?sig=\(other)", host: "c.localhost")))
             origin.serve("/loop", .redirect(to: at("/loop?token=\(loop)")))
-            // Long enough to be kept and continued.
+            // Long enough to be stored and resumed.
             var broken = Response.image(
                 Fixtures.png(seed: 0) + [UInt8](repeating: 0, count: 3 << 20),
                 ending: .resetAfter(bodyBytes: 2 << 20))
@@ -211,7 +211,7 @@ struct SecretsTests {
                 garden.expectNone(in: run.result.output + run.result.error, "what a run says")
                 try await garden.expectNone(in: workspace, except: inputs)
 
-                // A later run validates what it has, and is told the same fields.
+                // A later run validates its copies, and gets the same fields.
                 for options in [["--refresh", "all"], ["--summary", "json"], ["-q"]] {
                     let next = try await workspace.prefetchCommand(
                         lines,
@@ -233,7 +233,7 @@ struct SecretsTests {
                 ] {
                     let result = try await workspace.command(arguments).run()
                     let shown = arguments.map { $0.prefix(12) }.joined(separator: " ")
-                    // `list` prints keys, for `get` to be given.
+                    // `list` prints keys, for use with `get`.
                     garden.expectNone(
                         in: result.output + result.error, shown,
                         allowsKept: arguments[0] == "list")
@@ -243,7 +243,7 @@ struct SecretsTests {
     }
 
     /// Secrets on the command line, in the environment and in the home folder.
-    @Test func secretsOfTheCommandReachWhomTheyAreForAndNobodyElse() async throws {
+    @Test func secretsOfTheCommandReachOnlyTheirRecipients() async throws {
         try await withOrigin { origin in
             try await withOrigin { proxy in
                 let garden = Garden()
@@ -336,7 +336,7 @@ struct SecretsTests {
                         isDirect: false)
                     try await run(
                         "all", direct, ["ALL_PROXY": proxyURL("ALL_PROXY")], isDirect: false)
-                    // Nobody listens there.
+                    // No server listens there.
                     try await run(
                         "dead", ["--proxy", proxyURL("a dead proxy", 1)] + direct, isDirect: false)
                     let bad = try await workspace.command([

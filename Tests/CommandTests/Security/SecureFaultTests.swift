@@ -6,14 +6,14 @@ import Testing
 struct SecureFaultTests {
     private static let picture = Fixtures.png(width: 40, height: 40, isNoise: true)
 
-    /// On a busy machine a handshake takes half a second; a sanitizer takes several times as long for everything.
+    /// On a busy machine a handshake takes half a second, with a sanitizer several times as long.
     private static let second = Sanitizer.isActive ? 5 : 2
     private static let limits = [
         "--connect-timeout", "\(second)s", "--stall-timeout", "\(second)s", "--timeout",
         "\(5 * second)s", "--max-filesize", "1MiB",
     ]
 
-    /// What one origin answers, and the verdicts that are right.
+    /// The responses of one origin, and the expected verdicts.
     private struct Case {
         let name: String
         var security: OriginSecurity?
@@ -52,7 +52,7 @@ struct SecureFaultTests {
             Case(name: "self-signed", security: authority.security(.own), verdicts: ["failed/tls"]),
             Case(name: "TLS 1.0 only", security: old, verdicts: ["failed/tls"]),
             Case(name: "no TLS at all", verdicts: ["failed/tls"]),
-            // Which of the two a client sees depends on how far the handshake was.
+            // The client sees one or the other, depending on the progress of the handshake.
             Case(
                 name: "closed in the handshake", accepting: .closed,
                 verdicts: ["failed/tls", "failed/interrupted"]),
@@ -73,7 +73,7 @@ struct SecureFaultTests {
         ]
     }
 
-    @Test func faultsOfTLSHaveTheirOutcomes() async throws {
+    @Test func reportsTLSFaults() async throws {
         let authority = try await TestAuthority.shared()
         let cases = SecureFaultTests.cases(authority)
         try await withOrigins(cases[...]) { origins in
@@ -87,12 +87,12 @@ struct SecureFaultTests {
                     #expect(
                         row.verdicts.contains(verdict), "\(row.name): \(verdict)\n\(run.result)")
                 }
-                // A wrong clock makes every certificate look bad: nothing is held against URLs.
+                // A wrong clock makes every certificate look bad: no URL is blacklisted.
                 let blacklisted = try await workspace.query(
                     "SELECT url FROM failure WHERE class <> 'transient' "
                         + "OR blacklisted_until IS NOT NULL")
                 #expect(blacklisted == [])
-                // One connecting and no stall expires; the other second is for a busy machine.
+                // One connection time-out and no stall; the other second is for a busy machine.
                 #expect(
                     run.result.time < .seconds(SecureFaultTests.second) * 1.1 + .seconds(2)
                         || Sanitizer.isActive)
@@ -100,7 +100,7 @@ struct SecureFaultTests {
         }
     }
 
-    @Test func anAuthorityThatNobodyNamedIsNotTrusted() async throws {
+    @Test func distrustsUnknownAuthorities() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security()) { origin in
             origin.serve("/x.png", .image(SecureFaultTests.picture))
@@ -142,7 +142,7 @@ struct SecureFaultTests {
             ),
             ("/silent", Response(ending: .stalledBeforeHead), ["failed/stalled"]),
             ("/no-body", .image(picture, ending: .stalledAfter(bodyBytes: 0)), ["failed/stalled"]),
-            // The client's window is never empty; the origin just stops as if it were.
+            // The client's window is never empty; the origin only behaves as if it were.
             (
                 "/window", .image(large, ending: .stalledAfter(bodyBytes: 65_535)),
                 ["failed/stalled"]
@@ -154,7 +154,7 @@ struct SecureFaultTests {
         ]
     }()
 
-    @Test func faultsOfStreamsLeaveTheOthersAlone() async throws {
+    @Test func streamFaultsDoNotAffectOtherStreams() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin(security: authority.security(http2: .init())) { origin in
             for row in SecureFaultTests.streams { origin.serve(row.path, row.response) }
@@ -164,7 +164,8 @@ struct SecureFaultTests {
                 let lines =
                     SecureFaultTests.streams.map { origin.url($0.path, host: "localhost") }
                     + (0..<neighbours).map { origin.url("/\($0)", host: "localhost") }
-                // All of them connect and answer side by side, on a busy machine not within a second.
+                // All of them connect and answer side by side, which may take a busy machine over
+                // a second.
                 let second = SecureFaultTests.second
                 let command = try workspace.prefetchCommand(
                     lines,
@@ -187,8 +188,8 @@ struct SecureFaultTests {
         }
     }
 
-    /// Connections that end with GOAWAY cost no entry, and neither does a stream refused once.
-    @Test func connectionsThatSayGoAwayCostNothing() async throws {
+    /// Neither connections that end with GOAWAY nor a stream refused once cost an entry.
+    @Test func goAwayCostsNoEntry() async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: .init(requestsBeforeGoAway: 7))
         try await withOrigin(security: security) { origin in
@@ -207,16 +208,16 @@ struct SecureFaultTests {
                 let run = try await workspace.prefetch(
                     lines, "--cacert", authority.path, "--retry", "3", "--retry-delay", "10ms")
                 #expect(run.summary.outcomes == ["downloaded": 60], "\(run.result)")
-                // Sixty answers and six refusals, seven a connection.
+                // Sixty responses and six refusals, seven per connection.
                 #expect(origin.snapshot.connections >= 10)
                 #expect(origin.requests.count >= 66)
             }
         }
     }
 
-    /// A server may take one stream at a time, or more than the user wants to run.
+    /// A server may accept one stream at a time, or more than the user wants to run.
     @Test(arguments: [1, 1000])
-    func announcedLimitsOfStreamsAndOurOwnAreKept(streams: Int) async throws {
+    func respectsAnnouncedAndOwnStreamLimits(streams: Int) async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: .init(maximumConcurrentStreams: streams))
         try await withOrigin(security: security) { origin in

@@ -18,8 +18,8 @@ struct SecureFlagTests {
         }
     }
 
-    /// Certificates that come from nobody who is trusted, or not for this name, or not today.
-    @Test func insecureBelievesEveryCertificateAndSaysSoLoudly() async throws {
+    /// Certificates of an untrusted authority, for another name, or expired.
+    @Test func insecureAcceptsEveryCertificateAndWarns() async throws {
         let certificates = Certificate.allCases
         try await withOrigins(certificates[...]) { origins in
             try await withWorkspace(without: [.retries, .probes]) { workspace in
@@ -42,10 +42,10 @@ struct SecureFlagTests {
         }
     }
 
-    /// The file says whom to trust: a certificate of its own may be in it, and what another
-    /// authority says is nothing then.
+    /// The file names the trusted authorities. It may hold a certificate itself, and other
+    /// authorities do not count then.
     @Test(arguments: [TestAuthority.Certificate.good, .own])
-    func namedAuthoritiesAreTrustedAndNobodyElse(
+    func trustsOnlyNamedAuthorities(
         trusted: TestAuthority.Certificate
     ) async throws {
         let authority = try await TestAuthority.shared()
@@ -67,8 +67,8 @@ struct SecureFlagTests {
         }
     }
 
-    /// What an earlier run was allowed to be told, a later one does not believe.
-    @Test func aPermanentRedirectFromTLSIsNotRememberedBeyondTheFlag() async throws {
+    /// A redirect that an earlier run's flag allowed is not used without the flag.
+    @Test func forgetsDowngradingRedirectsWithoutTheFlag() async throws {
         let authority = try await TestAuthority.shared()
         try await withOrigin { plain in
             try await withOrigin(security: authority.security(.good)) { secure in
@@ -90,9 +90,9 @@ struct SecureFlagTests {
         }
     }
 
-    /// An origin that speaks both is asked over HTTP/2 unless the user wants otherwise.
+    /// An origin with both versions is asked over HTTP/2 by default.
     @Test(arguments: [false, true])
-    func http11IsSpokenOnRequestOnly(isRequested: Bool) async throws {
+    func usesHTTP11OnlyOnRequest(isRequested: Bool) async throws {
         let authority = try await TestAuthority.shared()
         let security = authority.security(http2: .init(alsoSpeaksHTTP1: true))
         try await withOrigin(security: security) { origin in
